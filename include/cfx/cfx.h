@@ -1,0 +1,13 @@
+/* cfx.h - the whole public API. */
+#ifndef CFX_CFX_H
+#define CFX_CFX_H
+
+#include <cfx/base.h>
+#include <cfx/codegen.h>
+#include <cfx/graph.h>
+#include <cfx/host.h>
+#include <cfx/ops.h>
+#include <cfx/pass.h>
+#include <cfx/value.h>
+
+#endif

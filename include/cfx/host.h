@@ -1,0 +1,56 @@
+/* host.h - what the core asks of the language it is embedded in.
+ *
+ * A host is how a graph carries objects that the core knows nothing about (Python functions,
+ * classes, tensors). The core holds them by pointer, compares them by identity and asks the rest
+ * through this table. A C program needs no host: functions are then known by their names.
+ *
+ * A callback that fails returns CFX_E_HOST, and the host keeps its own exception: the core only
+ * unwinds, leaving the graph as it was. `release` is called when the graph is consistent, never
+ * in the middle of an edit, so it may run arbitrary code. Entries marked (optional) may be NULL.
+ */
+#ifndef CFX_HOST_H
+#define CFX_HOST_H
+
+#include <cfx/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cfx_host {
+    void (*retain)(void *ctx, void *object);
+    void (*release)(void *ctx, void *object);
+
+    /* Writes repr(object). */
+    cfx_status (*repr)(void *ctx, void *object, cfx_sink out, cfx_error *err);
+
+    /* Writes the dotted name under which `object` can be found again ("torch.nn.functional.relu"),
+     * or fails with CFX_E_KEY if it has none. */
+    cfx_status (*qualified_name)(void *ctx, void *object, cfx_sink out, cfx_error *err);
+
+    /* Finds the object of a qualified name: a new reference in *object, or NULL with CFX_OK where
+     * the host does not know it. Must not execute code found in the name. (optional) */
+    cfx_status (*resolve)(void *ctx, const char *name, void **object, cfx_error *err);
+
+    /* Writes the short name from which a node that calls `object` is named ("relu"). */
+    cfx_status (*name_hint)(void *ctx, void *object, cfx_sink out, cfx_error *err);
+
+    /* 1 equal, 0 different, -1 failed. (optional: identity) */
+    int (*equal)(void *ctx, void *a, void *b);
+
+    /* A new reference to the host's own object for a region of a graph that it holds. The object
+     * keeps the region alive. (optional: then the core keeps the region itself) */
+    void *(*bind_region)(void *ctx, cfx_graph *region);
+
+    /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
+     * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for
+     * call_module. (optional: no effect) */
+    int (*is_impure)(void *ctx, cfx_node *n);
+
+    void *ctx;
+} cfx_host;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

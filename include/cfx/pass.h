@@ -1,0 +1,40 @@
+/* pass.h - transforms: a pass is a function and a row of one table. */
+#ifndef CFX_PASS_H
+#define CFX_PASS_H
+
+#include <cfx/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes `g` and its regions. `opts` is the pass's own option struct or NULL. *changed (may be
+ * NULL) tells whether anything was. If it fails, the graph is valid, but may be half changed. */
+typedef cfx_status cfx_pass_fn(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
+
+typedef struct cfx_pass {
+    const char *name;
+    const char *summary;
+    cfx_pass_fn *run;
+} cfx_pass;
+
+/* The table, in alphabetical order; NULL past the end. */
+CFX_API const cfx_pass *cfx_pass_at(size_t i);
+CFX_API const cfx_pass *cfx_pass_find(const char *name);
+
+/* Erases what has no users and no effect, from the end backwards; placeholders and the output
+ * stay. `is_impure` overrides the answer for a node: 1 keep, 0 erase, -1 stop with CFX_E_HOST. */
+typedef struct cfx_dce_options {
+    int (*is_impure)(void *ctx, cfx_node *n);
+    void *ctx;
+} cfx_dce_options;
+CFX_API cfx_status cfx_pass_dce(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
+
+/* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, and
+ * what the host says. 1, 0, or -1 with the host's exception. */
+CFX_API int cfx_node_is_impure(cfx_node *n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

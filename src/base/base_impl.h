@@ -1,0 +1,150 @@
+/* base_impl.h - what the layers share: sizes, arena, hashing, growing arrays, text output. */
+#ifndef CFXI_BASE_IMPL_H
+#define CFXI_BASE_IMPL_H
+
+#include <cfx/base.h>
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Hands a failing status up; only where nothing needs cleaning up. */
+#define CFX_TRY(expr)                                                                              \
+    do {                                                                                           \
+        cfx_status try_status_ = (expr);                                                           \
+        if (try_status_ != CFX_OK)                                                                 \
+            return try_status_;                                                                    \
+    } while (0)
+
+/* ---- memory (alloc.c) ---------------------------------------------------------------------- */
+
+/* `a * b + c`, or false if it does not fit: the one place where sizes are checked. */
+static inline bool cfxi_mul_size(size_t a, size_t b, size_t c, size_t *out)
+{
+    size_t product;
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(product, c, out);
+}
+
+const cfx_allocator *cfxi_allocator(const cfx_allocator *allocator);  /* malloc's for NULL */
+void *cfxi_alloc(const cfx_allocator *allocator, size_t size);        /* NULL if it fails */
+void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size);
+
+/* Sets CFX_E_NOMEM and returns it. */
+cfx_status cfxi_nomem(cfx_error *err);
+
+/* A growing array of fixed-size items. */
+typedef struct cfxi_vec {
+    void *data;
+    size_t size;
+    size_t capacity;
+} cfxi_vec;
+
+/* Makes room for `more` further items of `item_size`; false if memory is out. */
+bool cfxi_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size, const cfx_allocator *allocator);
+void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocator);
+
+/* ---- arena (arena.c) ----------------------------------------------------------------------- */
+
+/* Bump allocation in chunks, with a free list per size class: a freed block is handed out again
+ * for the same class, so editing in place leaves memory flat. Blocks are 8-byte aligned. Blocks
+ * over CFXI_ARENA_LARGE go to the allocator directly. */
+enum { CFXI_ARENA_CHUNK = 64 * 1024, CFXI_ARENA_LARGE = 8 * 1024, CFXI_ARENA_CLASSES = 160 };
+
+typedef struct cfxi_arena {
+    const cfx_allocator *allocator;
+    struct cfxi_chunk *chunks;
+    struct cfxi_large *large;
+    char *next;
+    char *end;
+    size_t bytes;                           /* held from the allocator */
+    void *free_lists[CFXI_ARENA_CLASSES];
+} cfxi_arena;
+
+void cfxi_arena_init(cfxi_arena *arena, const cfx_allocator *allocator);
+void cfxi_arena_release(cfxi_arena *arena);                       /* frees everything */
+void *cfxi_arena_alloc(cfxi_arena *arena, size_t size);           /* NULL if memory is out */
+void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size);  /* NULL is allowed */
+
+/* ---- hashing ------------------------------------------------------------------------------- */
+
+/* The same in every process: hashes end up in files and golden tests. */
+uint64_t cfxi_hash_bytes(const void *data, size_t size);
+
+static inline uint64_t cfxi_hash_mix(uint64_t h, uint64_t v)
+{
+    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    h *= 0xff51afd7ed558ccdu;
+    return h ^ (h >> 32);
+}
+
+static inline uint32_t cfxi_hash_pointer(const void *p)
+{
+    return (uint32_t)(((uint64_t)(uintptr_t)p >> 3) * 0x9e3779b97f4a7c15u >> 32);
+}
+
+/* ---- text output (sink.c) ------------------------------------------------------------------ */
+
+/* Buffered output to a sink. The first failure sticks: later writes do nothing, so a printer
+ * checks once, at cfxi_out_end. */
+typedef struct cfxi_out {
+    cfx_sink sink;
+    cfx_status status;
+    size_t used;
+    char buffer[4096];
+} cfxi_out;
+
+void cfxi_out_begin(cfxi_out *out, cfx_sink sink);
+void cfxi_out_write(cfxi_out *out, const char *data, size_t size);
+void cfxi_out_printf(cfxi_out *out, const char *format, ...) CFX_PRINTF(2, 3);
+cfx_status cfxi_out_end(cfxi_out *out, cfx_error *err);  /* flushes; sets *err if it failed */
+cfx_sink cfxi_out_sink(cfxi_out *out);                   /* a sink that writes to `out` */
+void cfxi_out_spaces(cfxi_out *out, size_t n);
+
+static inline void cfxi_out_char(cfxi_out *out, char c)
+{
+    if (out->used < sizeof out->buffer)
+        out->buffer[out->used++] = c;
+    else
+        cfxi_out_write(out, &c, 1);
+}
+static inline void cfxi_out_str(cfxi_out *out, const char *text)
+{
+    cfxi_out_write(out, text, strlen(text));
+}
+
+/* ---- numbers and characters (number.c, utf8.c) --------------------------------------------- */
+
+enum { CFXI_NUMBER_SIZE = 32 };
+
+/* Decimal digits of `i`; the shortest digits that read back as `f`, as Python's repr spells them
+ * ("1.0", "1e-05", "inf", "nan", "-0.0"). Both return the length; `out` is terminated. Neither
+ * looks at the locale. */
+size_t cfxi_format_int(int64_t i, char out[CFXI_NUMBER_SIZE]);
+size_t cfxi_format_float(double f, char out[CFXI_NUMBER_SIZE]);
+
+/* Reads a float of Python's spelling (digits, '.', exponent, "inf", "nan", a sign), exactly `size`
+ * bytes; false if it is none. */
+bool cfxi_parse_float(const char *text, size_t size, double *f);
+bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it does not fit */
+
+/* Decodes one UTF-8 character (surrogates allowed, overlong forms not); 0 if it is invalid. */
+size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code);
+size_t cfxi_utf8_encode(uint32_t code, char out[4]);
+bool cfxi_utf8_valid(const char *text, size_t size);
+/* Whether Python's repr shows the character as it is. */
+bool cfxi_is_printable(uint32_t code);
+/* Columns that a terminal needs for valid UTF-8 text: one for each character. */
+size_t cfxi_text_width(const char *text, size_t size);
+
+/* Writes `text` as Python's repr would write the str (or bytes, with the b prefix). */
+void cfxi_out_repr_str(cfxi_out *out, const char *text, size_t size);
+void cfxi_out_repr_bytes(cfxi_out *out, const char *data, size_t size);
+
+static inline bool cfxi_is_ident_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static inline bool cfxi_is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool cfxi_is_ident(char c) { return cfxi_is_ident_start(c) || cfxi_is_digit(c); }
+bool cfxi_is_identifier(const char *text, size_t size);  /* ASCII; keywords count as identifiers */
+
+#endif

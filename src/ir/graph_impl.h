@@ -1,0 +1,268 @@
+/* graph_impl.h - the structs behind graph.h and value.h, and their small accessors.
+ *
+ *   graph ── list of nodes (circular, the graph's `root` is the sentinel)
+ *   node  ── args, kwargs: counted arrays of values;  inputs: its array of use edges
+ *            users: circular list of the edges that point at it
+ *   callee ── one for each (opcode, target) in use; lists the nodes that share it
+ *   ref   ── one for each host object, name or region that values and callees mention
+ *
+ * Everything lives in the graph's arena.
+ */
+#ifndef CFXI_GRAPH_IMPL_H
+#define CFXI_GRAPH_IMPL_H
+
+#include "../base/base_impl.h"
+
+#include <cfx/graph.h>
+
+#include <stdatomic.h>
+
+struct cfx_str {
+    uint32_t refs;
+    uint32_t size;
+    char data[];  /* terminated */
+};
+
+struct cfx_seq {
+    uint32_t refs;
+    uint32_t size;
+    cfx_value items[];
+};
+/* The nesting depth of a SEQ value is kept in its `pad`, so that the array's header stays small. */
+
+typedef enum cfxi_ref_kind { CFXI_REF_OBJECT, CFXI_REF_NAME, CFXI_REF_REGION } cfxi_ref_kind;
+
+typedef struct cfxi_callee cfxi_callee;
+
+struct cfx_ref {
+    void *object;          /* OBJECT: the host's; REGION: the host's object for it, or NULL */
+    cfx_graph *region;     /* REGION */
+    cfx_str *name;         /* NAME; OBJECT: its qualified name once asked for */
+    cfxi_callee *callees;  /* those whose target this is, at most one per opcode */
+    cfx_ref *next_dead;    /* on the graph's list of refs to let go of */
+    uint32_t refs;
+    uint32_t hash;
+    uint8_t kind;          /* cfxi_ref_kind */
+    bool reserved;         /* already on the dead list */
+};
+
+/* A counter for names with one base: "add" for "add", "add_1", "add_2". */
+typedef struct cfxi_base {
+    uint64_t count;
+    uint32_t size;
+    char data[];  /* terminated */
+} cfxi_base;
+
+/* A name that is taken. */
+typedef struct cfxi_name {
+    cfx_node *owner;  /* NULL if erased, or not a node's */
+    uint32_t size;
+    char data[];      /* terminated */
+} cfxi_name;
+
+struct cfxi_callee {
+    cfx_ref *ref;
+    cfxi_callee *next_of_ref;
+    cfxi_callee *prev, *next;  /* on the graph's list for the opcode */
+    cfx_node *first;           /* nodes with this opcode and target, circular */
+    cfxi_base *base;           /* the names of those nodes derive from it; NULL until asked for */
+    uint32_t count;
+    uint8_t op;
+    int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
+};
+
+struct cfx_use {
+    cfx_node *def;
+    cfx_node *user;
+    cfx_use *prev, *next;  /* on def's list, circular */
+    uint32_t count;
+};
+
+/* What few nodes have. */
+typedef struct cfxi_node_ext {
+    cfx_value type;
+} cfxi_node_ext;
+
+enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2 };
+
+struct cfx_node {
+    cfx_graph *graph;
+    cfx_node *prev, *next;
+    uint64_t order;
+    cfxi_name *name;
+    cfxi_callee *callee;
+    cfx_node *same_prev, *same_next;  /* on the callee's list */
+    cfx_seq *args;                    /* NULL if empty */
+    cfx_seq *kwargs;                  /* NULL if empty */
+    cfxi_node_ext *ext;
+    cfx_use *inputs;                  /* array of n_inputs edges */
+    cfx_use *users;                   /* first user's edge */
+    void *binding;
+    uint32_t n_inputs;
+    uint32_t n_users;
+    uint32_t mark;                    /* see cfxi_graph_stamp */
+    uint32_t location;                /* index + 1 into graph->locations */
+    uint32_t scope;
+    uint8_t op;
+    uint8_t flags;
+    uint16_t depth;                   /* nesting depth of args and kwargs: the larger */
+};
+
+/* A hash set of pointers to items that know how to hash and compare themselves. */
+typedef struct cfxi_table {
+    void **slots;
+    size_t size;      /* live entries */
+    size_t used;      /* live entries and tombstones */
+    size_t capacity;  /* a power of two, or 0 */
+} cfxi_table;
+
+struct cfx_namespace {
+    cfxi_arena *arena;
+    cfxi_table names;  /* of cfxi_name */
+    cfxi_table bases;  /* of cfxi_base */
+    cfxi_arena own;    /* used if the namespace stands alone */
+};
+
+typedef struct cfxi_location {
+    cfx_str *file;
+    uint32_t line;
+} cfxi_location;
+
+typedef struct cfxi_scope {
+    cfx_str *path;
+    cfx_str *type;
+    uint32_t parent;
+} cfxi_scope;
+
+typedef struct cfxi_hook {
+    cfx_hook_fn *fn;
+    void *ctx;
+    uint32_t id;
+    cfx_hook_kind kind;
+} cfxi_hook;
+
+struct cfx_graph {
+    cfx_node root;          /* sentinel: root.next is the first node */
+    atomic_int refs;
+    const cfx_allocator *allocator;
+    const cfx_host *host;
+    void *binding;
+    size_t size;
+    uint64_t version;
+    cfx_insert_point insert;
+    cfxi_arena arena;
+    cfx_namespace names;
+    cfxi_table refs_table;  /* of cfx_ref */
+    cfxi_callee *callees[CFX_OPCODE_COUNT];
+    cfx_ref *dead_refs;     /* let go of at the end of the edit */
+    cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
+    size_t open_iters;
+    size_t dead_pins;       /* erased nodes that are pinned */
+    uint32_t stamp;
+    uint32_t next_hook;
+    cfxi_vec hooks;         /* of cfxi_hook */
+    cfxi_vec locations;     /* of cfxi_location */
+    cfxi_vec scopes;        /* of cfxi_scope */
+    cfxi_table location_table, scope_table;
+    cfx_graph *parent;      /* the graph whose values hold this one as a region */
+    uint32_t height;        /* deepest nesting of regions ever held */
+};
+
+/* ---- accessors ----------------------------------------------------------------------------- */
+
+static inline bool cfxi_node_is_root(const cfx_node *n) { return n == &n->graph->root; }
+static inline bool cfxi_node_erased(const cfx_node *n) { return n->flags & CFXI_NODE_ERASED; }
+
+static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t depth)
+{
+    cfx_value v = cfx_scalar(kind, 0);
+    v.pad = depth;
+    v.as.seq = seq;
+    return v;
+}
+
+/* A mark for each node visited, without a set: marks below the returned stamp are old. `n` marks
+ * (stamp, stamp + 1, ...) are reserved, so that a mark can also number the nodes. */
+uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);
+
+/* ---- hash sets (hashset.c) --------------------------------------------------------------------- */
+
+typedef bool cfxi_same_fn(const void *item, const void *key, size_t size);
+
+/* The item for which `same` holds, or NULL. */
+void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
+                      size_t size);
+/* Makes room for one more; false if memory is out. `hash_of` re-hashes the items. */
+typedef uint32_t cfxi_hash_fn(const void *item);
+bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator);
+void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item);  /* after a reserve */
+void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item);
+void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator);
+/* Walks the items: *at starts at 0; NULL at the end. */
+void *cfxi_table_next(const cfxi_table *t, size_t *at);
+
+/* ---- values (value.c) ---------------------------------------------------------------------- */
+
+cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* refs 0 */
+void cfxi_str_free(cfxi_arena *arena, cfx_str *str);
+void cfxi_value_hold(cfx_value v);
+void cfxi_value_drop(cfx_graph *g, cfx_value v);
+/* Whether `v` may be used in `g`; sets *err. */
+cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err);
+static inline bool cfxi_is_seq(cfx_value v)
+{
+    return v.kind >= CFX_KIND_COMPLEX && v.kind <= CFX_KIND_NAMEDTUPLE;
+}
+static inline bool cfxi_is_str(cfx_value v)
+{
+    return v.kind >= CFX_KIND_STR && v.kind <= CFX_KIND_DEVICE;
+}
+
+/* ---- references (ref.c) -------------------------------------------------------------------- */
+
+cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err);
+cfx_ref *cfxi_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err);
+cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err);
+void cfxi_ref_drop(cfx_graph *g, cfx_ref *ref);     /* one count less */
+void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref);  /* if its count is 0 */
+/* Its name, asked of the host if need be; NULL with *err set. */
+const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err);
+/* Lets go of the host objects that nobody uses any more; ends every edit. */
+void cfxi_graph_settle(cfx_graph *g);
+
+/* ---- names (name.c) ------------------------------------------------------------------------ */
+
+void cfxi_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
+void cfxi_namespace_release(cfx_namespace *ns);
+/* Takes a name: from a wish, from a base, or exactly the one given if it is free (NULL, and no
+ * error, if it is taken). */
+cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size, bool allow_reserved,
+                               cfx_error *err);
+cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err);
+cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
+cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
+/* The name exactly as it is: the entry it has, or a new one. */
+cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
+
+/* ---- order labels (order.c) ---------------------------------------------------------------- */
+
+/* Gives `n`, already on the list, a label between its neighbours'; relabels a stretch around it if
+ * there is no room. Amortised O(log n). */
+void cfxi_order_assign(cfx_node *n);
+
+/* ---- uses (use.c) -------------------------------------------------------------------------- */
+
+/* New arguments for a node, prepared so that committing them cannot fail. */
+typedef struct cfxi_arg_change {
+    cfx_node *node;
+    cfx_value args, kwargs;  /* TUPLE, DICT */
+    cfx_use *inputs;
+    uint32_t n_inputs;
+} cfxi_arg_change;
+
+cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, cfx_value kwargs,
+                             cfx_error *err);
+void cfxi_args_commit(cfxi_arg_change *change);
+void cfxi_args_abandon(cfxi_arg_change *change);
+
+#endif
