@@ -12,10 +12,10 @@
 
 #if defined(__GNUC__)
 #define CFX_API __attribute__((visibility("default")))
-#define CFX_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define CFX_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define CFX_API
-#define CFX_PRINTF(format, first)
+#define CFX_PRINTF(text, first)
 #endif
 
 #ifdef __cplusplus
