@@ -72,8 +72,8 @@ EX_BIN    := $(EX_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
-.PHONY: all demo test check lint python golden bench fuzz fuzz-run coverage install clean programs
-.SECONDARY:
+.PHONY: all demo test check lint python golden bench fuzz fuzz-run coverage install clean programs \
+	FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -83,10 +83,9 @@ all: $(B)/libcfx.a $(B)/libcfx.so $(if $(CLI_SRC),$(B)/cfx)
 # A stamp is rewritten only when the variable it is named after changes.
 flags   = $(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 objects = $(LIB_OBJ) $(CLI_OBJ) $(PY_OBJ)
-$(B)/%.stamp: FORCE
+$(B)/flags.stamp $(B)/objects.stamp: $(B)/%.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$($*)' | cmp -s - $@ || echo '$($*)' >$@
-FORCE:
 
 includes = -Iinclude $(if $(filter src/% tests/% bench/%,$<),-Isrc) \
 	$(if $(filter tests/%,$<),-Itests/unit) $(if $(filter python/%,$<),-isystem $(PY_INCLUDE))
