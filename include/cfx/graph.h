@@ -142,6 +142,9 @@ CFX_API void cfx_node_set_scope(cfx_node *n, uint32_t scope);
 CFX_API void *cfx_node_binding(const cfx_node *n);
 CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
 
+/* Whether args or kwargs were assigned since the last call: for bindings that cache them. */
+CFX_API bool cfx_node_args_changed(cfx_node *n);
+
 /* A pinned node stays readable after it is erased, and so does all that follows it on the list. */
 CFX_API void cfx_node_pin(cfx_node *n);
 CFX_API void cfx_node_unpin(cfx_node *n);
