@@ -4,7 +4,7 @@
  * number the nodes, so that finding a copy is one array access. Use lists are copied, not derived
  * from the arguments, because their order is visible. Linear in nodes and edges.
  */
-#include "graph_impl.h"
+#include "callee_impl.h"
 
 typedef struct cloner {
     cfx_graph *src, *dst;
@@ -46,15 +46,21 @@ static cfx_seq *copy_seq(cloner *c, const cfx_seq *seq, cfx_status *status)
     return copy;
 }
 
+/* What the host has told about an object need not be asked again. */
+static cfx_status copy_ref_name(cloner *c, const cfx_ref *ref, cfx_ref *copy)
+{
+    if (ref->name && !copy->name)
+        copy->name = cfxi_str_new(&c->dst->arena, ref->name->data, ref->name->size);
+    return ref->name && !copy->name ? cfxi_nomem(c->err) : CFX_OK;
+}
+
 static cfx_status copy_ref(cloner *c, cfx_ref *ref, cfx_ref **copy)
 {
     *copy = cfxi_ref_copy(c->dst, c->src, ref, c->err);
     if (!*copy)
-        return CFX_E_NOMEM;  /* one host and valid names: nothing else can fail */
+        return c->err->status;
     ++(*copy)->refs;
-    if (ref->kind == CFXI_REF_OBJECT && ref->name && !(*copy)->name)
-        (*copy)->name = cfxi_str_new(&c->dst->arena, ref->name->data, ref->name->size);
-    return CFX_OK;
+    return copy_ref_name(c, ref, *copy);
 }
 
 static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy)
@@ -119,8 +125,8 @@ static cfx_status copy_location(cloner *c, const cfx_node *n, cfx_node *copy)
 {
     uint32_t *number = &c->locations[n->location - 1];
     if (!*number) {
-        const cfxi_location *at = (const cfxi_location *)c->src->locations.data + n->location - 1;
-        *number = cfxi_graph_location(c->dst, at->file->data, at->file->size, at->line, c->err);
+        const cfxi_location *at = cfxi_location_of(n);
+        *number = cfxi_graph_location(c->dst, at->file->data, at->line, c->err);
         if (!*number)
             return c->err->status;
     }
@@ -157,39 +163,31 @@ static cfx_status copy_nodes(cloner *c)
 
 /* ---- callees ------------------------------------------------------------------------------- */
 
-static void append_same(cfxi_callee *callee, cfx_node *n)
-{
-    n->callee = callee;
-    if (!callee->first) {
-        n->same_prev = n->same_next = n;
-        callee->first = n;
-    } else {
-        n->same_next = callee->first;
-        n->same_prev = callee->first->same_prev;
-        n->same_prev->same_next = n;
-        callee->first->same_prev = n;
-    }
-    callee->count++;
-}
-
 static cfx_status copy_callee(cloner *c, const cfxi_callee *callee)
 {
-    cfx_ref *ref = cfxi_ref_copy(c->dst, c->src, callee->ref, c->err);
-    cfxi_callee *copy = ref ? cfxi_callee_get(c->dst, (cfx_opcode)callee->op, ref, c->err) : NULL;
+    const cfx_ref *ref = callee->ref;
+    cfx_target target = {.object = ref->object};
+    if (!ref->object)
+        target = (cfx_target){.name = ref->name->data, .size = ref->name->size};
+    cfxi_callee *copy = cfxi_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
     if (!copy)
-        return CFX_E_NOMEM;
+        return c->err->status;
     copy->impure = callee->impure;
+    copy->row = callee->row;
     const cfx_node *n = callee->first;
-    for (uint32_t i = 0; i < callee->count; i++, n = n->same_next)
-        append_same(copy, copy_of(c, n));
-    return CFX_OK;
+    do {
+        cfxi_callee_add(copy, copy_of(c, n));
+        n = n->same_next;
+    } while (n != callee->first);
+    return copy_ref_name(c, ref, copy->ref);
 }
 
 static cfx_status copy_callees(cloner *c)
 {
     for (int op = 0; op < CFX_OPCODE_COUNT; op++)
         for (const cfxi_callee *callee = c->src->callees[op]; callee; callee = callee->next)
-            CFX_TRY(copy_callee(c, callee));
+            if (callee->first)  /* else only erased nodes have it */
+                CFX_TRY(copy_callee(c, callee));
     return CFX_OK;
 }
 
@@ -270,7 +268,7 @@ static cfx_status fill_map(const cloner *c)
 
 static cfx_status clone_into(cloner *c)
 {
-    if (!cfxi_namespace_reserve(&c->dst->names, c->src->size))
+    if (!cfxi_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
         return cfxi_nomem(c->err);
     CFX_TRY(copy_regions(c));
     CFX_TRY(copy_scopes(c));

@@ -99,8 +99,13 @@ static uint32_t copy_scope(cfx_graph *g, const cfx_graph *src, uint32_t scope, c
     size_t n = 0;
     if (g == src)
         return scope;
-    for (uint32_t at = scope; at && n < CFX_MAX_DEPTH; at = cfx_scope_parent(src, at))
+    for (uint32_t at = scope; at; at = cfx_scope_parent(src, at)) {
+        if (n == CFX_MAX_DEPTH) {
+            cfx_error_set(err, CFX_E_LIMIT, "scopes nest more than %d deep", CFX_MAX_DEPTH);
+            return 0;
+        }
         chain[n++] = at;
+    }
     uint32_t result = 0;
     while (n > 0) {
         n--;
@@ -151,8 +156,7 @@ static bool copy_place(cfx_graph *g, const cfx_node *n, node_parts *parts, cfx_e
             return false;
     }
     if (n->location) {
-        const char *file = cfx_node_file(n);
-        parts->location = cfxi_graph_location(g, file, strlen(file), cfx_node_line(n), err);
+        parts->location = cfxi_graph_location(g, cfx_node_file(n), cfx_node_line(n), err);
         if (!parts->location)
             return false;
     }

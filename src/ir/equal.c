@@ -133,23 +133,13 @@ bool cfx_value_equal(cfx_value a, cfx_value b)
     return same_value(NULL, a, b);
 }
 
-static const cfxi_location *location_of(const cfx_node *n)
-{
-    return n->location ? (const cfxi_location *)n->graph->locations.data + n->location - 1 : NULL;
-}
-
 static bool same_location(const cfx_node *a, const cfx_node *b)
 {
-    const cfxi_location *x = location_of(a);
-    const cfxi_location *y = location_of(b);
+    const cfxi_location *x = cfxi_location_of(a);
+    const cfxi_location *y = cfxi_location_of(b);
     if (!x || !y)
         return x == y;
     return x->line == y->line && same_str(x->file, y->file);
-}
-
-static const cfxi_scope *scope_at(const cfx_graph *g, uint32_t scope)
-{
-    return (const cfxi_scope *)g->scopes.data + scope - 1;
 }
 
 /* Chains of scopes are compared up to the pair that was the same last time: neighbours on the list
@@ -159,8 +149,8 @@ static bool same_scope(compare *c, uint32_t a, uint32_t b)
     uint32_t x = a;
     uint32_t y = b;
     while (x && y && !(x == c->scope_a && y == c->scope_b)) {
-        const cfxi_scope *s = scope_at(c->a, x);
-        const cfxi_scope *t = scope_at(c->b, y);
+        const cfxi_scope *s = cfxi_scope_at(c->a, x);
+        const cfxi_scope *t = cfxi_scope_at(c->b, y);
         if (!same_str(s->path, t->path) || !same_str(s->type, t->type))
             return false;
         x = s->parent;
@@ -308,9 +298,9 @@ static uint64_t hash_scope(hasher *c, uint32_t scope)
     if (scope == c->scope)
         return c->scope_hash;
     uint64_t h = 0;
-    for (uint32_t at = scope; at; at = scope_at(c->graph, at)->parent) {
-        h = hash_str(h, scope_at(c->graph, at)->path);
-        h = hash_str(h, scope_at(c->graph, at)->type);
+    for (uint32_t at = scope; at; at = cfxi_scope_at(c->graph, at)->parent) {
+        h = hash_str(h, cfxi_scope_at(c->graph, at)->path);
+        h = hash_str(h, cfxi_scope_at(c->graph, at)->type);
     }
     c->scope = scope;
     c->scope_hash = h;
@@ -326,7 +316,7 @@ static uint64_t hash_node(hasher *c, uint64_t h, const cfx_node *n)
     h = cfxi_hash_mix(h, hash_value(c, cfx_node_type(n)));
     if (c->shape_only)
         return h;
-    const cfxi_location *where = location_of(n);
+    const cfxi_location *where = cfxi_location_of(n);
     h = cfxi_hash_mix(h, cfxi_hash_bytes(n->name->data, n->name->size));
     if (where)
         h = cfxi_hash_mix(hash_str(h, where->file), where->line);
