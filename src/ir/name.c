@@ -287,10 +287,11 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size
     return name ? name : add_name(ns, text, size, hash, err);
 }
 
-cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
+                               cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
-    cfxi_name *name = cfxi_table_find(&ns->names, hash, same_name, text, size);
+    cfxi_name *name = is_free ? NULL : cfxi_table_find(&ns->names, hash, same_name, text, size);
     if (name)
         return name;
     clean_name parts = {.text = (char *)(uintptr_t)text, .size = size};  /* only read */
