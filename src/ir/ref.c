@@ -199,6 +199,8 @@ const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *er
         ref->name = cfxi_str_new(&g->arena, text.data, text.size);
         if (!ref->name)
             cfxi_nomem(err);
+    } else {
+        cfxi_failed(err, status);
     }
     cfx_buffer_free(&text);
     return ref->name;
