@@ -372,6 +372,8 @@ static void write_node(writer *w, cfx_node *n)
     const bool has_type = n->ext && n->ext->type.kind != CFX_KIND_INVALID;
     w->node = n;
     check_name(w, n);
+    if (w->out.status != CFX_OK)
+        return;
     if (has_type || !is_anonymous(n))
         write_node_name(w, n);
     if (has_type) {
@@ -389,6 +391,16 @@ static void write_node(writer *w, cfx_node *n)
 
 /* ---- the next piece ------------------------------------------------------------------------ */
 
+/* Back in the node that holds the region just written. */
+static void resume_node(writer *w)
+{
+    const frame *f = (const frame *)w->frames.data + w->frames.size - 1;
+    while (f->kind == FRAME_SEQ)
+        f--;
+    w->node = f->node;
+    w->graph = f->node->graph;
+}
+
 static void step_graph(writer *w, frame *f)
 {
     w->graph = f->graph;
@@ -403,6 +415,7 @@ static void step_graph(writer *w, frame *f)
     if (w->frames.size > 0) {
         cfxi_out_spaces(&w->out, f->indent - 2);
         cfxi_out_char(&w->out, '}');
+        resume_node(w);
     }
 }
 
@@ -411,8 +424,6 @@ static void step_type(writer *w, frame *f)
 {
     cfx_node *n = f->node;
     w->frames.size--;
-    w->graph = n->graph;
-    w->node = n;
     cfxi_out_str(&w->out, " = ");
     write_head(w, n);
 }
@@ -422,8 +433,6 @@ static void step_call(writer *w, frame *f)
     cfx_node *n = f->node;
     const size_t i = f->i++;
     const size_t positional = n->args ? n->args->size : 0;
-    w->graph = n->graph;
-    w->node = n;
     if (i == f->n) {
         w->frames.size--;
         cfxi_out_char(&w->out, ')');
