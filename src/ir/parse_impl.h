@@ -5,7 +5,7 @@
 #include "graph_impl.h"
 #include "lex_impl.h"
 
-/* What is open. Containers count as CFXI_FRAME_SEQ with their kind. */
+/* What is open. A container is a SEQ, with its kind in `seq`. */
 typedef enum cfxi_frame_kind {
     CFXI_FRAME_GRAPH,
     CFXI_FRAME_TYPE,
