@@ -37,7 +37,7 @@ static cfx_ref *new_ref(cfx_graph *g, cfxi_ref_kind kind, uint32_t hash, cfx_err
         cfxi_nomem(err);
         return NULL;
     }
-    *ref = (cfx_ref){.kind = (uint8_t)kind, .hash = hash};
+    *ref = (cfx_ref){.graph = g, .kind = (uint8_t)kind, .hash = hash};
     return ref;
 }
 

@@ -1,0 +1,312 @@
+/* clone.c - a copy of a whole graph in an arena of its own.
+ *
+ * The source is valid, so nothing is checked again: structs are filled in directly, and marks
+ * number the nodes, so that finding a copy is one array access. Use lists are copied, not derived
+ * from the arguments, because their order is visible. Linear in nodes and edges.
+ */
+#include "callee_impl.h"
+
+typedef struct cloner {
+    cfx_graph *src, *dst;
+    cfx_node **nodes;       /* the copies, by position */
+    uint32_t stamp;
+    uint32_t *locations;    /* by number in `src`: the number in `dst`, 0 if not copied yet */
+    cfx_node_map *regions;  /* refs of regions in `src` to their copies' values */
+    cfx_node_map *map;
+    cfx_error *err;
+} cloner;
+
+static cfx_node *copy_of(const cloner *c, const cfx_node *n)
+{
+    return c->nodes[n->mark - c->stamp];
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+/* The copy's holder has one count of whatever these return. */
+static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy);
+
+static cfx_seq *copy_seq(cloner *c, const cfx_seq *seq, cfx_status *status)
+{
+    cfx_seq *copy = cfxi_arena_alloc(&c->dst->arena, sizeof *seq + seq->size * sizeof *seq->items);
+    if (!copy) {
+        *status = cfxi_nomem(c->err);
+        return NULL;
+    }
+    copy->refs = 1;
+    copy->size = seq->size;
+    for (uint32_t i = 0; i < seq->size && *status == CFX_OK; i++) {
+        cfx_value v = seq->items[i];
+        if (v.kind == CFX_KIND_NODE)
+            v.as.node = copy_of(c, v.as.node);
+        else if (v.kind >= CFX_KIND_STR)
+            *status = copy_value(c, v, &v);
+        copy->items[i] = v;
+    }
+    return copy;
+}
+
+/* What the host has told about an object need not be asked again. */
+static cfx_status copy_ref_name(cloner *c, const cfx_ref *ref, cfx_ref *copy)
+{
+    if (ref->name && !copy->name)
+        copy->name = cfxi_str_new(&c->dst->arena, ref->name->data, ref->name->size);
+    return ref->name && !copy->name ? cfxi_nomem(c->err) : CFX_OK;
+}
+
+static cfx_status copy_ref(cloner *c, cfx_ref *ref, cfx_ref **copy)
+{
+    *copy = cfxi_ref_copy(c->dst, c->src, ref, c->err);
+    if (!*copy)
+        return c->err->status;
+    ++(*copy)->refs;
+    return copy_ref_name(c, ref, *copy);
+}
+
+static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy)
+{
+    cfx_status status = CFX_OK;
+    *copy = v;
+    if (v.kind == CFX_KIND_NODE) {
+        copy->as.node = copy_of(c, v.as.node);
+    } else if (cfxi_is_seq(v)) {
+        copy->as.seq = copy_seq(c, v.as.seq, &status);
+    } else if (cfxi_is_str(v)) {
+        copy->as.str = cfxi_str_new(&c->dst->arena, v.as.str->data, v.as.str->size);
+        if (!copy->as.str)
+            return cfxi_nomem(c->err);
+        copy->as.str->refs = 1;
+    } else if (v.kind == CFX_KIND_HOST) {
+        status = copy_ref(c, v.as.ref, &copy->as.ref);
+    } else if (v.kind == CFX_KIND_GRAPH) {
+        *copy = cfx_node_map_get(c->regions, (const cfx_node *)v.as.ref);
+        cfxi_value_hold(*copy);
+    }
+    return status;
+}
+
+/* Regions come first: the host may be asked to bind them, and whatever it does then, it must not
+ * meet marks that are in use. */
+static cfx_status copy_regions(cloner *c)
+{
+    size_t at = 0;
+    cfx_ref *ref;
+    while ((ref = cfxi_table_next(&c->src->refs_table, &at))) {
+        if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
+            continue;
+        cfx_graph *copy = cfx_graph_clone(ref->region, c->map, c->err);
+        if (!copy)
+            return c->err->status;
+        cfx_value v = cfx_value_region(c->dst, copy, c->err);
+        cfx_graph_release(copy);
+        if (v.kind == CFX_KIND_INVALID)
+            return c->err->status;
+        CFX_TRY(cfx_node_map_set(c->regions, (const cfx_node *)ref, v, c->err));
+    }
+    return CFX_OK;
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+/* Scopes keep their numbers. */
+static cfx_status copy_scopes(cloner *c)
+{
+    for (uint32_t i = 1; i <= c->src->scopes.size; i++) {
+        const cfx_graph *src = c->src;
+        if (!cfx_graph_scope(c->dst, cfx_scope_parent(src, i), cfx_scope_path(src, i),
+                             cfx_scope_type(src, i), c->err))
+            return c->err->status;
+    }
+    return CFX_OK;
+}
+
+/* Locations that no node has any more are left behind. */
+static cfx_status copy_location(cloner *c, const cfx_node *n, cfx_node *copy)
+{
+    uint32_t *number = &c->locations[n->location - 1];
+    if (!*number) {
+        const cfxi_location *at = cfxi_location_of(n);
+        *number = cfxi_graph_location(c->dst, at->file->data, at->line, c->err);
+        if (!*number)
+            return c->err->status;
+    }
+    copy->location = *number;
+    return CFX_OK;
+}
+
+/* A node on the list, without callee, arguments and uses. */
+static cfx_status copy_node(cloner *c, const cfx_node *n, cfx_node **copy)
+{
+    cfx_graph *g = c->dst;
+    cfx_node *m = cfxi_arena_alloc(&g->arena, sizeof *m);
+    cfxi_name *name = cfxi_namespace_keep(&g->names, n->name->data, n->name->size, c->err);
+    if (!m || !name)
+        return cfxi_nomem(c->err);
+    *m = (cfx_node){.graph = g, .order = n->order, .name = name, .scope = n->scope, .op = n->op,
+                    .depth = n->depth, .prev = g->root.prev, .next = &g->root};
+    if (!name->owner)  /* of nodes that were given one name by hand, the first owns it */
+        name->owner = m;
+    m->prev->next = m;
+    g->root.prev = m;
+    g->size++;
+    *copy = m;
+    return n->location ? copy_location(c, n, m) : CFX_OK;
+}
+
+static cfx_status copy_nodes(cloner *c)
+{
+    cfx_node **copy = c->nodes;
+    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
+        CFX_TRY(copy_node(c, n, copy++));
+    return CFX_OK;
+}
+
+/* ---- callees ------------------------------------------------------------------------------- */
+
+static cfx_status copy_callee(cloner *c, const cfxi_callee *callee)
+{
+    const cfx_ref *ref = callee->ref;
+    cfx_target target = {.object = ref->object};
+    if (!ref->object)
+        target = (cfx_target){.name = ref->name->data, .size = ref->name->size};
+    cfxi_callee *copy = cfxi_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
+    if (!copy)
+        return c->err->status;
+    copy->impure = callee->impure;
+    copy->row = callee->row;
+    const cfx_node *n = callee->first;
+    do {
+        cfxi_callee_add(copy, copy_of(c, n));
+        n = n->same_next;
+    } while (n != callee->first);
+    return copy_ref_name(c, ref, copy->ref);
+}
+
+static cfx_status copy_callees(cloner *c)
+{
+    for (int op = 0; op < CFX_OPCODE_COUNT; op++)
+        for (const cfxi_callee *callee = c->src->callees[op]; callee; callee = callee->next)
+            if (callee->first)  /* else only erased nodes have it */
+                CFX_TRY(copy_callee(c, callee));
+    return CFX_OK;
+}
+
+/* ---- arguments and uses -------------------------------------------------------------------- */
+
+static cfx_status copy_inputs(cloner *c, const cfx_node *n, cfx_node *copy)
+{
+    copy->inputs = cfxi_arena_alloc(&c->dst->arena, n->n_inputs * sizeof *n->inputs);
+    if (!copy->inputs)
+        return cfxi_nomem(c->err);
+    copy->n_inputs = n->n_inputs;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        copy->inputs[i] = (cfx_use){.def = copy_of(c, n->inputs[i].def), .user = copy,
+                                    .count = n->inputs[i].count};
+    return CFX_OK;
+}
+
+static cfx_status copy_type(cloner *c, const cfx_node *n, cfx_node *copy)
+{
+    copy->ext = cfxi_arena_alloc(&c->dst->arena, sizeof *copy->ext);
+    if (!copy->ext)
+        return cfxi_nomem(c->err);
+    copy->ext->type = cfx_invalid();
+    return copy_value(c, n->ext->type, &copy->ext->type);
+}
+
+static cfx_status copy_args(cloner *c)
+{
+    cfx_status status = CFX_OK;
+    cfx_node *copy = c->dst->root.next;
+    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next) {
+        if (n->args)
+            copy->args = copy_seq(c, n->args, &status);
+        if (n->kwargs && status == CFX_OK)
+            copy->kwargs = copy_seq(c, n->kwargs, &status);
+        if (n->n_inputs && status == CFX_OK)
+            status = copy_inputs(c, n, copy);
+        if (n->ext && status == CFX_OK)
+            status = copy_type(c, n, copy);
+        if (status != CFX_OK)
+            return status;
+        copy = copy->next;
+    }
+    return CFX_OK;
+}
+
+static void copy_users(const cloner *c, const cfx_node *n, cfx_node *copy)
+{
+    const cfx_use *use = n->users;
+    cfx_use *last = NULL;
+    for (uint32_t i = 0; i < n->n_users; i++, use = use->next) {
+        cfx_use *edge = &copy_of(c, use->user)->inputs[use - use->user->inputs];
+        edge->prev = last;
+        if (last)
+            last->next = edge;
+        else
+            copy->users = edge;
+        last = edge;
+    }
+    if (last) {
+        last->next = copy->users;
+        copy->users->prev = last;
+    }
+    copy->n_users = n->n_users;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static cfx_status fill_map(const cloner *c)
+{
+    if (!cfxi_node_map_reserve(c->map, c->src->size))
+        return cfxi_nomem(c->err);
+    cfx_node *const *copy = c->nodes;
+    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
+        CFX_TRY(cfx_node_map_set(c->map, n, cfx_from_node(*copy++), c->err));
+    return CFX_OK;
+}
+
+static cfx_status clone_into(cloner *c)
+{
+    if (!cfxi_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
+        return cfxi_nomem(c->err);
+    CFX_TRY(copy_regions(c));
+    CFX_TRY(copy_scopes(c));
+    c->stamp = cfxi_graph_number(c->src);
+    CFX_TRY(copy_nodes(c));
+    CFX_TRY(copy_callees(c));
+    CFX_TRY(copy_args(c));
+    cfx_node *const *copy = c->nodes;
+    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
+        copy_users(c, n, *copy++);
+    return c->map ? fill_map(c) : CFX_OK;
+}
+
+cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
+{
+    cfx_error why = {.status = CFX_OK};
+    cloner c = {.src = g, .map = map, .err = &why};
+    const cfx_allocator *allocator = g->allocator;
+    size_t node_bytes = g->size * sizeof *c.nodes;
+    size_t location_bytes = g->locations.size * sizeof *c.locations;
+    cfx_status status = CFX_E_NOMEM;
+    c.dst = cfx_graph_new(allocator, g->host, &why);
+    c.regions = cfx_node_map_new(allocator, &why);
+    c.nodes = cfxi_alloc(allocator, node_bytes);
+    c.locations = cfxi_alloc(allocator, location_bytes);
+    if (c.dst && c.regions && c.nodes && c.locations) {
+        memset(c.locations, 0, location_bytes);
+        status = clone_into(&c);
+    }
+    cfxi_free(allocator, c.locations, location_bytes);
+    cfxi_free(allocator, c.nodes, node_bytes);
+    cfx_node_map_free(c.regions);
+    if (status == CFX_OK)
+        return c.dst;
+    cfx_graph_release(c.dst);
+    if (why.status == CFX_OK)
+        cfxi_nomem(&why);
+    if (err)
+        *err = why;
+    return NULL;
+}
