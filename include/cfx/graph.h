@@ -302,8 +302,7 @@ CFX_API cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ct
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* torch.fx's str(graph), byte for byte; one node as torch.fx's format_node gives it (nothing is
- * written and *skipped set for what it leaves out). */
+/* torch.fx's str(graph), byte for byte; one node as torch.fx's format_node gives it. */
 CFX_API cfx_status cfx_graph_print(cfx_graph *g, cfx_sink out, cfx_error *err);
 CFX_API cfx_status cfx_node_print(cfx_node *n, cfx_sink out, cfx_error *err);
 
