@@ -299,10 +299,13 @@ typedef void cfx_finding_fn(void *ctx, const cfx_node *n, const char *message);
 CFX_API cfx_status cfx_graph_verify(cfx_graph *g, cfx_finding_fn *report, void *ctx,
                                     cfx_error *err);
 
+/* What torch.fx's lint checks of that, which is less: unique names, targets, definitions before
+ * uses; also regions. A graph may have late placeholders, or nodes behind its output. */
+CFX_API cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err);
+
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* torch.fx's str(graph), byte for byte; one node as torch.fx's format_node gives it (nothing is
- * written and *skipped set for what it leaves out). */
+/* torch.fx's str(graph), byte for byte; one node as torch.fx's format_node gives it. */
 CFX_API cfx_status cfx_graph_print(cfx_graph *g, cfx_sink out, cfx_error *err);
 CFX_API cfx_status cfx_node_print(cfx_node *n, cfx_sink out, cfx_error *err);
 

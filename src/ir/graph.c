@@ -316,7 +316,7 @@ cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_val
             status = hook.fn(hook.ctx, n, with, user, err);
     }
     g->open_iters--;
-    return status;
+    return status == CFX_OK ? status : cfxi_failed(err, status);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

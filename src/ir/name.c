@@ -287,6 +287,24 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size
     return name ? name : add_name(ns, text, size, hash, err);
 }
 
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
+                               cfx_error *err)
+{
+    uint32_t hash = hash_text(text, size);
+    cfxi_name *name = is_free ? NULL : cfxi_table_find(&ns->names, hash, same_name, text, size);
+    if (name)
+        return name;
+    clean_name parts = {.text = (char *)(uintptr_t)text, .size = size};  /* only read */
+    split_number(&parts);
+    if (parts.has_number) {
+        cfxi_base *base = base_of(ns, text, parts.base_size, err);
+        if (!base)
+            return NULL;
+        base->count = parts.number;
+    }
+    return add_name(ns, text, size, hash, err);
+}
+
 /* ---- namespaces of their own --------------------------------------------------------------- */
 
 cfx_namespace *cfx_namespace_new(const cfx_allocator *allocator, cfx_error *err)
