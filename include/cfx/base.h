@@ -12,10 +12,10 @@
 
 #if defined(__GNUC__)
 #define CFX_API __attribute__((visibility("default")))
-#define CFX_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define CFX_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define CFX_API
-#define CFX_PRINTF(format, first)
+#define CFX_PRINTF(text, first)
 #endif
 
 #ifdef __cplusplus
@@ -35,7 +35,8 @@ typedef enum cfx_status {
 
 /* Why a call failed. The caller owns it, usually on its stack; it holds no heap memory, so that
  * reporting an error cannot fail. A function that takes a `cfx_error *err` accepts NULL, and
- * writes to it only when it fails. */
+ * writes to it only when it fails. Start it as `cfx_error err = {0};`: a chain of calls that share
+ * it then keeps the first reason. */
 typedef struct cfx_error {
     cfx_status status;
     uint32_t line;      /* line of the text being parsed, from 1; 0 where there is none */

@@ -23,8 +23,8 @@ typedef enum cfx_opcode {
     CFX_OPCODE_COUNT
 } cfx_opcode;
 
-CFX_API const char *cfx_opcode_name(cfx_opcode op);                   /* "call_function" */
-CFX_API bool cfx_opcode_parse(const char *name, cfx_opcode *op);      /* false if unknown */
+CFX_API const char *cfx_opcode_name(cfx_opcode op);               /* "call_function" */
+CFX_API bool cfx_opcode_parse(const char *name, cfx_opcode *op);  /* false if unknown */
 
 /* ---- the graph ----------------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ CFX_API const cfx_host *cfx_graph_host(const cfx_graph *g);
 CFX_API const cfx_allocator *cfx_graph_allocator(const cfx_graph *g);
 CFX_API size_t cfx_graph_size(const cfx_graph *g);         /* number of nodes */
 CFX_API size_t cfx_graph_memory(const cfx_graph *g);       /* bytes held, regions not counted */
-CFX_API cfx_graph *cfx_graph_parent(const cfx_graph *g);   /* the graph it is a region of, or NULL */
+CFX_API cfx_graph *cfx_graph_parent(const cfx_graph *g);   /* whose region it is, or NULL */
 CFX_API uint64_t cfx_graph_version(const cfx_graph *g);    /* grows with every edit */
 
 /* One pointer for the embedding language (its object for this graph). */
@@ -84,7 +84,7 @@ CFX_API cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *er
 /* Where the next nodes go: before `n`, or directly after it (several nodes created after the same
  * node end up in reverse order, as in torch.fx). NULL: before = at the end, after = at the start. */
 typedef struct cfx_insert_point {
-    cfx_node *node;  /* NULL: the list's end */
+    cfx_node *node;
     bool after;
 } cfx_insert_point;
 CFX_API cfx_insert_point cfx_graph_insert_point(const cfx_graph *g);
@@ -96,7 +96,9 @@ CFX_API cfx_node *cfx_graph_first(const cfx_graph *g);  /* NULL if empty */
 CFX_API cfx_node *cfx_graph_last(const cfx_graph *g);
 CFX_API cfx_node *cfx_node_next(const cfx_node *n);     /* NULL after the last */
 CFX_API cfx_node *cfx_node_prev(const cfx_node *n);
-CFX_API cfx_node *cfx_graph_find(const cfx_graph *g, const char *name);  /* by node name; or NULL */
+CFX_API cfx_node *cfx_graph_find(const cfx_graph *g, const char *name);  /* by its name, or NULL */
+/* The list's sentinel, for hosts whose users see it: only move, next and prev make sense on it. */
+CFX_API cfx_node *cfx_graph_root(cfx_graph *g);
 
 CFX_API cfx_graph *cfx_node_graph(const cfx_node *n);
 CFX_API cfx_opcode cfx_node_op(const cfx_node *n);
@@ -113,7 +115,7 @@ CFX_API cfx_value cfx_node_args(const cfx_node *n);    /* a TUPLE, borrowed (may
 CFX_API cfx_value cfx_node_kwargs(const cfx_node *n);  /* a DICT, borrowed (may be empty) */
 CFX_API cfx_value cfx_node_type(const cfx_node *n);    /* INVALID if it has none */
 CFX_API size_t cfx_node_num_args(const cfx_node *n);
-CFX_API cfx_value cfx_node_arg(const cfx_node *n, size_t i);            /* INVALID if i is too large */
+CFX_API cfx_value cfx_node_arg(const cfx_node *n, size_t i);           /* INVALID if too large */
 CFX_API cfx_value cfx_node_kwarg(const cfx_node *n, const char *key);   /* INVALID if absent */
 
 /* True if `a` stands before `b` in their graph: O(1). */

@@ -138,6 +138,9 @@ size_t cfxi_text_width(const char *text, size_t size);
 /* Writes `text` as Python's repr would write the str (or bytes, with the b prefix). */
 void cfxi_out_repr_str(cfxi_out *out, const char *text, size_t size);
 void cfxi_out_repr_bytes(cfxi_out *out, const char *data, size_t size);
+/* The same escapes between quotes of the caller's choice. */
+void cfxi_out_quoted(cfxi_out *out, const char *text, size_t size, char quote);
+void cfxi_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote);
 
 static inline bool cfxi_is_ident_start(char c)
 {

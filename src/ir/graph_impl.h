@@ -43,7 +43,7 @@ struct cfx_ref {
     uint32_t refs;
     uint32_t hash;
     uint8_t kind;          /* cfxi_ref_kind */
-    bool reserved;         /* already on the dead list */
+    bool dying;            /* on the dead list */
 };
 
 /* A counter for names with one base: "add" for "add", "add_1", "add_2". */
@@ -101,7 +101,7 @@ struct cfx_node {
     uint32_t n_inputs;
     uint32_t n_users;
     uint32_t mark;                    /* see cfxi_graph_stamp */
-    uint32_t location;                /* index + 1 into graph->locations */
+    uint32_t location;                /* number of its location; 0 is none */
     uint32_t scope;
     uint8_t op;
     uint8_t flags;
@@ -123,15 +123,18 @@ struct cfx_namespace {
     cfxi_arena own;    /* used if the namespace stands alone */
 };
 
+/* A source line; each (file, line) stands once in a graph, and line 0 owns the file's name. */
 typedef struct cfxi_location {
     cfx_str *file;
     uint32_t line;
+    uint32_t number;
 } cfxi_location;
 
 typedef struct cfxi_scope {
     cfx_str *path;
     cfx_str *type;
     uint32_t parent;
+    uint32_t number;
 } cfxi_scope;
 
 typedef struct cfxi_hook {
@@ -161,8 +164,8 @@ struct cfx_graph {
     uint32_t stamp;
     uint32_t next_hook;
     cfxi_vec hooks;         /* of cfxi_hook */
-    cfxi_vec locations;     /* of cfxi_location */
-    cfxi_vec scopes;        /* of cfxi_scope */
+    cfxi_vec locations;     /* of cfxi_location *, by number - 1 */
+    cfxi_vec scopes;        /* of cfxi_scope *, by number - 1 */
     cfxi_table location_table, scope_table;
     cfx_graph *parent;      /* the graph whose values hold this one as a region */
     uint32_t height;        /* deepest nesting of regions ever held */
@@ -244,6 +247,15 @@ cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t
 /* The name exactly as it is: the entry it has, or a new one. */
 cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
 
+/* ---- the list (graph.c) -------------------------------------------------------------------- */
+
+void cfxi_list_insert(cfx_node *before, cfx_node *n);   /* and labels it */
+void cfxi_list_remove(cfx_node *n);
+cfx_node *cfxi_insert_before(const cfx_graph *g);       /* the insertion point as a node */
+void cfxi_node_erase(cfx_node *n);                      /* unchecked; into limbo */
+cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_value with,
+                          cfx_node *user, cfx_error *err);
+
 /* ---- order labels (order.c) ---------------------------------------------------------------- */
 
 /* Gives `n`, already on the list, a label between its neighbours'; relabels a stretch around it if
@@ -263,6 +275,9 @@ typedef struct cfxi_arg_change {
 cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, cfx_value kwargs,
                              cfx_error *err);
 void cfxi_args_commit(cfxi_arg_change *change);
-void cfxi_args_abandon(cfxi_arg_change *change);
+void cfxi_args_abandon(cfxi_arg_change *change);  /* its values are as floating as before */
+
+/* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
+bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
 #endif

@@ -1,0 +1,186 @@
+# Makefile - builds libcfx, the cfx command, the Python extension, and runs every check.
+#
+#   make demo     a short tour of the command (needs gcc and make only)
+#   make test     sets up .venv, builds everything, runs every test; FULL=1 adds the slow ones
+#   make check    the C tests alone (gcc, make, sh)
+#   make lint python golden bench fuzz coverage install clean
+#
+# Flavours, each with its own object folder: SAN=1 (address and undefined behaviour sanitizers),
+# DEBUG=1 (-O0, asserts), COV=1 (gcov), FUZZ=1 (SAN plus edge tracing). V=1 shows the commands.
+
+CC      ?= cc
+CXX     ?= g++
+AR      ?= ar
+PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+WERROR  ?= -Werror
+FUZZ_ITERS ?= 20000
+PYTHON  ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
+
+# ---- version: include/cfx/base.h is the only place that states it
+version_part = $(shell sed -n 's/^\#define CFX_VERSION_$1[ \t]*\([0-9]*\).*/\1/p' include/cfx/base.h)
+MAJOR   := $(call version_part,MAJOR)
+VERSION := $(MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
+SONAME  := libcfx.so.$(MAJOR)
+
+# ---- flavour
+B   := build
+OPT := -O2 -DNDEBUG
+ifeq ($(DEBUG),1)
+B   := build-debug
+OPT := -O0 -g
+endif
+ifeq ($(SAN),1)
+B   := build-san
+OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+ifeq ($(COV),1)
+B   := build-cov
+OPT := -O0 -g --coverage -fprofile-update=atomic
+endif
+ifeq ($(FUZZ),1)
+B   := build-fuzz
+OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+TRACE := -fsanitize-coverage=trace-pc
+endif
+Q   := $(if $(filter 1,$(V)),,@)
+say  = $(if $(filter 1,$(V)),,@echo "  $1 $@")
+
+WARN := -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+# A library function may be inlined into its neighbours: nobody interposes cfx_* symbols.
+BASE_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L $(WARN) $(OPT) -fPIC -fvisibility=hidden \
+	-fno-semantic-interposition -pthread
+SHARED := -shared -Wl,-Bsymbolic-functions
+LIBS    := -lm -pthread
+
+# ---- sources: whatever .c lies in these folders is built
+LIB_SRC   := $(wildcard src/*/*.c src/*/*/*.c)
+CLI_SRC   := $(wildcard cli/*.c)
+PY_SRC    := $(wildcard python/src/*.c)
+UNIT_SRC  := $(wildcard tests/unit/*.c)
+PROP_SRC  := $(wildcard tests/prop/*.c)
+EX_SRC    := $(wildcard examples/*.c)
+BENCH_SRC := $(wildcard bench/*.c)
+FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
+
+LIB_OBJ   := $(LIB_SRC:%.c=$(B)/%.o)
+CLI_OBJ   := $(CLI_SRC:%.c=$(B)/%.o)
+PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
+UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
+PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
+EX_BIN    := $(EX_SRC:%.c=$(B)/%)
+BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
+FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
+
+.PHONY: all demo test check lint python golden bench fuzz fuzz-run coverage install clean programs \
+	FORCE
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+all: $(B)/libcfx.a $(B)/libcfx.so $(if $(CLI_SRC),$(B)/cfx)
+
+# ---- compile and link
+# A stamp is rewritten only when the variable it is named after changes.
+flags   = $(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
+objects = $(LIB_OBJ) $(CLI_OBJ) $(PY_OBJ)
+$(B)/flags.stamp $(B)/objects.stamp: $(B)/%.stamp: FORCE
+	@mkdir -p $(@D)
+	@echo '$($*)' | cmp -s - $@ || echo '$($*)' >$@
+
+includes = -Iinclude $(if $(filter src/% tests/% bench/%,$<),-Isrc) \
+	$(if $(filter tests/%,$<),-Itests/unit) $(if $(filter python/%,$<),-isystem $(PY_INCLUDE))
+PY_INCLUDE = $(eval PY_INCLUDE := $(shell $(PYTHON) -c \
+	'import sysconfig; print(sysconfig.get_path("include"))'))$(PY_INCLUDE)
+
+$(B)/%.o: %.c $(B)/flags.stamp
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(BASE_CFLAGS) $(if $(filter src/%,$<),$(TRACE)) $(includes) $(CPPFLAGS) $(CFLAGS) \
+	    -MMD -MP -c -o $@ $<
+
+link = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+$(B)/libcfx.a: $(LIB_OBJ) $(B)/objects.stamp
+	$(call say,AR  )
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+
+$(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
+	$(call say,LD  )
+	$(Q)$(link) $(SHARED) -Wl,-soname,$(SONAME) && ln -sf libcfx.so $(B)/$(SONAME)
+
+$(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
+$(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
+$(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(B)/libcfx.a
+$(EX_BIN) $(BENCH_BIN): %: %.o $(B)/libcfx.a
+$(FUZZ_BIN): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/driver.o $(B)/libcfx.a
+$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(BENCH_BIN) $(FUZZ_BIN):
+	@mkdir -p $(@D)
+	$(call say,LD  )
+	$(Q)$(link)
+
+# ---- the extension, in place: python/cfx/_core.<EXT_SUFFIX>
+$(B)/python/_core.so: $(PY_OBJ) $(LIB_OBJ) $(B)/objects.stamp
+	$(call say,LD  )
+	$(Q)$(link) $(SHARED)
+
+# install(1) makes a new file, so that a process that has the old one mapped is left alone.
+python: $(B)/python/_core.so
+	$(Q)ext=python/cfx/_core$$($(PYTHON) -c \
+	    'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))') && \
+	{ cmp -s $< $$ext || { echo "  PY   $$ext" && install -m 755 $< $$ext; }; }
+
+# ---- run things
+demo: all
+	$(Q)sh examples/demo.sh $(B)/cfx
+
+programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+
+check: programs $(B)/libcfx.a $(B)/libcfx.so
+	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+
+golden: $(B)/cfx
+	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
+
+lint:
+	$(Q)bad=0; for tool in layers.py style.py 'api_freeze.py python'; do \
+	    $(PYTHON) tools/$$tool || bad=$$((bad + 1)); done; \
+	CC='$(CC)' CXX='$(CXX)' sh tools/headers.sh || bad=$$((bad + 1)); \
+	echo "lint: $$((4 - bad)) passed, $$bad failed"; exit $$bad
+
+# tests/run.py starts make itself, with the variables given here but not this make's job server.
+test:
+	$(Q)$(if $(filter 1,$(FULL)),CFX_FULL=1) $$(sh tools/venv.sh --which) -u tests/run.py $(B) \
+	    make $(MAKEOVERRIDES)
+
+bench: $(BENCH_BIN) $(if $(PY_SRC),python)
+	$(Q)set -e; for b in $(BENCH_BIN); do echo "== $$b"; $$b; done; \
+	for b in $(wildcard bench/bench_*.py); do echo "== $$b"; PYTHONPATH=python $(PYTHON) $$b; done
+
+fuzz:
+	$(Q)$(MAKE) --no-print-directory FUZZ=1 fuzz-run
+fuzz-run: $(FUZZ_BIN)
+	$(Q)set -e; for f in $(FUZZ_BIN); do n=$${f##*/fuzz_}; \
+	    $$f -runs=$(FUZZ_ITERS) -artifact_prefix=$(B)/fuzz/$$n- tests/fuzz/corpus/$$n; done
+
+# COVER names what to run: `make coverage COVER=test` adds the Python tests.
+COVER ?= check golden
+coverage:
+	$(Q)find build-cov -name '*.gcda' -delete 2>/dev/null || true
+	$(Q)$(MAKE) --no-print-directory COV=1 $(COVER); status=$$?; \
+	    sh tools/coverage.sh build-cov; exit $$status
+
+install: all
+	$(Q)set -e; d='$(DESTDIR)'; install -d "$$d$(PREFIX)/bin" "$$d$(PREFIX)/include/cfx" \
+	    "$$d$(LIBDIR)/pkgconfig"; \
+	install -m 644 include/cfx/* "$$d$(PREFIX)/include/cfx"; \
+	install -m 644 $(B)/libcfx.a "$$d$(LIBDIR)"; \
+	install -m 755 $(B)/libcfx.so "$$d$(LIBDIR)/$(SONAME)"; \
+	ln -sf $(SONAME) "$$d$(LIBDIR)/libcfx.so"; \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	    cfx.pc.in >"$$d$(LIBDIR)/pkgconfig/cfx.pc"; \
+	$(if $(CLI_SRC),install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx")
+
+clean:
+	rm -rf build build-debug build-san build-cov build-fuzz python/cfx/_core.*.so
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,88 @@
+/* alloc.c - the default allocator, growing arrays, hashing of bytes. */
+#include "base_impl.h"
+
+#include <stdlib.h>
+
+static void *malloc_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    return malloc(size);
+}
+
+static void malloc_free(void *ctx, void *ptr, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(ptr);
+}
+
+static const cfx_allocator malloc_allocator = {malloc_alloc, malloc_free, NULL};
+
+const cfx_allocator *cfxi_allocator(const cfx_allocator *allocator)
+{
+    return allocator ? allocator : &malloc_allocator;
+}
+
+void *cfxi_alloc(const cfx_allocator *allocator, size_t size)
+{
+    allocator = cfxi_allocator(allocator);
+    return allocator->alloc(allocator->ctx, size ? size : 1);
+}
+
+void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size)
+{
+    if (!ptr)
+        return;
+    allocator = cfxi_allocator(allocator);
+    allocator->free(allocator->ctx, ptr, size ? size : 1);
+}
+
+bool cfxi_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size, const cfx_allocator *allocator)
+{
+    size_t needed;
+    if (__builtin_add_overflow(vec->size, more, &needed))
+        return false;
+    if (needed <= vec->capacity)
+        return true;
+    size_t capacity = vec->capacity ? vec->capacity * 2 : 8;
+    if (capacity < needed)
+        capacity = needed;
+    size_t bytes;
+    if (!cfxi_mul_size(capacity, item_size, 0, &bytes))
+        return false;
+    void *data = cfxi_alloc(allocator, bytes);
+    if (!data)
+        return false;
+    if (vec->size)
+        memcpy(data, vec->data, vec->size * item_size);
+    cfxi_free(allocator, vec->data, vec->capacity * item_size);
+    vec->data = data;
+    vec->capacity = capacity;
+    return true;
+}
+
+void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocator)
+{
+    cfxi_free(allocator, vec->data, vec->capacity * item_size);
+    *vec = (cfxi_vec){0};
+}
+
+uint64_t cfxi_hash_bytes(const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    uint64_t h = 0x2d358dccaa6c78a5u ^ size;
+    while (size >= 8) {
+        uint64_t word = 0;
+        for (int i = 7; i >= 0; i--)  /* little-endian on every machine: hashes are stored */
+            word = word << 8 | p[i];
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+        p += 8;
+        size -= 8;
+    }
+    uint64_t tail = 0;
+    for (size_t i = size; i > 0; i--)
+        tail = tail << 8 | p[i - 1];
+    h = (h ^ tail) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 32);
+}

@@ -1,0 +1,133 @@
+/* arena.c - bump allocation in chunks with a free list per size class. */
+#include "base_impl.h"
+
+/* Classes: multiples of 8 up to 512 bytes, then steps of 128 up to CFXI_ARENA_LARGE. */
+enum { FINE = 512, FINE_CLASSES = FINE / 8, STEP = 128 };
+
+_Static_assert(FINE_CLASSES + (CFXI_ARENA_LARGE - FINE) / STEP <= CFXI_ARENA_CLASSES,
+               "every size up to CFXI_ARENA_LARGE needs a class");
+
+struct cfxi_chunk {
+    struct cfxi_chunk *next;
+    size_t size;
+};
+
+struct cfxi_large {
+    struct cfxi_large *prev, *next;
+    size_t size;
+    size_t pad;  /* keeps the block behind the header 16-byte aligned */
+};
+
+static size_t size_class(size_t size, size_t *rounded)
+{
+    if (size <= FINE) {
+        size_t units = size ? (size + 7) / 8 : 1;
+        *rounded = units * 8;
+        return units - 1;
+    }
+    size_t steps = (size - FINE + STEP - 1) / STEP;
+    *rounded = FINE + steps * STEP;
+    return FINE_CLASSES + steps - 1;
+}
+
+void cfxi_arena_init(cfxi_arena *arena, const cfx_allocator *allocator)
+{
+    memset(arena, 0, sizeof *arena);
+    arena->allocator = allocator;
+}
+
+void cfxi_arena_release(cfxi_arena *arena)
+{
+    for (struct cfxi_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        cfxi_free(arena->allocator, chunk, chunk->size);
+    }
+    for (struct cfxi_large *large = arena->large, *next; large; large = next) {
+        next = large->next;
+        cfxi_free(arena->allocator, large, large->size);
+    }
+    cfxi_arena_init(arena, arena->allocator);
+}
+
+static void *alloc_large(cfxi_arena *arena, size_t size)
+{
+    size_t total;
+    if (__builtin_add_overflow(size, sizeof(struct cfxi_large), &total))
+        return NULL;
+    struct cfxi_large *large = cfxi_alloc(arena->allocator, total);
+    if (!large)
+        return NULL;
+    *large = (struct cfxi_large){.next = arena->large, .size = total};
+    if (arena->large)
+        arena->large->prev = large;
+    arena->large = large;
+    arena->bytes += total;
+    return large + 1;
+}
+
+static void free_large(cfxi_arena *arena, void *ptr)
+{
+    struct cfxi_large *large = (struct cfxi_large *)ptr - 1;
+    if (large->prev)
+        large->prev->next = large->next;
+    else
+        arena->large = large->next;
+    if (large->next)
+        large->next->prev = large->prev;
+    arena->bytes -= large->size;
+    cfxi_free(arena->allocator, large, large->size);
+}
+
+/* Small graphs are many: the first chunk is small, later ones grow up to the full size. */
+static bool grow(cfxi_arena *arena, size_t needed)
+{
+    size_t size = arena->bytes < CFXI_ARENA_CHUNK / 16 ? CFXI_ARENA_CHUNK / 16 : CFXI_ARENA_CHUNK;
+    size_t least = needed + sizeof(struct cfxi_chunk);
+    if (size < least)
+        size = least;
+    struct cfxi_chunk *chunk = cfxi_alloc(arena->allocator, size);
+    if (!chunk)
+        return false;
+    chunk->next = arena->chunks;
+    chunk->size = size;
+    arena->chunks = chunk;
+    arena->bytes += size;
+    arena->next = (char *)(chunk + 1);
+    arena->end = (char *)chunk + size;
+    return true;
+}
+
+void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
+{
+    if (size > CFXI_ARENA_LARGE)
+        return alloc_large(arena, size);
+    size_t rounded;
+    size_t class_ = size_class(size, &rounded);
+    void *block = arena->free_lists[class_];
+    if (block) {
+        memcpy(&arena->free_lists[class_], block, sizeof(void *));
+        return block;
+    }
+    if ((size_t)(arena->end - arena->next) < rounded && !grow(arena, rounded))
+        return NULL;
+    block = arena->next;
+    arena->next += rounded;
+    return block;
+}
+
+void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size)
+{
+    if (!ptr)
+        return;
+    if (size > CFXI_ARENA_LARGE) {
+        free_large(arena, ptr);
+        return;
+    }
+    size_t rounded;
+    size_t class_ = size_class(size, &rounded);
+#ifndef NDEBUG
+    memset(ptr, 0xdd, rounded);  /* whoever still looks at it should notice */
+#endif
+    memcpy(ptr, &arena->free_lists[class_], sizeof(void *));
+    arena->free_lists[class_] = ptr;
+}

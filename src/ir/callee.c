@@ -1,0 +1,203 @@
+/* callee.c - what nodes call: one entry for each (opcode, target) in use.
+ *
+ * Nodes that share an opcode and a target share the entry, which lists them (so that finding them
+ * is O(found)) and remembers what is costly to ask of the host: the name their names derive from,
+ * and whether the call has effects.
+ */
+#include "callee_impl.h"
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+cfxi_callee *cfxi_callee_find(const cfx_ref *ref, cfx_opcode op)
+{
+    for (cfxi_callee *callee = ref->callees; callee; callee = callee->next_of_ref)
+        if (callee->op == op)
+            return callee;
+    return NULL;
+}
+
+static cfxi_callee *callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
+{
+    cfxi_callee *callee = cfxi_callee_find(ref, op);
+    if (callee)
+        return callee;
+    callee = cfxi_arena_alloc(&g->arena, sizeof *callee);
+    if (!callee) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    *callee = (cfxi_callee){.ref = ref, .op = (uint8_t)op, .impure = -1};
+    callee->next_of_ref = ref->callees;
+    ref->callees = callee;
+    ref->refs++;
+    callee->next = g->callees[op];
+    if (callee->next)
+        callee->next->prev = callee;
+    g->callees[op] = callee;
+    return callee;
+}
+
+cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err)
+{
+    cfx_ref *ref = NULL;
+    if (target.object)
+        ref = cfxi_ref_object(g, target.object, err);
+    else if (target.name)
+        ref = cfxi_ref_name(g, target.name, target.size, err);
+    else
+        cfx_error_set(err, CFX_E_VALUE, "a node needs a target");
+    if (!ref)
+        return NULL;
+    cfxi_callee *callee = callee_of_ref(g, op, ref, err);
+    if (!callee)
+        cfxi_ref_discard(g, ref);
+    return callee;
+}
+
+void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee)
+{
+    if (callee->count > 0)
+        return;
+    cfxi_callee **link = &callee->ref->callees;
+    while (*link != callee)
+        link = &(*link)->next_of_ref;
+    *link = callee->next_of_ref;
+    if (callee->prev)
+        callee->prev->next = callee->next;
+    else
+        g->callees[callee->op] = callee->next;
+    if (callee->next)
+        callee->next->prev = callee->prev;
+    cfxi_ref_drop(g, callee->ref);
+    cfxi_arena_free(&g->arena, callee, sizeof *callee);
+}
+
+/* ---- the nodes of an entry ----------------------------------------------------------------- */
+
+void cfxi_callee_add(cfxi_callee *callee, cfx_node *n)
+{
+    cfx_node *first = callee->first;
+    n->callee = callee;
+    n->op = callee->op;
+    callee->count++;
+    if (first) {
+        n->same_prev = first->same_prev;
+        n->same_next = first;
+        first->same_prev->same_next = n;
+        first->same_prev = n;
+    } else {
+        n->same_prev = n->same_next = n;
+        callee->first = n;
+    }
+}
+
+void cfxi_callee_unlist(cfx_node *n)
+{
+    cfxi_callee *callee = n->callee;
+    if (n->same_next == n) {
+        callee->first = NULL;
+    } else {
+        n->same_prev->same_next = n->same_next;
+        n->same_next->same_prev = n->same_prev;
+        if (callee->first == n)
+            callee->first = n->same_next;
+    }
+    n->same_prev = n->same_next = NULL;
+}
+
+static cfx_status each_node(const cfxi_callee *callee, cfx_node_fn *fn, void *ctx)
+{
+    cfx_node *n = callee->first;
+    if (!n)
+        return CFX_OK;
+    do {
+        CFX_TRY(fn(ctx, n));
+        n = n->same_next;
+    } while (n != callee->first);
+    return CFX_OK;
+}
+
+static bool is_target(const cfx_ref *ref, const cfx_target *target)
+{
+    if (target->object)
+        return ref->kind == CFXI_REF_OBJECT && ref->object == target->object;
+    return ref->kind == CFXI_REF_NAME && ref->name->size == target->size &&
+           memcmp(ref->name->data, target->name, target->size) == 0;
+}
+
+cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *target,
+                             cfx_node_fn *fn, void *ctx)
+{
+    if ((unsigned)op >= CFX_OPCODE_COUNT)
+        return CFX_E_VALUE;
+    for (const cfxi_callee *callee = g->callees[op]; callee; callee = callee->next)
+        if (!target || is_target(callee->ref, target))
+            CFX_TRY(each_node(callee, fn, ctx));
+    return CFX_OK;
+}
+
+/* ---- names of nodes ------------------------------------------------------------------------ */
+
+/* "__add__" counts as "add". */
+static void strip_magic(const char **text, size_t *size)
+{
+    if (*size >= 4 && memcmp(*text, "__", 2) == 0 && memcmp(*text + *size - 2, "__", 2) == 0) {
+        *text += 2;
+        *size -= 4;
+    } else if (*size == 2 && memcmp(*text, "__", 2) == 0) {
+        *size = 0;
+    }
+}
+
+/* Of a function's qualified name the last part counts; of an overload ("torch.ops.aten.add.Tensor")
+ * the last two. */
+static void last_part(const char **text, size_t *size)
+{
+    static const char ops[] = "torch.ops.";
+    size_t wanted = *size > sizeof ops && memcmp(*text, ops, sizeof ops - 1) == 0 ? 2 : 1;
+    for (size_t i = *size; i > 0; i--) {
+        if ((*text)[i - 1] != '.' || --wanted > 0)
+            continue;
+        *text += i;
+        *size -= i;
+        return;
+    }
+}
+
+static cfx_status write_wish(cfx_graph *g, const cfxi_callee *callee, cfx_buffer *wish,
+                             cfx_error *err)
+{
+    const cfx_ref *ref = callee->ref;
+    if (ref->kind == CFXI_REF_OBJECT) {
+        cfx_buffer hint;
+        cfx_buffer_init(&hint, g->allocator);
+        cfx_status status = g->host->name_hint(g->host->ctx, ref->object, cfx_buffer_sink(&hint),
+                                               err);
+        if (status == CFX_OK && cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
+            status = cfxi_nomem(err);
+        cfx_buffer_free(&hint);
+        return status;
+    }
+    const char *text = ref->name->data;
+    size_t size = ref->name->size;
+    if (callee->op == CFX_OP_CALL_FUNCTION)
+        last_part(&text, &size);
+    else
+        strip_magic(&text, &size);
+    return cfx_snake_case(text, size, wish) == CFX_OK ? CFX_OK : cfxi_nomem(err);
+}
+
+cfxi_name *cfxi_callee_name(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
+{
+    if (callee->base)
+        return cfxi_namespace_next(&g->names, callee->base, err);
+    cfx_buffer wish;
+    cfxi_name *name = NULL;
+    cfx_buffer_init(&wish, g->allocator);
+    if (write_wish(g, callee, &wish, err) == CFX_OK)
+        name = cfxi_namespace_take(&g->names, wish.data, wish.size, false, err);
+    if (name)  /* the plain name is taken now: from here on it is only a matter of counting */
+        callee->base = cfxi_namespace_base(&g->names, wish.data, wish.size, NULL);
+    cfx_buffer_free(&wish);
+    return name;
+}

@@ -1,0 +1,22 @@
+/* callee_impl.h - the entries that nodes with one opcode and target share; used by src/ir alone. */
+#ifndef CFXI_CALLEE_IMPL_H
+#define CFXI_CALLEE_IMPL_H
+
+#include "graph_impl.h"
+
+cfxi_callee *cfxi_callee_find(const cfx_ref *ref, cfx_opcode op);
+
+/* The entry for a target, made if need be; NULL with *err set. An entry without nodes must be
+ * tidied away. */
+cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err);
+void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee);  /* frees it if it counts no node */
+
+/* Puts a node on the entry's list and count; takes it off the list (the count stays, so that an
+ * erased node can still tell its target). */
+void cfxi_callee_add(cfxi_callee *callee, cfx_node *n);
+void cfxi_callee_unlist(cfx_node *n);
+
+/* The next free name for a node with this callee. */
+cfxi_name *cfxi_callee_name(cfx_graph *g, cfxi_callee *callee, cfx_error *err);
+
+#endif

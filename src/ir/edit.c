@@ -1,0 +1,371 @@
+/* edit.c - changing nodes in place: arguments, targets, names, position, uses. */
+#include "callee_impl.h"
+
+static cfx_status check_alive(const cfx_node *n, cfx_error *err)
+{
+    if (!cfxi_node_erased(n) && !cfxi_node_is_root(n))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased and cannot be edited",
+                         cfx_node_name(n, NULL));
+}
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+cfx_status cfx_node_set_args_kwargs(cfx_node *n, cfx_value args, cfx_value kwargs, cfx_error *err)
+{
+    cfxi_arg_change change;
+    CFX_TRY(check_alive(n, err));
+    CFX_TRY(cfxi_args_prepare(&change, n, args, kwargs, err));
+    cfxi_args_commit(&change);
+    cfxi_graph_settle(n->graph);
+    return CFX_OK;
+}
+
+cfx_status cfx_node_set_args(cfx_node *n, cfx_value args, cfx_error *err)
+{
+    return cfx_node_set_args_kwargs(n, args, cfx_node_kwargs(n), err);
+}
+
+cfx_status cfx_node_set_kwargs(cfx_node *n, cfx_value kwargs, cfx_error *err)
+{
+    return cfx_node_set_args_kwargs(n, cfx_node_args(n), kwargs, err);
+}
+
+/* A copy of `seq` with `n` items from `with` in place of the `removed` items from `at` on. */
+static cfx_value splice(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, size_t at, size_t removed,
+                        const cfx_value *with, size_t n, cfx_error *err)
+{
+    size_t old = seq ? seq->size : 0;
+    size_t size = old - removed + n;
+    cfx_value *items = cfxi_alloc(g->allocator, size * sizeof *items);
+    if (!items) {
+        cfxi_nomem(err);
+        return cfx_invalid();
+    }
+    if (at > 0)
+        memcpy(items, seq->items, at * sizeof *items);
+    memcpy(items + at, with, n * sizeof *items);
+    if (old > at + removed)
+        memcpy(items + at + n, seq->items + at + removed, (old - at - removed) * sizeof *items);
+    cfx_value v = cfx_value_seq(g, kind, items, size, err);
+    cfxi_free(g->allocator, items, size * sizeof *items);
+    return v;
+}
+
+static cfx_status splice_args(cfx_node *n, size_t at, size_t removed, cfx_value v, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    CFX_TRY(check_alive(n, err));
+    cfx_value args = splice(g, CFX_KIND_TUPLE, n->args, at, removed, &v, 1, err);
+    if (args.kind == CFX_KIND_INVALID)
+        return err ? err->status : CFX_E_VALUE;
+    cfx_status status = cfx_node_set_args(n, args, err);
+    if (status != CFX_OK)
+        cfx_value_discard(g, args);
+    return status;
+}
+
+cfx_status cfx_node_set_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err)
+{
+    if (i >= cfx_node_num_args(n))
+        return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; there is no number "
+                             "%zu", cfx_node_name(n, NULL), cfx_node_num_args(n), i);
+    return splice_args(n, i, 1, v, err);
+}
+
+cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err)
+{
+    if (i > cfx_node_num_args(n))
+        return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; an argument cannot be "
+                             "inserted as number %zu", cfx_node_name(n, NULL),
+                             cfx_node_num_args(n), i);
+    return splice_args(n, i, 0, v, err);
+}
+
+static size_t find_key(const cfx_seq *dict, const char *key, size_t size)
+{
+    size_t n = dict ? dict->size : 0;
+    for (size_t i = 0; i < n; i += 2) {
+        const cfx_str *str = dict->items[i].as.str;
+        if (str->size == size && memcmp(str->data, key, size) == 0)
+            return i;
+    }
+    return n;
+}
+
+cfx_status cfx_node_set_kwarg(cfx_node *n, const char *key, cfx_value v, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    CFX_TRY(check_alive(n, err));
+    size_t at = find_key(n->kwargs, key, strlen(key));
+    bool known = n->kwargs && at < n->kwargs->size;
+    cfx_value entry[2] = {cfx_value_str(g, key, strlen(key), err), v};
+    cfx_value dict = splice(g, CFX_KIND_DICT, n->kwargs, at, known ? 2 : 0, entry, 2, err);
+    if (dict.kind == CFX_KIND_INVALID) {
+        cfx_value_discard(g, entry[0]);
+        return err ? err->status : CFX_E_VALUE;
+    }
+    cfx_status status = cfx_node_set_kwargs(n, dict, err);
+    if (status != CFX_OK)
+        cfx_value_discard(g, dict);
+    return status;
+}
+
+/* ---- what it calls, its type, its name ----------------------------------------------------- */
+
+static void switch_callee(cfx_node *n, cfxi_callee *callee)
+{
+    cfxi_callee *old = n->callee;
+    cfxi_callee_unlist(n);
+    cfxi_callee_add(callee, n);
+    old->count--;
+    cfxi_callee_tidy(n->graph, old);
+    n->graph->version++;
+    cfxi_graph_settle(n->graph);
+}
+
+cfx_status cfx_node_set_target(cfx_node *n, cfx_target target, cfx_error *err)
+{
+    CFX_TRY(check_alive(n, err));
+    cfxi_callee *callee = cfxi_callee_get(n->graph, (cfx_opcode)n->op, target, err);
+    if (!callee)
+        return err ? err->status : CFX_E_NOMEM;
+    switch_callee(n, callee);
+    return CFX_OK;
+}
+
+cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
+{
+    CFX_TRY(check_alive(n, err));
+    if ((unsigned)op >= CFX_OPCODE_COUNT)
+        return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
+    const cfx_ref *ref = n->callee->ref;
+    cfx_target target = {.object = ref->kind == CFXI_REF_OBJECT ? ref->object : NULL};
+    if (!target.object) {
+        target.name = ref->name->data;
+        target.size = ref->name->size;
+    }
+    cfxi_callee *callee = cfxi_callee_get(n->graph, op, target, err);
+    if (!callee)
+        return err ? err->status : CFX_E_NOMEM;
+    switch_callee(n, callee);
+    return CFX_OK;
+}
+
+cfx_status cfx_node_set_type(cfx_node *n, cfx_value type, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    if (type.kind == CFX_KIND_NODE)
+        return cfx_error_set(err, CFX_E_TYPE, "the type of a node cannot be a node");
+    if (!cfxi_node_set_type(n, type))
+        return cfxi_nomem(err);
+    g->version++;
+    cfxi_graph_settle(g);
+    return CFX_OK;
+}
+
+static void give_name(cfx_node *n, cfxi_name *name)
+{
+    if (n->name->owner == n)
+        n->name->owner = NULL;
+    if (!name->owner)
+        name->owner = n;
+    n->name = name;
+    n->graph->version++;
+}
+
+cfx_status cfx_node_rename(cfx_node *n, const char *wish, cfx_error *err)
+{
+    CFX_TRY(check_alive(n, err));
+    cfxi_name *name = cfxi_namespace_take(&n->graph->names, wish, strlen(wish), false, err);
+    if (!name)
+        return err ? err->status : CFX_E_NOMEM;
+    give_name(n, name);
+    return CFX_OK;
+}
+
+cfx_status cfx_node_set_name(cfx_node *n, const char *text, size_t size, cfx_error *err)
+{
+    CFX_TRY(check_alive(n, err));
+    cfxi_name *name = cfxi_namespace_exact(&n->graph->names, text, size, err);
+    if (!name)
+        return err ? err->status : CFX_E_NOMEM;
+    if (name != n->name)
+        give_name(n, name);
+    return CFX_OK;
+}
+
+/* ---- position ------------------------------------------------------------------------------ */
+
+static cfx_status move(cfx_node *before, cfx_node *n, cfx_error *err)
+{
+    CFX_TRY(check_alive(n, err));
+    if (n->graph != before->graph)
+        return cfx_error_set(err, CFX_E_GRAPH, "node %%%s belongs to another graph and cannot be "
+                             "moved into this one; copy it", n->name->data);
+    if (n == before)
+        return CFX_OK;
+    cfxi_list_remove(n);
+    cfxi_list_insert(before, n);
+    n->graph->version++;
+    return CFX_OK;
+}
+
+static cfx_status check_anchor(const cfx_node *at, cfx_error *err)
+{
+    if (!cfxi_node_erased(at))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased; nothing can be put next to it",
+                         at->name->data);
+}
+
+cfx_status cfx_node_move_before(cfx_node *at, cfx_node *n, cfx_error *err)
+{
+    CFX_TRY(check_anchor(at, err));
+    return move(at, n, err);
+}
+
+cfx_status cfx_node_move_after(cfx_node *at, cfx_node *n, cfx_error *err)
+{
+    CFX_TRY(check_anchor(at, err));
+    return at == n ? CFX_OK : move(at->next, n, err);
+}
+
+/* ---- replacing uses ------------------------------------------------------------------------ */
+
+typedef struct replacement {
+    const cfx_node *old;
+    cfx_value with;
+} replacement;
+
+static cfx_value replace_one(void *ctx, cfx_node *n, cfx_error *err)
+{
+    const replacement *r = ctx;
+    (void)err;
+    return n == r->old ? r->with : cfx_from_node(n);
+}
+
+/* Empty args and kwargs are stored as no array at all. */
+static cfx_value map_seq(cfx_graph *g, cfx_value v, replacement *r, cfx_error *err)
+{
+    return v.as.seq ? cfx_value_map(g, g, v, replace_one, r, err) : v;
+}
+
+static void discard_seq(cfx_graph *g, cfx_value v)
+{
+    if (v.kind != CFX_KIND_INVALID && v.as.seq)
+        cfx_value_discard(g, v);
+}
+
+/* Prepares `user` with its uses of `old` replaced. */
+static cfx_status prepare_user(cfxi_arg_change *change, cfx_node *user, replacement *r,
+                               cfx_error *err)
+{
+    cfx_graph *g = user->graph;
+    cfx_value args = map_seq(g, cfx_node_args(user), r, err);
+    cfx_value kwargs = map_seq(g, cfx_node_kwargs(user), r, err);
+    cfx_status status = err ? err->status : CFX_E_NOMEM;
+    if (args.kind != CFX_KIND_INVALID && kwargs.kind != CFX_KIND_INVALID)
+        status = cfxi_args_prepare(change, user, args, kwargs, err);
+    if (status != CFX_OK) {
+        discard_seq(g, args);
+        discard_seq(g, kwargs);
+    }
+    return status;
+}
+
+cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with, cfx_error *err)
+{
+    replacement r = {old, with};
+    cfxi_arg_change change;
+    CFX_TRY(check_alive(n, err));
+    CFX_TRY(cfxi_value_check(n->graph, with, err));
+    CFX_TRY(prepare_user(&change, n, &r, err));
+    cfxi_args_commit(&change);
+    cfxi_graph_settle(n->graph);
+    return CFX_OK;
+}
+
+/* The users to change, and their prepared changes. */
+typedef struct user_list {
+    cfx_node **users;
+    cfxi_arg_change *changes;
+    size_t n;
+    size_t capacity;
+} user_list;
+
+static cfx_status choose_users(cfx_node *old, cfx_value with, cfx_use_filter *filter, void *ctx,
+                               user_list *list, cfx_error *err)
+{
+    size_t chosen = 0;
+    for (const cfx_use *use = old->users; use; use = cfx_use_next(use))
+        list->users[list->n++] = use->user;
+    for (size_t i = 0; i < list->n; i++) {
+        int yes = filter ? filter(ctx, list->users[i]) : 1;
+        if (yes < 0)
+            return cfx_error_set(err, CFX_E_HOST, "the filter of users failed");
+        if (yes == 0)
+            continue;
+        cfx_node *user = list->users[i];
+        CFX_TRY(cfxi_run_hooks(old->graph, CFX_HOOK_REPLACE, old, with, user, err));
+        list->users[chosen++] = user;
+    }
+    list->n = chosen;
+    return CFX_OK;
+}
+
+/* The callbacks may have edited the graph: what no longer uses `old` is left out. */
+static cfx_status change_users(cfx_node *old, cfx_value with, user_list *list, cfx_error *err)
+{
+    replacement r = {old, with};
+    cfx_status status = CFX_OK;
+    size_t ready = 0;
+    for (size_t i = 0; i < list->n && status == CFX_OK; i++) {
+        if (cfxi_node_erased(list->users[i]) || !cfx_node_uses(list->users[i], old))
+            continue;
+        status = prepare_user(&list->changes[ready], list->users[i], &r, err);
+        ready += status == CFX_OK;
+    }
+    for (size_t i = 0; i < ready; i++) {
+        cfxi_arg_change *change = &list->changes[i];
+        if (status == CFX_OK) {
+            cfxi_args_commit(change);
+            continue;
+        }
+        cfxi_args_abandon(change);
+        discard_seq(old->graph, change->args);
+        discard_seq(old->graph, change->kwargs);
+    }
+    list->n = ready;
+    return status;
+}
+
+cfx_status cfx_node_replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *filter,
+                                 void (*changed)(void *ctx, cfx_node *user), void *ctx,
+                                 cfx_error *err)
+{
+    cfx_graph *g = old->graph;
+    CFX_TRY(cfxi_value_check(g, with, err));
+    user_list list = {.capacity = old->n_users};
+    size_t pointers = list.capacity * sizeof *list.users;
+    size_t changes = list.capacity * sizeof *list.changes;
+    cfx_status status = CFX_OK;
+    list.users = cfxi_alloc(g->allocator, pointers);
+    list.changes = cfxi_alloc(g->allocator, changes);
+    if (!list.users || !list.changes) {
+        status = cfxi_nomem(err);
+        goto done;
+    }
+    cfx_iter pin;  /* users that a callback erases stay readable */
+    cfx_iter_begin(&pin, g, false);
+    status = choose_users(old, with, filter, ctx, &list, err);
+    if (status == CFX_OK)
+        status = change_users(old, with, &list, err);
+    for (size_t i = 0; status == CFX_OK && changed && i < list.n; i++)
+        changed(ctx, list.changes[i].node);
+    cfx_iter_end(&pin);
+done:
+    cfxi_free(g->allocator, list.users, pointers);
+    cfxi_free(g->allocator, list.changes, changes);
+    return status;
+}

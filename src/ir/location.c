@@ -1,0 +1,212 @@
+/* location.c - where nodes come from: source lines and module scopes, each stored once. */
+#include "graph_impl.h"
+
+typedef struct location_key {
+    const char *file;
+    size_t size;
+    uint32_t line;
+} location_key;
+
+static uint32_t hash_location(const char *file, size_t size, uint32_t line)
+{
+    return (uint32_t)cfxi_hash_mix(cfxi_hash_bytes(file, size), line);
+}
+
+static uint32_t location_hash(const void *item)
+{
+    const cfxi_location *location = item;
+    return hash_location(location->file->data, location->file->size, location->line);
+}
+
+static bool same_location(const void *item, const void *key, size_t size)
+{
+    const cfxi_location *location = item;
+    const location_key *wanted = key;
+    (void)size;
+    return location->line == wanted->line && location->file->size == wanted->size &&
+           memcmp(location->file->data, wanted->file, wanted->size) == 0;
+}
+
+/* Adds `entry` of a table to its vector too, so that it has a number; false if memory is out. */
+static bool reserve_entry(cfx_graph *g, cfxi_table *table, cfxi_vec *vec, cfxi_hash_fn *hash_of)
+{
+    return cfxi_table_reserve(table, hash_of, g->allocator) &&
+           cfxi_vec_reserve(vec, 1, sizeof(void *), g->allocator) && vec->size < UINT32_MAX;
+}
+
+static uint32_t add_entry(cfxi_table *table, cfxi_vec *vec, uint32_t hash, void *entry)
+{
+    cfxi_table_insert(table, hash, entry);
+    ((void **)vec->data)[vec->size] = entry;
+    return (uint32_t)++vec->size;
+}
+
+static cfxi_location *find_location(cfx_graph *g, const location_key *key)
+{
+    uint32_t hash = hash_location(key->file, key->size, key->line);
+    return cfxi_table_find(&g->location_table, hash, same_location, key, 0);
+}
+
+/* `file` is shared with the location of line 0, or made anew for it. */
+static cfxi_location *add_location(cfx_graph *g, const location_key *key, cfx_str *file)
+{
+    cfxi_location *location = NULL;
+    if (!reserve_entry(g, &g->location_table, &g->locations, location_hash))
+        return NULL;
+    bool own = file == NULL;
+    if (own)
+        file = cfxi_str_new(&g->arena, key->file, key->size);
+    if (file)
+        location = cfxi_arena_alloc(&g->arena, sizeof *location);
+    if (!location) {
+        if (own)
+            cfxi_str_free(&g->arena, file);
+        return NULL;
+    }
+    *location = (cfxi_location){.file = file, .line = key->line};
+    location->number = add_entry(&g->location_table, &g->locations,
+                                 hash_location(key->file, key->size, key->line), location);
+    return location;
+}
+
+cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    if (!file) {
+        n->location = 0;
+        return CFX_OK;
+    }
+    location_key key = {file, strlen(file), line};
+    location_key whole = {file, key.size, 0};
+    if (!cfxi_utf8_valid(file, key.size))
+        return cfx_error_set(err, CFX_E_VALUE, "a file name must be UTF-8");
+    cfxi_location *location = find_location(g, &key);
+    if (!location) {
+        cfxi_location *owner = find_location(g, &whole);
+        if (!owner)
+            owner = add_location(g, &whole, NULL);
+        if (owner)
+            location = line == 0 ? owner : add_location(g, &key, owner->file);
+    }
+    if (!location)
+        return cfxi_nomem(err);
+    n->location = location->number;
+    return CFX_OK;
+}
+
+static const cfxi_location *location_of(const cfx_node *n)
+{
+    return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;
+}
+
+const char *cfx_node_file(const cfx_node *n)
+{
+    const cfxi_location *location = location_of(n);
+    return location ? location->file->data : NULL;
+}
+
+uint32_t cfx_node_line(const cfx_node *n)
+{
+    const cfxi_location *location = location_of(n);
+    return location ? location->line : 0;
+}
+
+/* ---- scopes -------------------------------------------------------------------------------- */
+
+typedef struct scope_key {
+    const char *path;
+    const char *type;
+    uint32_t parent;
+} scope_key;
+
+static uint32_t hash_scope(const char *path, const char *type, uint32_t parent)
+{
+    uint64_t hash = cfxi_hash_bytes(path, strlen(path));
+    hash = cfxi_hash_mix(hash, cfxi_hash_bytes(type, strlen(type)));
+    return (uint32_t)cfxi_hash_mix(hash, parent);
+}
+
+static uint32_t scope_hash(const void *item)
+{
+    const cfxi_scope *scope = item;
+    return hash_scope(scope->path->data, scope->type->data, scope->parent);
+}
+
+static bool same_scope(const void *item, const void *key, size_t size)
+{
+    const cfxi_scope *scope = item;
+    const scope_key *wanted = key;
+    (void)size;
+    return scope->parent == wanted->parent && strcmp(scope->path->data, wanted->path) == 0 &&
+           strcmp(scope->type->data, wanted->type) == 0;
+}
+
+static cfxi_scope *add_scope(cfx_graph *g, const scope_key *key, uint32_t hash)
+{
+    if (!reserve_entry(g, &g->scope_table, &g->scopes, scope_hash))
+        return NULL;
+    cfx_str *path = cfxi_str_new(&g->arena, key->path, strlen(key->path));
+    cfx_str *type = cfxi_str_new(&g->arena, key->type, strlen(key->type));
+    cfxi_scope *scope = path && type ? cfxi_arena_alloc(&g->arena, sizeof *scope) : NULL;
+    if (!scope) {
+        cfxi_str_free(&g->arena, path);
+        cfxi_str_free(&g->arena, type);
+        return NULL;
+    }
+    *scope = (cfxi_scope){.path = path, .type = type, .parent = key->parent};
+    scope->number = add_entry(&g->scope_table, &g->scopes, hash, scope);
+    return scope;
+}
+
+uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const char *type,
+                         cfx_error *err)
+{
+    scope_key key = {path ? path : "", type ? type : "", parent};
+    if (parent > g->scopes.size) {
+        cfx_error_set(err, CFX_E_VALUE, "the graph has no scope %u", parent);
+        return 0;
+    }
+    if (!cfxi_utf8_valid(key.path, strlen(key.path)) ||
+        !cfxi_utf8_valid(key.type, strlen(key.type))) {
+        cfx_error_set(err, CFX_E_VALUE, "a scope must be UTF-8 text");
+        return 0;
+    }
+    uint32_t hash = hash_scope(key.path, key.type, parent);
+    cfxi_scope *scope = cfxi_table_find(&g->scope_table, hash, same_scope, &key, 0);
+    if (!scope)
+        scope = add_scope(g, &key, hash);
+    if (!scope)
+        cfxi_nomem(err);
+    return scope ? scope->number : 0;
+}
+
+static const cfxi_scope *scope_at(const cfx_graph *g, uint32_t scope)
+{
+    bool known = scope > 0 && scope <= g->scopes.size;
+    return known ? ((cfxi_scope **)g->scopes.data)[scope - 1] : NULL;
+}
+
+uint32_t cfx_scope_parent(const cfx_graph *g, uint32_t scope)
+{
+    const cfxi_scope *entry = scope_at(g, scope);
+    return entry ? entry->parent : 0;
+}
+
+const char *cfx_scope_path(const cfx_graph *g, uint32_t scope)
+{
+    const cfxi_scope *entry = scope_at(g, scope);
+    return entry ? entry->path->data : NULL;
+}
+
+const char *cfx_scope_type(const cfx_graph *g, uint32_t scope)
+{
+    const cfxi_scope *entry = scope_at(g, scope);
+    return entry ? entry->type->data : NULL;
+}
+
+uint32_t cfx_node_scope(const cfx_node *n) { return n->scope; }
+
+void cfx_node_set_scope(cfx_node *n, uint32_t scope)
+{
+    n->scope = scope <= n->graph->scopes.size ? scope : 0;
+}

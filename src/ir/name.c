@@ -1,0 +1,338 @@
+/* name.c - unique names as torch.fx makes them: cleaning, reserved words, counting suffixes.
+ *
+ * Each base ("add" of "add", "add_1", "add_2") has a counter, so that the next free number is
+ * found in O(1) amortised. Names are never given back: an erased node's name stays taken.
+ */
+#include "graph_impl.h"
+
+#include <stdlib.h>
+
+/* Python's keywords and builtins, and the globals that every generated function has; sorted. */
+static const char *const reserved[] = {
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup",
+    "BlockingIOError", "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError",
+    "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
+    "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning", "EnvironmentError",
+    "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError",
+    "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError", "ImportError",
+    "ImportWarning", "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError",
+    "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError",
+    "NameError", "None", "NoneType", "NotADirectoryError", "NotImplemented", "NotImplementedError",
+    "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError",
+    "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError",
+    "RuntimeWarning", "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning",
+    "SystemError", "SystemExit", "TabError", "TimeoutError", "True", "TypeError",
+    "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError",
+    "UnicodeTranslateError", "UnicodeWarning", "UserWarning", "ValueError", "Warning",
+    "ZeroDivisionError", "__build_class__", "__debug__", "__doc__", "__import__", "__loader__",
+    "__name__", "__package__", "__spec__", "abs", "aiter", "all", "and", "anext", "any", "as",
+    "ascii", "assert", "async", "await", "bin", "bool", "break", "breakpoint", "bytearray",
+    "bytes", "callable", "chr", "class", "classmethod", "compile", "complex", "continue",
+    "copyright", "credits", "def", "del", "delattr", "device", "dict", "dir", "divmod", "elif",
+    "else", "enumerate", "eval", "except", "exec", "exit", "filter", "finally", "float", "for",
+    "format", "from", "frozenset", "fx_pytree", "getattr", "global", "globals", "hasattr", "hash",
+    "help", "hex", "id", "if", "import", "in", "inf", "input", "int", "is", "isinstance",
+    "issubclass", "iter", "lambda", "len", "license", "list", "locals", "map", "max", "memoryview",
+    "min", "nan", "next", "nonlocal", "not", "object", "oct", "open", "or", "ord", "pass", "pow",
+    "print", "property", "pytree", "quit", "raise", "range", "repr", "return", "reversed", "round",
+    "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "torch", "try",
+    "tuple", "type", "vars", "while", "with", "yield", "zip",
+};
+
+typedef struct text_key {
+    const char *text;
+    size_t size;
+} text_key;
+
+static int compare_reserved(const void *key, const void *row)
+{
+    const text_key *k = key;
+    const char *word = *(const char *const *)row;
+    int order = strncmp(k->text, word, k->size);
+    return order ? order : -(word[k->size] != '\0');
+}
+
+bool cfx_name_is_reserved(const char *name, size_t size)
+{
+    text_key key = {name, size};
+    return bsearch(&key, reserved, sizeof reserved / sizeof *reserved, sizeof *reserved,
+                   compare_reserved) != NULL;
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+static uint32_t hash_text(const char *text, size_t size)
+{
+    return (uint32_t)cfxi_hash_bytes(text, size);
+}
+
+static bool same_name(const void *item, const void *key, size_t size)
+{
+    const cfxi_name *name = item;
+    return name->size == size && memcmp(name->data, key, size) == 0;
+}
+
+static uint32_t hash_name(const void *item)
+{
+    const cfxi_name *name = item;
+    return hash_text(name->data, name->size);
+}
+
+static bool same_base(const void *item, const void *key, size_t size)
+{
+    const cfxi_base *base = item;
+    return base->size == size && memcmp(base->data, key, size) == 0;
+}
+
+static uint32_t hash_base(const void *item)
+{
+    const cfxi_base *base = item;
+    return hash_text(base->data, base->size);
+}
+
+void cfxi_namespace_init(cfx_namespace *ns, cfxi_arena *arena)
+{
+    memset(ns, 0, sizeof *ns);
+    ns->arena = arena;
+}
+
+void cfxi_namespace_release(cfx_namespace *ns)
+{
+    cfxi_table_free(&ns->names, ns->arena->allocator);
+    cfxi_table_free(&ns->bases, ns->arena->allocator);
+}
+
+cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size)
+{
+    return cfxi_table_find(&ns->names, hash_text(name, size), same_name, name, size);
+}
+
+/* A new entry for a name that is known to be free. */
+static cfxi_name *add_name(cfx_namespace *ns, const char *text, size_t size, uint32_t hash,
+                           cfx_error *err)
+{
+    cfxi_name *name = NULL;
+    if (size < UINT32_MAX / 2 && cfxi_table_reserve(&ns->names, hash_name, ns->arena->allocator))
+        name = cfxi_arena_alloc(ns->arena, offsetof(cfxi_name, data) + size + 1);
+    if (!name) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    name->owner = NULL;
+    name->size = (uint32_t)size;
+    memcpy(name->data, text, size);
+    name->data[size] = '\0';
+    cfxi_table_insert(&ns->names, hash, name);
+    return name;
+}
+
+/* The counter for names that start with `text`. */
+static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+{
+    uint32_t hash = hash_text(text, size);
+    cfxi_base *base = cfxi_table_find(&ns->bases, hash, same_base, text, size);
+    if (base)
+        return base;
+    if (size < UINT32_MAX / 2 && cfxi_table_reserve(&ns->bases, hash_base, ns->arena->allocator))
+        base = cfxi_arena_alloc(ns->arena, sizeof *base + size + 1);
+    if (!base) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    *base = (cfxi_base){.size = (uint32_t)size};
+    memcpy(base->data, text, size);
+    base->data[size] = '\0';
+    cfxi_table_insert(&ns->bases, hash, base);
+    return base;
+}
+
+/* ---- making a name ------------------------------------------------------------------------- */
+
+enum { SHORT_NAME = 128 };
+
+/* A cleaned wish; on the stack unless it is long. */
+typedef struct clean_name {
+    char *text;
+    size_t size;
+    size_t base_size;  /* without the number at its end */
+    uint64_t number;
+    bool has_number;
+    char stack[SHORT_NAME];
+} clean_name;
+
+/* Takes "add_12" apart. Numbers beyond 18 digits count as a part of the base. */
+static void split_number(clean_name *clean)
+{
+    size_t digits = 0;
+    while (digits < clean->size && cfxi_is_digit(clean->text[clean->size - 1 - digits]))
+        digits++;
+    clean->base_size = clean->size;
+    clean->has_number = false;
+    clean->number = 0;
+    if (digits == 0 || digits > 18 || clean->size < digits + 2 ||
+        clean->text[clean->size - digits - 1] != '_')
+        return;
+    clean->has_number = true;
+    clean->base_size = clean->size - digits - 1;
+    for (size_t i = clean->size - digits; i < clean->size; i++)
+        clean->number = clean->number * 10 + (uint64_t)(clean->text[i] - '0');
+}
+
+static void clean_up(clean_name *clean, const cfx_allocator *allocator, size_t wish_size)
+{
+    if (clean->text != clean->stack)
+        cfxi_free(allocator, clean->text, wish_size + 16);
+}
+
+static bool clean_wish(clean_name *clean, const char *wish, size_t size,
+                       const cfx_allocator *allocator)
+{
+    clean->text = size + 16 <= SHORT_NAME ? clean->stack : cfxi_alloc(allocator, size + 16);
+    if (!clean->text)
+        return false;
+    clean->size = 0;
+    if (size > 0 && cfxi_is_digit(wish[0]))
+        clean->text[clean->size++] = '_';
+    for (size_t i = 0; i < size; i++) {
+        if (cfxi_is_ident(wish[i]))
+            clean->text[clean->size++] = wish[i];
+        else if (i == 0 || cfxi_is_ident(wish[i - 1]))
+            clean->text[clean->size++] = '_';  /* one for a whole run */
+    }
+    if (clean->size == 0) {
+        memcpy(clean->text, "_unnamed", 8);
+        clean->size = 8;
+    }
+    split_number(clean);
+    return true;
+}
+
+cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err)
+{
+    char stack[SHORT_NAME];
+    size_t room = base->size + CFXI_NUMBER_SIZE + 1;
+    char *text = room <= sizeof stack ? stack : cfxi_alloc(ns->arena->allocator, room);
+    cfxi_name *name = NULL;
+    if (!text) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    memcpy(text, base->data, base->size);
+    text[base->size] = '_';
+    for (uint64_t number = base->count + 1;; number++) {
+        size_t size = base->size + 1;
+        size += cfxi_format_int((int64_t)number, text + size);
+        uint32_t hash = hash_text(text, size);
+        if (cfxi_table_find(&ns->names, hash, same_name, text, size))
+            continue;
+        name = add_name(ns, text, size, hash, err);
+        if (name)
+            base->count = number;
+        break;
+    }
+    if (text != stack)
+        cfxi_free(ns->arena->allocator, text, room);
+    return name;
+}
+
+static cfxi_name *take_clean(cfx_namespace *ns, const clean_name *clean, bool allow_reserved,
+                             cfx_error *err)
+{
+    cfxi_base *base = base_of(ns, clean->text, clean->base_size, err);
+    if (!base)
+        return NULL;
+    uint32_t hash = hash_text(clean->text, clean->size);
+    if (cfxi_table_find(&ns->names, hash, same_name, clean->text, clean->size) ||
+        (!allow_reserved && cfx_name_is_reserved(clean->text, clean->size)))
+        return cfxi_namespace_next(ns, base, err);
+    cfxi_name *name = add_name(ns, clean->text, clean->size, hash, err);
+    if (name && clean->has_number)
+        base->count = clean->number;
+    return name;
+}
+
+cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
+                               bool allow_reserved, cfx_error *err)
+{
+    clean_name clean;
+    if (!clean_wish(&clean, wish, size, ns->arena->allocator)) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    cfxi_name *name = take_clean(ns, &clean, allow_reserved, err);
+    clean_up(&clean, ns->arena->allocator, size);
+    return name;
+}
+
+cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err)
+{
+    clean_name clean;
+    if (!clean_wish(&clean, wish, size, ns->arena->allocator)) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    cfxi_base *base = NULL;
+    bool taken = cfx_name_is_reserved(clean.text, clean.size) ||
+                 cfxi_namespace_find(ns, clean.text, clean.size);
+    if (taken && !clean.has_number)
+        base = base_of(ns, clean.text, clean.size, err);
+    clean_up(&clean, ns->arena->allocator, size);
+    return base;
+}
+
+cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+{
+    uint32_t hash = hash_text(text, size);
+    cfxi_name *name = cfxi_table_find(&ns->names, hash, same_name, text, size);
+    return name ? name : add_name(ns, text, size, hash, err);
+}
+
+/* ---- namespaces of their own --------------------------------------------------------------- */
+
+cfx_namespace *cfx_namespace_new(const cfx_allocator *allocator, cfx_error *err)
+{
+    cfx_namespace *ns = cfxi_alloc(allocator, sizeof *ns);
+    if (!ns) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    cfxi_namespace_init(ns, &ns->own);
+    cfxi_arena_init(&ns->own, allocator);
+    return ns;
+}
+
+void cfx_namespace_free(cfx_namespace *ns)
+{
+    if (!ns)
+        return;
+    const cfx_allocator *allocator = ns->own.allocator;
+    cfxi_namespace_release(ns);
+    cfxi_arena_release(&ns->own);
+    cfxi_free(allocator, ns, sizeof *ns);
+}
+
+const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t size,
+                                 bool allow_reserved, cfx_error *err)
+{
+    cfxi_name *name = cfxi_namespace_take(ns, wish, size, allow_reserved, err);
+    return name ? name->data : NULL;
+}
+
+bool cfx_namespace_has(const cfx_namespace *ns, const char *name, size_t size)
+{
+    return cfxi_namespace_find(ns, name, size) != NULL;
+}
+
+cfx_namespace *cfx_graph_namespace(cfx_graph *g) { return &g->names; }
+
+cfx_status cfx_snake_case(const char *name, size_t size, cfx_buffer *out)
+{
+    for (size_t i = 0; i < size; i++) {
+        bool upper = name[i] >= 'A' && name[i] <= 'Z';
+        if (upper && i > 0 && name[i - 1] >= 'a' && name[i - 1] <= 'z')
+            CFX_TRY(cfx_buffer_append(out, "_", 1));
+        char lower = upper ? (char)(name[i] - 'A' + 'a') : name[i];
+        CFX_TRY(cfx_buffer_append(out, &lower, 1));
+    }
+    return CFX_OK;
+}

@@ -1,0 +1,223 @@
+/* node.c - creating nodes and reading them. */
+#include "callee_impl.h"
+
+_Static_assert(sizeof(cfx_node) <= 136, "docs/benchmarks.md states what a node costs");
+
+/* ---- creating ------------------------------------------------------------------------------ */
+
+static cfx_value empty_if_none(cfx_value v, cfx_kind kind)
+{
+    return v.kind == CFX_KIND_INVALID ? cfxi_seq_value(kind, NULL, 0) : v;
+}
+
+bool cfxi_node_set_type(cfx_node *n, cfx_value type)
+{
+    cfx_graph *g = n->graph;
+    if (!n->ext) {
+        if (type.kind == CFX_KIND_INVALID)
+            return true;
+        n->ext = cfxi_arena_alloc(&g->arena, sizeof *n->ext);
+        if (!n->ext)
+            return false;
+        n->ext->type = cfx_invalid();
+    }
+    cfxi_value_hold(type);
+    cfxi_value_drop(g, n->ext->type);
+    n->ext->type = type;
+    return true;
+}
+
+/* All that can fail, so that what follows cannot. */
+static cfx_status prepare(cfx_graph *g, cfx_node *n, cfxi_callee *callee, cfx_value args,
+                          cfx_value kwargs, const char *wish, cfx_value type,
+                          cfxi_arg_change *change, cfx_error *err)
+{
+    CFX_TRY(cfxi_args_prepare(change, n, empty_if_none(args, CFX_KIND_TUPLE),
+                              empty_if_none(kwargs, CFX_KIND_DICT), err));
+    if (!cfxi_node_set_type(n, type)) {
+        cfxi_args_abandon(change);
+        return cfxi_nomem(err);
+    }
+    n->name = wish ? cfxi_namespace_take(&g->names, wish, strlen(wish), false, err)
+                   : cfxi_callee_name(g, callee, err);
+    if (n->name)
+        return CFX_OK;
+    cfxi_args_abandon(change);
+    if (n->ext) {
+        cfxi_value_drop(g, n->ext->type);
+        cfxi_arena_free(&g->arena, n->ext, sizeof *n->ext);
+    }
+    return err ? err->status : CFX_E_NOMEM;
+}
+
+static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_value kwargs,
+                        const char *wish, cfx_value type, cfx_error *err)
+{
+    cfxi_arg_change change;
+    cfx_node *n = cfxi_arena_alloc(&g->arena, sizeof *n);
+    if (!n) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    memset(n, 0, sizeof *n);
+    n->graph = g;
+    if (prepare(g, n, callee, args, kwargs, wish, type, &change, err) != CFX_OK) {
+        cfxi_arena_free(&g->arena, n, sizeof *n);
+        return NULL;
+    }
+    n->name->owner = n;
+    cfxi_callee_add(callee, n);
+    cfxi_list_insert(cfxi_insert_before(g), n);
+    cfxi_args_commit(&change);
+    g->size++;
+    return n;
+}
+
+static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_value type, cfx_error *err)
+{
+    if ((unsigned)op >= CFX_OPCODE_COUNT)
+        return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
+    if (type.kind == CFX_KIND_NODE)
+        return cfx_error_set(err, CFX_E_TYPE, "the type of a node cannot be a node");
+    return type.kind == CFX_KIND_INVALID ? CFX_OK : cfxi_value_check(g, type, err);
+}
+
+cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,
+                           cfx_value kwargs, const char *name, cfx_value type, cfx_error *err)
+{
+    if (check_create(g, op, type, err) != CFX_OK)
+        return NULL;
+    cfxi_callee *callee = cfxi_callee_get(g, op, target, err);
+    cfx_node *n = callee ? create(g, callee, args, kwargs, name, type, err) : NULL;
+    if (!n && callee)
+        cfxi_callee_tidy(g, callee);
+    if (n && g->hooks.size &&
+        cfxi_run_hooks(g, CFX_HOOK_CREATE, n, cfx_invalid(), NULL, err) != CFX_OK) {
+        if (!cfxi_node_erased(n) && n->n_users == 0)
+            cfx_graph_erase(g, n, NULL);
+        n = NULL;
+    }
+    cfxi_graph_settle(g);
+    return n;
+}
+
+static cfx_target by_name(const char *name)
+{
+    return (cfx_target){.name = name, .size = name ? strlen(name) : 0};
+}
+
+cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
+{
+    return cfx_graph_create(g, CFX_OP_PLACEHOLDER, by_name(name), cfx_invalid(), cfx_invalid(),
+                            NULL, cfx_invalid(), err);
+}
+
+cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
+{
+    return cfx_graph_create(g, CFX_OP_GET_ATTR, by_name(path), cfx_invalid(), cfx_invalid(), NULL,
+                            cfx_invalid(), err);
+}
+
+/* A dict of keyword arguments, or INVALID with *err set. */
+static cfx_value kwargs_value(cfx_graph *g, const cfx_kwarg *kwargs, size_t n, cfx_error *err)
+{
+    size_t bytes;
+    cfx_value *items = NULL;
+    if (cfxi_mul_size(n, 2 * sizeof *items, 0, &bytes))
+        items = cfxi_alloc(g->allocator, bytes);
+    if (!items) {
+        cfxi_nomem(err);
+        return cfx_invalid();
+    }
+    for (size_t i = 0; i < n; i++) {
+        items[2 * i] = cfx_value_str(g, kwargs[i].name, strlen(kwargs[i].name), err);
+        items[2 * i + 1] = kwargs[i].value;
+    }
+    cfx_value dict = cfx_value_seq(g, CFX_KIND_DICT, items, 2 * n, err);
+    for (size_t i = 0; dict.kind == CFX_KIND_INVALID && i < n; i++)
+        cfx_value_discard(g, items[2 * i]);
+    cfxi_free(g->allocator, items, bytes);
+    return dict;
+}
+
+cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target, const cfx_value *args,
+                         size_t n, const cfx_kwarg *kwargs, size_t n_kwargs, cfx_error *err)
+{
+    cfx_node *node = NULL;
+    cfx_value tuple = cfx_value_tuple(g, args, n, err);
+    if (tuple.kind == CFX_KIND_INVALID)
+        return NULL;
+    cfx_value dict = cfx_invalid();
+    if (n_kwargs > 0)
+        dict = kwargs_value(g, kwargs, n_kwargs, err);
+    if (n_kwargs == 0 || dict.kind != CFX_KIND_INVALID)
+        node = cfx_graph_create(g, op, by_name(target), tuple, dict, NULL, cfx_invalid(), err);
+    if (!node) {
+        cfx_value_discard(g, tuple);
+        cfx_value_discard(g, dict);
+    }
+    return node;
+}
+
+cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err)
+{
+    return cfx_graph_call(g, CFX_OP_OUTPUT, "output", &result, 1, NULL, 0, err);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+cfx_graph *cfx_node_graph(const cfx_node *n) { return n->graph; }
+cfx_opcode cfx_node_op(const cfx_node *n) { return (cfx_opcode)n->op; }
+bool cfx_node_is_erased(const cfx_node *n) { return cfxi_node_erased(n); }
+void *cfx_node_binding(const cfx_node *n) { return n->binding; }
+void cfx_node_set_binding(cfx_node *n, void *binding) { n->binding = binding; }
+uint64_t cfx_node_order(const cfx_node *n) { return n->order; }
+bool cfx_node_before(const cfx_node *a, const cfx_node *b) { return a->order < b->order; }
+
+const char *cfx_node_name(const cfx_node *n, size_t *size)
+{
+    if (size)
+        *size = n->name ? n->name->size : 4;
+    return n->name ? n->name->data : "root";
+}
+
+const char *cfx_node_target(const cfx_node *n, size_t *size, cfx_error *err)
+{
+    const cfx_str *name = cfxi_ref_qualified_name(n->graph, n->callee->ref, err);
+    if (name && size)
+        *size = name->size;
+    return name ? name->data : NULL;
+}
+
+void *cfx_node_target_object(const cfx_node *n)
+{
+    return n->callee ? n->callee->ref->object : NULL;
+}
+
+bool cfx_node_same_target(const cfx_node *a, const cfx_node *b)
+{
+    return a->callee->ref == b->callee->ref;
+}
+
+cfx_value cfx_node_args(const cfx_node *n)
+{
+    return cfxi_seq_value(CFX_KIND_TUPLE, n->args, n->depth);
+}
+
+cfx_value cfx_node_kwargs(const cfx_node *n)
+{
+    return cfxi_seq_value(CFX_KIND_DICT, n->kwargs, n->depth);
+}
+
+cfx_value cfx_node_type(const cfx_node *n) { return n->ext ? n->ext->type : cfx_invalid(); }
+size_t cfx_node_num_args(const cfx_node *n) { return n->args ? n->args->size : 0; }
+
+cfx_value cfx_node_arg(const cfx_node *n, size_t i)
+{
+    return n->args && i < n->args->size ? n->args->items[i] : cfx_invalid();
+}
+
+cfx_value cfx_node_kwarg(const cfx_node *n, const char *key)
+{
+    return cfx_value_get(cfx_node_kwargs(n), key);
+}

@@ -1,0 +1,216 @@
+/* ref.c - the host objects, names and regions that a graph refers to, each held once. */
+#include "graph_impl.h"
+
+static bool same_object(const void *item, const void *key, size_t size)
+{
+    const cfx_ref *ref = item;
+    (void)size;
+    return ref->kind == CFXI_REF_OBJECT && ref->object == key;
+}
+
+static bool same_name(const void *item, const void *key, size_t size)
+{
+    const cfx_ref *ref = item;
+    return ref->kind == CFXI_REF_NAME && ref->name->size == size &&
+           memcmp(ref->name->data, key, size) == 0;
+}
+
+static bool same_region(const void *item, const void *key, size_t size)
+{
+    const cfx_ref *ref = item;
+    (void)size;
+    return ref->kind == CFXI_REF_REGION && ref->region == key;
+}
+
+static uint32_t hash_of(const void *item)
+{
+    return ((const cfx_ref *)item)->hash;
+}
+
+/* A new entry with no holder yet; the caller fills in what it refers to. */
+static cfx_ref *new_ref(cfx_graph *g, cfxi_ref_kind kind, uint32_t hash, cfx_error *err)
+{
+    cfx_ref *ref = NULL;
+    if (cfxi_table_reserve(&g->refs_table, hash_of, g->allocator))
+        ref = cfxi_arena_alloc(&g->arena, sizeof *ref);
+    if (!ref) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    *ref = (cfx_ref){.kind = (uint8_t)kind, .hash = hash};
+    return ref;
+}
+
+cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err)
+{
+    if (!g->host || !object) {
+        cfx_error_set(err, CFX_E_TYPE, "this graph has no host language, so it cannot hold one of "
+                      "its objects; use a qualified name instead");
+        return NULL;
+    }
+    uint32_t hash = cfxi_hash_pointer(object);
+    cfx_ref *ref = cfxi_table_find(&g->refs_table, hash, same_object, object, 0);
+    if (ref)
+        return ref;
+    ref = new_ref(g, CFXI_REF_OBJECT, hash, err);
+    if (!ref)
+        return NULL;
+    ref->object = object;
+    g->host->retain(g->host->ctx, object);
+    cfxi_table_insert(&g->refs_table, hash, ref);
+    return ref;
+}
+
+cfx_ref *cfxi_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err)
+{
+    uint32_t hash = (uint32_t)cfxi_hash_bytes(name, size);
+    cfx_ref *ref = cfxi_table_find(&g->refs_table, hash, same_name, name, size);
+    if (ref)
+        return ref;
+    if (!cfxi_utf8_valid(name, size)) {
+        cfx_error_set(err, CFX_E_VALUE, "a target must be UTF-8 text");
+        return NULL;
+    }
+    ref = new_ref(g, CFXI_REF_NAME, hash, err);
+    if (!ref)
+        return NULL;
+    ref->name = cfxi_str_new(&g->arena, name, size);
+    if (!ref->name) {
+        cfxi_arena_free(&g->arena, ref, sizeof *ref);
+        cfxi_nomem(err);
+        return NULL;
+    }
+    cfxi_table_insert(&g->refs_table, hash, ref);
+    return ref;
+}
+
+/* ---- regions ------------------------------------------------------------------------------- */
+
+static cfx_status check_region(const cfx_graph *g, const cfx_graph *region, cfx_error *err)
+{
+    uint32_t above = 0;
+    if (!region)
+        return cfx_error_set(err, CFX_E_VALUE, "a region value without a graph");
+    for (const cfx_graph *up = g; up; up = up->parent, above++)
+        if (up == region)
+            return cfx_error_set(err, CFX_E_GRAPH, "a graph cannot be a region of itself");
+    if (region->parent && region->parent != g)
+        return cfx_error_set(err, CFX_E_GRAPH, "the graph is a region of another graph already; "
+                             "clone it first");
+    if (above + region->height + 1 > CFX_MAX_REGION_DEPTH)
+        return cfx_error_set(err, CFX_E_LIMIT, "regions nest more than %d deep",
+                             CFX_MAX_REGION_DEPTH);
+    return CFX_OK;
+}
+
+static void adopt(cfx_graph *g, cfx_graph *region)
+{
+    region->parent = g;
+    uint32_t height = region->height + 1;
+    for (cfx_graph *up = g; up; up = up->parent, height++)
+        if (up->height < height)
+            up->height = height;
+}
+
+cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
+{
+    if (check_region(g, region, err) != CFX_OK)
+        return NULL;
+    uint32_t hash = cfxi_hash_pointer(region);
+    cfx_ref *ref = cfxi_table_find(&g->refs_table, hash, same_region, region, 0);
+    if (ref)
+        return ref;
+    ref = new_ref(g, CFXI_REF_REGION, hash, err);
+    if (!ref)
+        return NULL;
+    ref->region = region;
+    if (g->host && g->host->bind_region) {
+        ref->object = g->host->bind_region(g->host->ctx, region);
+        if (!ref->object) {
+            cfxi_arena_free(&g->arena, ref, sizeof *ref);
+            cfx_error_set(err, CFX_E_HOST, "the host could not hold a region");
+            return NULL;
+        }
+    } else {
+        cfx_graph_retain(region);
+    }
+    adopt(g, region);
+    cfxi_table_insert(&g->refs_table, hash, ref);
+    return ref;
+}
+
+/* ---- letting go ---------------------------------------------------------------------------- */
+
+/* The host's `release` may run any code, even code that edits this graph, so it must not be called
+ * in the middle of an edit: entries wait on a list until the edit has settled. */
+void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref)
+{
+    if (ref->refs > 0 || ref->dying)
+        return;
+    ref->dying = true;
+    ref->next_dead = g->dead_refs;
+    g->dead_refs = ref;
+}
+
+void cfxi_ref_drop(cfx_graph *g, cfx_ref *ref)
+{
+    ref->refs--;
+    cfxi_ref_discard(g, ref);
+}
+
+static void let_go(cfx_graph *g, cfx_ref *ref)
+{
+    const cfx_host *host = g->host;
+    void *object = ref->object;
+    cfx_graph *region = ref->region;
+    cfxi_table_remove(&g->refs_table, ref->hash, ref);
+    cfxi_str_free(&g->arena, ref->name);
+    cfxi_arena_free(&g->arena, ref, sizeof *ref);
+    if (region)
+        region->parent = NULL;
+    if (object)
+        host->release(host->ctx, object);
+    else if (region)
+        cfx_graph_release(region);
+}
+
+void cfxi_graph_settle(cfx_graph *g)
+{
+    while (g->dead_refs) {
+        cfx_ref *ref = g->dead_refs;
+        g->dead_refs = ref->next_dead;
+        ref->dying = false;
+        if (ref->refs == 0)  /* somebody may have taken it up again */
+            let_go(g, ref);
+    }
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
+{
+    if (ref->name || ref->kind != CFXI_REF_OBJECT)
+        return ref->name;
+    cfx_buffer text;
+    cfx_buffer_init(&text, g->allocator);
+    cfx_status status = g->host->qualified_name(g->host->ctx, ref->object, cfx_buffer_sink(&text),
+                                                err);
+    if (status == CFX_OK) {
+        ref->name = cfxi_str_new(&g->arena, text.data, text.size);
+        if (!ref->name)
+            cfxi_nomem(err);
+    }
+    cfx_buffer_free(&text);
+    return ref->name;
+}
+
+int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx)
+{
+    size_t at = 0;
+    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+        int stop = ref->object ? fn(ref->object, ctx) : 0;
+        if (stop)
+            return stop;
+    }
+    return 0;
+}

@@ -1,0 +1,229 @@
+/* use.c - use edges: who uses whom, kept in step with the arguments.
+ *
+ * A node's edges to what it uses are one array; each edge is also on the circular list of what it
+ * points at. New arguments are prepared first (all that can fail) and committed then.
+ */
+#include "graph_impl.h"
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n)
+{
+    if (g->stamp > UINT32_MAX - n - 1) {
+        for (cfx_node *node = g->root.next; node != &g->root; node = node->next)
+            node->mark = 0;
+        g->stamp = 1;
+    }
+    uint32_t stamp = g->stamp;
+    g->stamp += n ? n : 1;
+    return stamp;
+}
+
+/* ---- walking arguments --------------------------------------------------------------------- */
+
+static cfx_status count_nodes(const cfx_graph *g, const cfx_seq *seq, uint32_t *total,
+                              cfx_error *err)
+{
+    for (uint32_t i = 0; seq && i < seq->size; i++) {
+        cfx_value v = seq->items[i];
+        if (v.kind == CFX_KIND_NODE) {
+            CFX_TRY(cfxi_value_check(g, v, err));
+            ++*total;
+        } else if (cfxi_is_seq(v)) {
+            CFX_TRY(count_nodes(g, v.as.seq, total, err));
+        }
+    }
+    return CFX_OK;
+}
+
+/* Numbers the distinct nodes by their marks, from `stamp` on. */
+static void number_nodes(const cfx_seq *seq, uint32_t stamp, uint32_t *n)
+{
+    for (uint32_t i = 0; seq && i < seq->size; i++) {
+        cfx_value v = seq->items[i];
+        if (v.kind == CFX_KIND_NODE) {
+            if (v.as.node->mark < stamp)
+                v.as.node->mark = stamp + (*n)++;
+        } else if (cfxi_is_seq(v)) {
+            number_nodes(v.as.seq, stamp, n);
+        }
+    }
+}
+
+static void fill_edges(const cfx_seq *seq, uint32_t stamp, cfx_use *edges)
+{
+    for (uint32_t i = 0; seq && i < seq->size; i++) {
+        cfx_value v = seq->items[i];
+        if (v.kind == CFX_KIND_NODE) {
+            cfx_use *edge = &edges[v.as.node->mark - stamp];
+            edge->def = v.as.node;
+            edge->count++;
+        } else if (cfxi_is_seq(v)) {
+            fill_edges(v.as.seq, stamp, edges);
+        }
+    }
+}
+
+/* ---- the use list -------------------------------------------------------------------------- */
+
+static void link_edge(cfx_use *edge)
+{
+    cfx_node *def = edge->def;
+    cfx_use *first = def->users;
+    if (first) {
+        edge->prev = first->prev;
+        edge->next = first;
+        first->prev->next = edge;
+        first->prev = edge;
+    } else {
+        edge->prev = edge->next = edge;
+        def->users = edge;
+    }
+    def->n_users++;
+}
+
+static void unlink_edge(cfx_use *edge)
+{
+    cfx_node *def = edge->def;
+    if (edge->next == edge) {
+        def->users = NULL;
+    } else {
+        edge->prev->next = edge->next;
+        edge->next->prev = edge->prev;
+        if (def->users == edge)
+            def->users = edge->next;
+    }
+    def->n_users--;
+}
+
+/* ---- changing arguments -------------------------------------------------------------------- */
+
+static cfx_status check_kwargs(cfx_value kwargs, cfx_error *err)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(kwargs, &n);
+    for (size_t i = 0; i < n; i += 2)
+        if (items[i].kind != CFX_KIND_STR)
+            return cfx_error_set(err, CFX_E_TYPE, "the keys of kwargs must be strings, not %s",
+                                 cfx_kind_name(items[i].kind));
+    return CFX_OK;
+}
+
+static cfx_status check_shape(cfx_value args, cfx_value kwargs, cfx_error *err)
+{
+    if (args.kind != CFX_KIND_TUPLE)
+        return cfx_error_set(err, CFX_E_TYPE, "args must be a tuple, not %s",
+                             cfx_kind_name(args.kind));
+    if (kwargs.kind != CFX_KIND_DICT)
+        return cfx_error_set(err, CFX_E_TYPE, "kwargs must be a dict, not %s",
+                             cfx_kind_name(kwargs.kind));
+    return check_kwargs(kwargs, err);
+}
+
+cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                             cfx_value kwargs, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    uint32_t total = 0;
+    CFX_TRY(check_shape(args, kwargs, err));
+    CFX_TRY(count_nodes(g, args.as.seq, &total, err));
+    CFX_TRY(count_nodes(g, kwargs.as.seq, &total, err));
+    *change = (cfxi_arg_change){.node = n, .args = args, .kwargs = kwargs};
+    if (total > 0) {
+        uint32_t stamp = cfxi_graph_stamp(g, total);
+        number_nodes(args.as.seq, stamp, &change->n_inputs);
+        number_nodes(kwargs.as.seq, stamp, &change->n_inputs);
+        size_t bytes = change->n_inputs * sizeof(cfx_use);
+        change->inputs = cfxi_arena_alloc(&g->arena, bytes);
+        if (!change->inputs)
+            return cfxi_nomem(err);
+        memset(change->inputs, 0, bytes);
+        fill_edges(args.as.seq, stamp, change->inputs);
+        fill_edges(kwargs.as.seq, stamp, change->inputs);
+    }
+    if (args.as.seq)
+        cfxi_value_hold(args);
+    if (kwargs.as.seq)
+        cfxi_value_hold(kwargs);
+    return CFX_OK;
+}
+
+static void free_inputs(cfx_graph *g, cfx_use *inputs, uint32_t n)
+{
+    cfxi_arena_free(&g->arena, inputs, n * sizeof *inputs);
+}
+
+void cfxi_args_commit(cfxi_arg_change *change)
+{
+    cfx_node *n = change->node;
+    cfx_graph *g = n->graph;
+    cfx_seq *old_args = n->args;
+    cfx_seq *old_kwargs = n->kwargs;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        unlink_edge(&n->inputs[i]);
+    free_inputs(g, n->inputs, n->n_inputs);
+    n->inputs = change->inputs;
+    n->n_inputs = change->n_inputs;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        n->inputs[i].user = n;
+        link_edge(&n->inputs[i]);
+    }
+    uint32_t depth = change->args.pad > change->kwargs.pad ? change->args.pad : change->kwargs.pad;
+    n->depth = (uint16_t)depth;
+    n->args = change->args.as.seq;
+    n->kwargs = change->kwargs.as.seq;
+    if (old_args)
+        cfxi_value_drop(g, cfxi_seq_value(CFX_KIND_TUPLE, old_args, 0));
+    if (old_kwargs)
+        cfxi_value_drop(g, cfxi_seq_value(CFX_KIND_DICT, old_kwargs, 0));
+    g->version++;
+}
+
+void cfxi_args_abandon(cfxi_arg_change *change)
+{
+    free_inputs(change->node->graph, change->inputs, change->n_inputs);
+    if (change->args.as.seq)
+        change->args.as.seq->refs--;
+    if (change->kwargs.as.seq)
+        change->kwargs.as.seq->refs--;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+size_t cfx_node_num_users(const cfx_node *n) { return n->n_users; }
+size_t cfx_node_num_inputs(const cfx_node *n) { return n->n_inputs; }
+
+cfx_node *cfx_node_input(const cfx_node *n, size_t i)
+{
+    return i < n->n_inputs ? n->inputs[i].def : NULL;
+}
+
+const cfx_use *cfx_node_first_use(const cfx_node *n) { return n->users; }
+const cfx_use *cfx_node_last_use(const cfx_node *n) { return n->users ? n->users->prev : NULL; }
+
+const cfx_use *cfx_use_next(const cfx_use *use)
+{
+    return use->next == use->def->users ? NULL : use->next;
+}
+
+const cfx_use *cfx_use_prev(const cfx_use *use)
+{
+    return use == use->def->users ? NULL : use->prev;
+}
+
+cfx_node *cfx_use_user(const cfx_use *use) { return use->user; }
+uint32_t cfx_use_count(const cfx_use *use) { return use->count; }
+
+bool cfx_node_uses(const cfx_node *user, const cfx_node *def)
+{
+    if (user->n_inputs <= def->n_users) {
+        for (uint32_t i = 0; i < user->n_inputs; i++)
+            if (user->inputs[i].def == def)
+                return true;
+        return false;
+    }
+    for (const cfx_use *use = def->users; use; use = cfx_use_next(use))
+        if (use->user == user)
+            return true;
+    return false;
+}

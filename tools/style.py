@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""style.py - fails on tabs, long lines, trailing blanks, leftover notes, a missing file comment."""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("include", "src", "cli", "python", "tests", "bench", "examples", "tools")
+SUFFIXES = (".c", ".h", ".py", ".pyi")  # rows of .def tables may be long
+WIDTH = 100
+LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b")
+
+
+def has_comment(lines, suffix):
+    """The first line (the second one after #!) says what the file is."""
+    first = lines[1:2] if lines and lines[0].startswith("#!") else lines[:1]
+    opening = ('"""', 'r"""', "#") if suffix in (".py", ".pyi") else ("/* ",)
+    return bool(first) and first[0].startswith(opening)
+
+
+def complaints(path):
+    lines = path.read_text().split("\n")
+    if not has_comment(lines, path.suffix):
+        yield 1, "the first line should say what this file is"
+    for number, line in enumerate(lines, 1):
+        if "\t" in line:
+            yield number, "tab"
+        if len(line) > WIDTH:
+            yield number, f"{len(line)} columns, at most {WIDTH}"
+        if line != line.rstrip():
+            yield number, "trailing blanks"
+        if m := LEFTOVER.search(line):
+            yield number, f"leftover {m[0]}"
+
+
+def main():
+    files = sorted(p for f in FOLDERS for p in (ROOT / f).rglob("*") if p.suffix in SUFFIXES)
+    bad = 0
+    for path in files + [ROOT / "setup.py"]:
+        for number, what in complaints(path):
+            print(f"{path.relative_to(ROOT)}:{number}: {what}")
+            bad += 1
+    print(f"style: {len(files) + 1} files, {bad} complaints")
+    return bad != 0
+
+
+sys.exit(main())
