@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-cfx_status py_fail(const cfx_node *n, cfx_status status, cfx_error *err, const char *format, ...)
+cfx_status cfxi_py_fail(const cfx_node *n, cfx_status status, cfx_error *err, const char *format,
+                        ...)
 {
     char message[256];
     va_list args;
@@ -24,7 +25,7 @@ cfx_status py_fail(const cfx_node *n, cfx_status status, cfx_error *err, const c
                          message, n->name->data);
 }
 
-cfx_sink py_scratch(cfx_pycode *gen)
+cfx_sink cfxi_py_scratch(cfx_pycode *gen)
 {
     gen->scratch.size = 0;
     return cfx_buffer_sink(&gen->scratch);
@@ -43,7 +44,7 @@ static bool is_letter(uint32_t code)
     return cfxi_is_printable(code);
 }
 
-bool py_is_identifier(const char *text, size_t size)
+bool cfxi_py_is_identifier(const char *text, size_t size)
 {
     if (size == 0 || cfxi_is_digit(text[0]))
         return false;
@@ -65,7 +66,6 @@ bool py_is_identifier(const char *text, size_t size)
 static void put_repr_str(cfx_pycode *gen, const char *text, size_t size, bool bytes)
 {
     cfxi_out out;
-    gen->body.data[gen->body.size] = '\0';
     cfxi_out_begin(&out, cfx_buffer_sink(&gen->body));
     if (bytes)
         cfxi_out_repr_bytes(&out, text, size);
@@ -85,9 +85,9 @@ static void put_attribute_name(cfx_pycode *gen, const char *text, size_t size)
         put_repr_str(gen, text, size, false);
         return;
     }
-    py_char(gen, '"');
-    py_put(gen, text, size);
-    py_char(gen, '"');
+    cfxi_py_char(gen, '"');
+    cfxi_py_put(gen, text, size);
+    cfxi_py_char(gen, '"');
 }
 
 /* The text of a receiver, written at `start` of the body, with `path` below it:
@@ -98,19 +98,19 @@ static void put_path(cfx_pycode *gen, size_t start, const char *path, size_t siz
     for (const char *atom = path;; atom++) {
         const char *dot = memchr(atom, '.', (size_t)(end - atom));
         size_t length = (size_t)((dot ? dot : end) - atom);
-        if (py_is_identifier(atom, length)) {
-            py_char(gen, '.');
-            py_put(gen, atom, length);
+        if (cfxi_py_is_identifier(atom, length)) {
+            cfxi_py_char(gen, '.');
+            cfxi_py_put(gen, atom, length);
         } else {
-            PY_LIT(gen, "getattr(");
+            CFXI_PY_LIT(gen, "getattr(");
             if (!gen->nomem) {
                 char *text = gen->body.data + start;
                 memmove(text + 8, text, gen->body.size - 8 - start);
                 memcpy(text, "getattr(", 8);
             }
-            PY_LIT(gen, ", ");
+            CFXI_PY_LIT(gen, ", ");
             put_attribute_name(gen, atom, length);
-            py_char(gen, ')');
+            cfxi_py_char(gen, ')');
         }
         if (!dot)
             return;
@@ -126,11 +126,11 @@ static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, boo
 static void put_int(cfx_pycode *gen, int64_t i)
 {
     if (i >= 0 && i < 10) {
-        py_char(gen, (char)('0' + i));
+        cfxi_py_char(gen, (char)('0' + i));
         return;
     }
     char digits[CFXI_NUMBER_SIZE];
-    py_put(gen, digits, cfxi_format_int(i, digits));
+    cfxi_py_put(gen, digits, cfxi_format_int(i, digits));
 }
 
 static void put_float(cfx_pycode *gen, double f)
@@ -140,7 +140,7 @@ static void put_float(cfx_pycode *gen, double f)
     if (isnan(f))
         gen->builtins |= CFX_PYCODE_NAN;
     char digits[CFXI_NUMBER_SIZE];
-    py_put(gen, digits, cfxi_format_float(f, digits));
+    cfxi_py_put(gen, digits, cfxi_format_float(f, digits));
 }
 
 /* A part of a complex number: without the ".0" of a whole number. */
@@ -154,7 +154,7 @@ static void put_part(cfx_pycode *gen, double f)
         gen->builtins |= CFX_PYCODE_NAN;
     if (isinf(f))
         gen->builtins |= CFX_PYCODE_INF;
-    py_put(gen, digits, size);
+    cfxi_py_put(gen, digits, size);
 }
 
 static void put_complex(cfx_pycode *gen, const cfx_value *parts)
@@ -163,24 +163,24 @@ static void put_complex(cfx_pycode *gen, const cfx_value *parts)
     double im = parts[1].as.f;
     if (isnan(im) || isinf(im)) {
         /* repr says "nanj", which is no Python. */
-        PY_LIT(gen, "complex(");
+        CFXI_PY_LIT(gen, "complex(");
         put_float(gen, re);
-        PY_LIT(gen, ", ");
+        CFXI_PY_LIT(gen, ", ");
         put_float(gen, im);
-        py_char(gen, ')');
+        cfxi_py_char(gen, ')');
         return;
     }
     bool only_im = re == 0 && !signbit(re);
     if (!only_im) {
-        py_char(gen, '(');
+        cfxi_py_char(gen, '(');
         put_part(gen, re);
         if (!signbit(im))
-            py_char(gen, '+');
+            cfxi_py_char(gen, '+');
     }
     put_part(gen, im);
-    py_char(gen, 'j');
+    cfxi_py_char(gen, 'j');
     if (!only_im)
-        py_char(gen, ')');
+        cfxi_py_char(gen, ')');
 }
 
 static void put_device(cfx_pycode *gen, const char *text, size_t size)
@@ -188,21 +188,21 @@ static void put_device(cfx_pycode *gen, const char *text, size_t size)
     const char *colon = memchr(text, ':', size);
     size_t type_size = colon ? (size_t)(colon - text) : size;
     gen->builtins |= CFX_PYCODE_DEVICE;
-    PY_LIT(gen, "device(type='");
-    py_put(gen, text, type_size);
-    py_char(gen, '\'');
+    CFXI_PY_LIT(gen, "device(type='");
+    cfxi_py_put(gen, text, type_size);
+    cfxi_py_char(gen, '\'');
     if (colon) {
-        PY_LIT(gen, ", index=");
-        py_put(gen, colon + 1, size - type_size - 1);
+        CFXI_PY_LIT(gen, ", index=");
+        cfxi_py_put(gen, colon + 1, size - type_size - 1);
     }
-    py_char(gen, ')');
+    cfxi_py_char(gen, ')');
 }
 
 static void put_torch(cfx_pycode *gen, const char *name)
 {
     gen->builtins |= CFX_PYCODE_TORCH;
-    PY_LIT(gen, "torch.");
-    py_put(gen, name, strlen(name));
+    CFXI_PY_LIT(gen, "torch.");
+    cfxi_py_put(gen, name, strlen(name));
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ static cfx_status put_items(cfx_pycode *gen, const cfx_value *items, size_t n_it
 {
     for (size_t i = 0; i < n_items; i++) {
         if (i > 0)
-            PY_LIT(gen, ", ");
+            CFXI_PY_LIT(gen, ", ");
         CFX_TRY(put_value(gen, items[i], n, plain, err));
     }
     return CFX_OK;
@@ -221,11 +221,11 @@ static cfx_status put_items(cfx_pycode *gen, const cfx_value *items, size_t n_it
 static cfx_status put_tuple(cfx_pycode *gen, const cfx_value *items, size_t n_items,
                             const cfx_node *n, bool plain, cfx_error *err)
 {
-    py_char(gen, '(');
+    cfxi_py_char(gen, '(');
     CFX_TRY(put_items(gen, items, n_items, n, plain, err));
     if (n_items == 1)
-        py_char(gen, ',');
-    py_char(gen, ')');
+        cfxi_py_char(gen, ',');
+    cfxi_py_char(gen, ')');
     return CFX_OK;
 }
 
@@ -234,33 +234,33 @@ static cfx_status put_set(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_e
     bool frozen = v.kind == CFX_KIND_FROZENSET;
     if (!v.as.seq || v.as.seq->size == 0) {
         if (frozen)
-            PY_LIT(gen, "frozenset()");
+            CFXI_PY_LIT(gen, "frozenset()");
         else
-            PY_LIT(gen, "set()");
+            CFXI_PY_LIT(gen, "set()");
         return CFX_OK;
     }
     if (frozen)
-        PY_LIT(gen, "frozenset(");
-    py_char(gen, '{');
+        CFXI_PY_LIT(gen, "frozenset(");
+    cfxi_py_char(gen, '{');
     CFX_TRY(put_items(gen, v.as.seq->items, v.as.seq->size, n, true, err));
-    py_char(gen, '}');
+    cfxi_py_char(gen, '}');
     if (frozen)
-        py_char(gen, ')');
+        cfxi_py_char(gen, ')');
     return CFX_OK;
 }
 
 static cfx_status put_dict(cfx_pycode *gen, const cfx_value *items, size_t n_items,
                            const cfx_node *n, cfx_error *err)
 {
-    py_char(gen, '{');
+    cfxi_py_char(gen, '{');
     for (size_t i = 0; i + 1 < n_items; i += 2) {
         if (i > 0)
-            PY_LIT(gen, ", ");
+            CFXI_PY_LIT(gen, ", ");
         CFX_TRY(put_value(gen, items[i], n, true, err));
-        PY_LIT(gen, ": ");
+        CFXI_PY_LIT(gen, ": ");
         CFX_TRY(put_value(gen, items[i + 1], n, true, err));
     }
-    py_char(gen, '}');
+    cfxi_py_char(gen, '}');
     return CFX_OK;
 }
 
@@ -268,9 +268,9 @@ static cfx_status put_range(cfx_pycode *gen, const cfx_value *parts, const cfx_n
                             cfx_error *err)
 {
     bool step = parts[2].kind != CFX_KIND_INT || parts[2].as.i != 1;
-    PY_LIT(gen, "range(");
+    CFXI_PY_LIT(gen, "range(");
     CFX_TRY(put_items(gen, parts, step ? 3 : 2, n, true, err));
-    py_char(gen, ')');
+    cfxi_py_char(gen, ')');
     return CFX_OK;
 }
 
@@ -290,16 +290,16 @@ static cfx_status put_namedtuple_repr(cfx_pycode *gen, const cfx_value *items, s
     const char *last = dot ? dot + 1 : name->data;
     size_t n_fields;
     const cfx_value *fields = cfx_value_items(items[1], &n_fields);
-    py_put(gen, last, strlen(last));
-    py_char(gen, '(');
+    cfxi_py_put(gen, last, strlen(last));
+    cfxi_py_char(gen, '(');
     for (size_t i = 0; i + 2 < n_items && i < n_fields; i++) {
         if (i > 0)
-            PY_LIT(gen, ", ");
-        py_put(gen, fields[i].as.str->data, fields[i].as.str->size);
-        py_char(gen, '=');
+            CFXI_PY_LIT(gen, ", ");
+        cfxi_py_put(gen, fields[i].as.str->data, fields[i].as.str->size);
+        cfxi_py_char(gen, '=');
         CFX_TRY(put_value(gen, items[i + 2], n, true, err));
     }
-    py_char(gen, ')');
+    cfxi_py_char(gen, ')');
     return CFX_OK;
 }
 
@@ -309,8 +309,8 @@ static cfx_status put_namedtuple(cfx_pycode *gen, const cfx_value *items, size_t
     if (plain)
         return put_namedtuple_repr(gen, items, n_items, n, err);
     cfx_pycode_text type;
-    CFX_TRY(py_ref_text(gen, graph_of(gen, n), items[0].as.ref, n, &type, err));
-    py_put(gen, type.data, type.size);
+    CFX_TRY(cfxi_py_ref_text(gen, graph_of(gen, n), items[0].as.ref, n, &type, err));
+    cfxi_py_put(gen, type.data, type.size);
     return put_tuple(gen, items + 2, n_items - 2, n, true, err);
 }
 
@@ -319,13 +319,13 @@ static cfx_status put_namedtuple(cfx_pycode *gen, const cfx_value *items, size_t
 static void color_on(cfx_pycode *gen)
 {
     if (gen->options->colored)
-        PY_LIT(gen, "\033[34m");
+        CFXI_PY_LIT(gen, "\033[34m");
 }
 
 static void color_off(cfx_pycode *gen)
 {
     if (gen->options->colored)
-        PY_LIT(gen, "\033[0m");
+        CFXI_PY_LIT(gen, "\033[0m");
 }
 
 static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, bool plain,
@@ -333,25 +333,25 @@ static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, boo
 {
     const cfx_pycode_options *options = gen->options;
     cfx_graph *g = graph_of(gen, n);
-    if (ref->kind == CFXI_REF_NAME) {
+    if (ref->kind == CFXI_REF_NAME || gen->names_only) {
         cfx_pycode_text text;
-        CFX_TRY(py_ref_text(gen, g, ref, n, &text, err));
-        py_put(gen, text.data, text.size);
+        CFX_TRY(cfxi_py_ref_text(gen, g, ref, n, &text, err));
+        cfxi_py_put(gen, text.data, text.size);
         return CFX_OK;
     }
     if (options->value && !plain) {
-        cfx_sink out = py_scratch(gen);
+        cfx_sink out = cfxi_py_scratch(gen);
         CFX_TRY(options->value(options->ctx, gen, ref->object, out, err));
         if (gen->scratch.size) {
-            py_put_text(gen, gen->scratch.data, gen->scratch.size);
+            cfxi_py_put_text(gen, gen->scratch.data, gen->scratch.size);
             return CFX_OK;
         }
     }
-    cfx_sink out = py_scratch(gen);
+    cfx_sink out = cfxi_py_scratch(gen);
     CFX_TRY(g->host->repr(g->host->ctx, ref->object, out, err));
     if (!plain)
         color_on(gen);
-    py_put_text(gen, gen->scratch.data, gen->scratch.size);
+    cfxi_py_put_text(gen, gen->scratch.data, gen->scratch.size);
     if (!plain)
         color_off(gen);
     return CFX_OK;
@@ -362,13 +362,13 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
 {
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE:
-        PY_LIT(gen, "None");
+        CFXI_PY_LIT(gen, "None");
         return CFX_OK;
     case CFX_KIND_ELLIPSIS:
-        PY_LIT(gen, "Ellipsis");
+        CFXI_PY_LIT(gen, "Ellipsis");
         return CFX_OK;
     case CFX_KIND_BOOL:
-        py_put(gen, v.as.i ? "True" : "False", v.as.i ? 4 : 5);
+        cfxi_py_put(gen, v.as.i ? "True" : "False", v.as.i ? 4 : 5);
         return CFX_OK;
     case CFX_KIND_INT:
         put_int(gen, v.as.i);
@@ -390,7 +390,7 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
         put_repr_str(gen, v.as.str->data, v.as.str->size, v.kind == CFX_KIND_BYTES);
         return CFX_OK;
     case CFX_KIND_BIGINT:
-        py_put(gen, v.as.str->data, v.as.str->size);
+        cfxi_py_put(gen, v.as.str->data, v.as.str->size);
         return CFX_OK;
     case CFX_KIND_DEVICE:
         put_device(gen, v.as.str->data, v.as.str->size);
@@ -417,8 +417,8 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
     case CFX_KIND_COUNT:
         break;
     }
-    return py_fail(n, CFX_E_UNSUPPORTED, err, "a %s is no Python expression",
-                   cfx_kind_name((cfx_kind)v.kind));
+    return cfxi_py_fail(n, CFX_E_UNSUPPORTED, err, "a %s is no Python expression",
+                        cfx_kind_name((cfx_kind)v.kind));
 }
 
 static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, bool plain,
@@ -427,17 +427,17 @@ static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, boo
     size_t n_items = 0;
     const cfx_value *items = cfxi_is_seq(v) ? cfx_value_items(v, &n_items) : NULL;
     if (v.kind == CFX_KIND_NODE) {
-        py_put_name(gen, v.as.node);
+        cfxi_py_put_name(gen, v.as.node);
     } else if (v.kind == CFX_KIND_TUPLE) {
         CFX_TRY(put_tuple(gen, items, n_items, n, plain, err));
     } else if (v.kind == CFX_KIND_LIST) {
-        py_char(gen, '[');
+        cfxi_py_char(gen, '[');
         CFX_TRY(put_items(gen, items, n_items, n, plain, err));
-        py_char(gen, ']');
+        cfxi_py_char(gen, ']');
     } else if (v.kind == CFX_KIND_SLICE) {
-        PY_LIT(gen, "slice(");
+        CFXI_PY_LIT(gen, "slice(");
         CFX_TRY(put_items(gen, items, n_items, n, plain, err));
-        py_char(gen, ')');
+        cfxi_py_char(gen, ')');
     } else if (v.kind == CFX_KIND_NAMEDTUPLE) {
         CFX_TRY(put_namedtuple(gen, items, n_items, n, plain, err));
     } else if (v.kind == CFX_KIND_HOST) {
@@ -452,7 +452,7 @@ static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, boo
     return CFX_OK;
 }
 
-cfx_status py_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
+cfx_status cfxi_py_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
 {
     return put_value(gen, v, n, false, err);
 }
@@ -466,7 +466,7 @@ cfx_status cfx_pycode_value(cfx_pycode *gen, cfx_value v, cfx_sink out, cfx_erro
     cfx_buffer outer = gen->scratch;
     cfx_buffer_init(&gen->scratch, gen->allocator);
     gen->raw = true;
-    cfx_status status = py_value(gen, v, NULL, err);
+    cfx_status status = cfxi_py_value(gen, v, NULL, err);
     gen->raw = raw;
     cfx_buffer_free(&gen->scratch);
     gen->scratch = outer;
@@ -482,7 +482,8 @@ cfx_status cfx_pycode_value(cfx_pycode *gen, cfx_value v, cfx_sink out, cfx_erro
 
 static bool is_negative(cfx_value v)
 {
-    return (v.kind == CFX_KIND_INT && v.as.i < 0) || (v.kind == CFX_KIND_FLOAT && signbit(v.as.f)) ||
+    return (v.kind == CFX_KIND_INT && v.as.i < 0) ||
+           (v.kind == CFX_KIND_FLOAT && signbit(v.as.f)) ||
            (v.kind == CFX_KIND_BIGINT && v.as.str->data[0] == '-') ||
            (v.kind == CFX_KIND_COMPLEX && v.as.seq->items[0].as.f == 0 &&
             signbit(v.as.seq->items[1].as.f));
@@ -493,10 +494,10 @@ static cfx_status put_operand(cfx_pycode *gen, cfx_value v, bool parentheses, co
                               cfx_error *err)
 {
     if (parentheses)
-        py_char(gen, '(');
-    CFX_TRY(py_value(gen, v, n, err));
+        cfxi_py_char(gen, '(');
+    CFX_TRY(cfxi_py_value(gen, v, n, err));
     if (parentheses)
-        py_char(gen, ')');
+        cfxi_py_char(gen, ')');
     return CFX_OK;
 }
 
@@ -513,17 +514,17 @@ static cfx_status put_arguments(cfx_pycode *gen, const cfx_node *n, size_t first
     const char *comma = ", ";
     size_t comma_size = 0;
     for (size_t i = first; i < n_args; i++, comma_size = 2) {
-        py_put(gen, comma, comma_size);
+        cfxi_py_put(gen, comma, comma_size);
         CFX_TRY(put_value(gen, n->args->items[i], n, false, err));
     }
     for (size_t i = 0; n->kwargs && i < n->kwargs->size; i += 2, comma_size = 2) {
         const cfx_value *pair = &n->kwargs->items[i];
-        py_put(gen, comma, comma_size);
-        py_put(gen, pair[0].as.str->data, pair[0].as.str->size);
-        PY_LIT(gen, " = ");
+        cfxi_py_put(gen, comma, comma_size);
+        cfxi_py_put(gen, pair[0].as.str->data, pair[0].as.str->size);
+        CFXI_PY_LIT(gen, " = ");
         CFX_TRY(put_value(gen, pair[1], n, false, err));
     }
-    py_char(gen, ')');
+    cfxi_py_char(gen, ')');
     return CFX_OK;
 }
 
@@ -532,109 +533,110 @@ static cfx_status need_args(const cfx_node *n, size_t wanted, cfx_error *err)
     size_t given = n->args ? n->args->size : 0;
     if (given >= wanted)
         return CFX_OK;
-    return py_fail(n, CFX_E_INDEX, err, "%s needs %zu positional argument%s, got %zu",
-                   n->callee->ref->name ? n->callee->ref->name->data : "the call", wanted,
-                   wanted == 1 ? "" : "s", given);
+    return cfxi_py_fail(n, CFX_E_INDEX, err, "%s needs %zu positional argument%s, got %zu",
+                        n->callee->ref->name ? n->callee->ref->name->data : "the call", wanted,
+                        wanted == 1 ? "" : "s", given);
 }
 
-static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const py_callee *callee,
+static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                               cfx_error *err)
 {
     CFX_TRY(need_args(n, 2, err));
     const cfx_value *args = n->args->items;
     bool plain = n->args->size == 2 && args[1].kind == CFX_KIND_STR &&
-                 py_is_identifier(args[1].as.str->data, args[1].as.str->size);
+                 cfxi_py_is_identifier(args[1].as.str->data, args[1].as.str->size);
     if (!plain) {
-        py_put(gen, callee->text, callee->size);
-        py_char(gen, '(');
+        cfxi_py_put(gen, callee->text, callee->size);
+        cfxi_py_char(gen, '(');
         return put_arguments(gen, n, 0, err);
     }
     CFX_TRY(put_receiver(gen, args[0], n, err));
-    py_char(gen, '.');
-    py_put(gen, args[1].as.str->data, args[1].as.str->size);
+    cfxi_py_char(gen, '.');
+    cfxi_py_put(gen, args[1].as.str->data, args[1].as.str->size);
     return CFX_OK;
 }
 
-static cfx_status put_infix(cfx_pycode *gen, const cfx_node *n, const py_callee *callee,
+static cfx_status put_infix(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                             cfx_error *err)
 {
     CFX_TRY(need_args(n, 2, err));
     bool power = callee->size == 4 && callee->text[1] == '*';
     CFX_TRY(put_operand(gen, n->args->items[0], power && is_negative(n->args->items[0]), n, err));
-    py_put(gen, callee->text, callee->size);
-    return py_value(gen, n->args->items[1], n, err);
+    cfxi_py_put(gen, callee->text, callee->size);
+    return cfxi_py_value(gen, n->args->items[1], n, err);
 }
 
-cfx_status py_call(cfx_pycode *gen, const cfx_node *n, const py_callee *callee, cfx_error *err)
+cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
+                        cfx_error *err)
 {
     switch (callee->form) {
-    case PY_INFIX:
+    case CFXI_PY_INFIX:
         return put_infix(gen, n, callee, err);
-    case PY_PREFIX:
+    case CFXI_PY_PREFIX:
         CFX_TRY(need_args(n, 1, err));
-        py_put(gen, callee->text, callee->size);
-        return py_value(gen, n->args->items[0], n, err);
-    case PY_GETITEM:
+        cfxi_py_put(gen, callee->text, callee->size);
+        return cfxi_py_value(gen, n->args->items[0], n, err);
+    case CFXI_PY_GETITEM:
         CFX_TRY(need_args(n, 2, err));
-        CFX_TRY(py_value(gen, n->args->items[0], n, err));
-        py_char(gen, '[');
-        CFX_TRY(py_value(gen, n->args->items[1], n, err));
-        py_char(gen, ']');
+        CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+        cfxi_py_char(gen, '[');
+        CFX_TRY(cfxi_py_value(gen, n->args->items[1], n, err));
+        cfxi_py_char(gen, ']');
         return CFX_OK;
-    case PY_GETATTR:
+    case CFXI_PY_GETATTR:
         return put_getattr(gen, n, callee, err);
-    case PY_CALL:
-    case PY_INPLACE:
-    case PY_SETITEM:
-    case PY_COND:
-    case PY_WHILE:
-    case PY_FOR:
+    case CFXI_PY_CALL:
+    case CFXI_PY_INPLACE:
+    case CFXI_PY_SETITEM:
+    case CFXI_PY_COND:
+    case CFXI_PY_WHILE:
+    case CFXI_PY_FOR:
         break;
     }
-    py_put(gen, callee->text, callee->size);
-    py_char(gen, '(');
+    cfxi_py_put(gen, callee->text, callee->size);
+    cfxi_py_char(gen, '(');
     return put_arguments(gen, n, 0, err);
 }
 
-cfx_status py_inplace(cfx_pycode *gen, const cfx_node *n, const py_callee *callee, bool copy,
-                      cfx_error *err)
+cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
+                           bool copy, cfx_error *err)
 {
-    bool item = callee->form == PY_SETITEM;
+    bool item = callee->form == CFXI_PY_SETITEM;
     CFX_TRY(need_args(n, item ? 3 : 2, err));
     const cfx_value *args = n->args->items;
     if (copy)
-        py_put_name(gen, n);
+        cfxi_py_put_name(gen, n);
     else
-        CFX_TRY(py_value(gen, args[0], n, err));
+        CFX_TRY(cfxi_py_value(gen, args[0], n, err));
     if (!item) {
-        py_put(gen, callee->text, callee->size);
-        return py_value(gen, args[1], n, err);
+        cfxi_py_put(gen, callee->text, callee->size);
+        return cfxi_py_value(gen, args[1], n, err);
     }
-    py_char(gen, '[');
-    CFX_TRY(py_value(gen, args[1], n, err));
-    PY_LIT(gen, "] = ");
-    return py_value(gen, args[2], n, err);
+    cfxi_py_char(gen, '[');
+    CFX_TRY(cfxi_py_value(gen, args[1], n, err));
+    CFXI_PY_LIT(gen, "] = ");
+    return cfxi_py_value(gen, args[2], n, err);
 }
 
-cfx_status py_rhs(cfx_pycode *gen, cfx_node *n, const py_callee *callee, cfx_error *err)
+cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
 {
     size_t start = gen->body.size;
     const cfx_str *target = n->callee->ref->name;
     if (n->op == CFX_OP_CALL_FUNCTION)
-        return py_call(gen, n, callee, err);
+        return cfxi_py_call(gen, n, callee, err);
     if (!target || n->callee->ref->kind != CFXI_REF_NAME)
-        return py_fail(n, CFX_E_TYPE, err, "the target of %s must be a string",
-                       cfx_opcode_name((cfx_opcode)n->op));
+        return cfxi_py_fail(n, CFX_E_TYPE, err, "the target of %s must be a string",
+                            cfx_opcode_name((cfx_opcode)n->op));
     bool method = n->op == CFX_OP_CALL_METHOD;
     if (method) {
         CFX_TRY(need_args(n, 1, err));
         CFX_TRY(put_receiver(gen, n->args->items[0], n, err));
     } else {
-        py_put(gen, gen->root, gen->root_size);
+        cfxi_py_put(gen, gen->root, gen->root_size);
     }
     put_path(gen, start, target->data, target->size);
     if (n->op == CFX_OP_GET_ATTR)
         return CFX_OK;
-    py_char(gen, '(');
+    cfxi_py_char(gen, '(');
     return put_arguments(gen, n, method ? 1 : 0, err);
 }

@@ -13,14 +13,14 @@
 
 /* ---- maps by pointer ----------------------------------------------------------------------- */
 
-void py_map_free(py_map *map, const cfx_allocator *allocator)
+void cfxi_py_map_free(cfxi_py_map *map, const cfx_allocator *allocator)
 {
     cfxi_free(allocator, map->keys, map->capacity * sizeof *map->keys);
     cfxi_free(allocator, map->values, map->capacity * sizeof *map->values);
-    *map = (py_map){0};
+    *map = (cfxi_py_map){0};
 }
 
-static size_t map_slot(const py_map *map, const void *key)
+static size_t map_slot(const cfxi_py_map *map, const void *key)
 {
     size_t i = cfxi_hash_pointer(key) & (map->capacity - 1);
     while (map->keys[i] && map->keys[i] != key)
@@ -28,7 +28,7 @@ static size_t map_slot(const py_map *map, const void *key)
     return i;
 }
 
-void *py_map_get(const py_map *map, const void *key)
+void *cfxi_py_map_get(const cfxi_py_map *map, const void *key)
 {
     if (!map->size)
         return NULL;
@@ -36,13 +36,13 @@ void *py_map_get(const py_map *map, const void *key)
     return map->keys[i] ? map->values[i] : NULL;
 }
 
-static bool map_grow(py_map *map, const cfx_allocator *allocator)
+static bool map_grow(cfxi_py_map *map, const cfx_allocator *allocator)
 {
-    py_map big = {.capacity = map->capacity ? map->capacity * 2 : 64};
+    cfxi_py_map big = {.capacity = map->capacity ? map->capacity * 2 : 64};
     big.keys = cfxi_alloc(allocator, big.capacity * sizeof *big.keys);
     big.values = cfxi_alloc(allocator, big.capacity * sizeof *big.values);
     if (!big.keys || !big.values) {
-        py_map_free(&big, allocator);
+        cfxi_py_map_free(&big, allocator);
         return false;
     }
     memset(big.keys, 0, big.capacity * sizeof *big.keys);
@@ -54,12 +54,12 @@ static bool map_grow(py_map *map, const cfx_allocator *allocator)
         big.values[at] = map->values[i];
     }
     big.size = map->size;
-    py_map_free(map, allocator);
+    cfxi_py_map_free(map, allocator);
     *map = big;
     return true;
 }
 
-bool py_map_set(py_map *map, const void *key, void *value, const cfx_allocator *allocator)
+bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value, const cfx_allocator *allocator)
 {
     if ((map->size + 1) * 2 > map->capacity && !map_grow(map, allocator))
         return false;
@@ -72,21 +72,21 @@ bool py_map_set(py_map *map, const void *key, void *value, const cfx_allocator *
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-const cfxi_name *py_name(const cfx_pycode *gen, const cfx_node *n)
+const cfxi_name *cfxi_py_name(const cfx_pycode *gen, const cfx_node *n)
 {
-    const cfxi_name *name = gen->overrides.size ? py_map_get(&gen->overrides, n) : NULL;
+    const cfxi_name *name = gen->overrides.size ? cfxi_py_map_get(&gen->overrides, n) : NULL;
     return name ? name : n->name;
 }
 
-void py_put_name(cfx_pycode *gen, const cfx_node *n)
+void cfxi_py_put_name(cfx_pycode *gen, const cfx_node *n)
 {
-    const cfxi_name *name = py_name(gen, n);
-    py_put(gen, name->data, name->size);
+    const cfxi_name *name = cfxi_py_name(gen, n);
+    cfxi_py_put(gen, name->data, name->size);
 }
 
 const char *cfx_pycode_node_name(cfx_pycode *gen, const cfx_node *n, size_t *size)
 {
-    const cfxi_name *name = py_name(gen, n);
+    const cfxi_name *name = cfxi_py_name(gen, n);
     if (size)
         *size = name->size;
     return name->data;
@@ -116,7 +116,7 @@ static bool is_plain(const cfx_node *n)
 static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
                            cfx_error *err)
 {
-    if (!py_map_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
+    if (!cfxi_py_map_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }
@@ -133,13 +133,13 @@ static cfx_status take_name(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 }
 
 /* Enters a global that the fast way has named already; it gets the same name again. */
-static cfx_status enter_global(cfx_namespace *names, const py_global *global, cfx_error *err)
+static cfx_status enter_global(cfx_namespace *names, const cfxi_py_global *global, cfx_error *err)
 {
     const char *name = global->entry.name;
     return cfxi_namespace_take(names, name, strlen(name), true, err) ? CFX_OK : CFX_E_NOMEM;
 }
 
-cfx_status py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
+cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
 {
     if (gen->exact && (!all || gen->all_named))
         return CFX_OK;
@@ -159,7 +159,7 @@ cfx_status py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
         gen->names = names;
         gen->exact = true;
     }
-    const py_global *globals = gen->globals.data;
+    const cfxi_py_global *globals = gen->globals.data;
     for (;; i++, n = n->next) {
         for (; g < gen->globals.size && globals[g].named <= i; g++)
             CFX_TRY(enter_global(gen->names, &globals[g], err));
@@ -171,24 +171,24 @@ cfx_status py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     if (!gen->exact && !is_plain(n))
-        CFX_TRY(py_go_exact(gen, false, err));
+        CFX_TRY(cfxi_py_go_exact(gen, false, err));
     if (gen->exact && !gen->all_named)
         CFX_TRY(take_name(gen, n, err));
     gen->named++;
     return CFX_OK;
 }
 
-cfx_status py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+cfx_status cfxi_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     const cfxi_name *own = n->name;
     const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
     return name ? override(gen, n, name, err) : CFX_E_NOMEM;
 }
 
-cfx_status py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err)
+cfx_status cfxi_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err)
 {
     return override(gen, n, name, err);
 }
@@ -216,7 +216,7 @@ static const char *global_name(cfx_pycode *gen, const char *wish, size_t size, b
         const cfxi_name *taken = cfxi_namespace_find(&gen->graph->names, name->data, name->size);
         if (!taken || !taken->owner)
             return keep_text(gen, name->data, name->size);
-        if (py_go_exact(gen, false, err))
+        if (cfxi_py_go_exact(gen, false, err))
             return NULL;
     }
     cfxi_name *name = cfxi_namespace_take(gen->names, wish, size, allow_reserved, err);
@@ -224,16 +224,16 @@ static const char *global_name(cfx_pycode *gen, const char *wish, size_t size, b
 }
 
 static cfx_status add_global(cfx_pycode *gen, cfx_pycode_name entry, size_t qualified_size,
-                             const char *wish, size_t size, bool allow_reserved,
-                             const char **name, cfx_error *err)
+                             const char *wish, size_t size, bool allow_reserved, const char **name,
+                             cfx_error *err)
 {
     entry.name = global_name(gen, wish, size, allow_reserved, err);
     if (entry.qualified)
         entry.qualified = keep_text(gen, entry.qualified, qualified_size);
-    if (!entry.name || !cfxi_vec_reserve(&gen->globals, 1, sizeof(py_global), gen->allocator))
+    if (!entry.name || !cfxi_vec_reserve(&gen->globals, 1, sizeof(cfxi_py_global), gen->allocator))
         return cfxi_nomem(err);
-    py_global *globals = gen->globals.data;
-    globals[gen->globals.size++] = (py_global){entry, gen->named, qualified_size};
+    cfxi_py_global *globals = gen->globals.data;
+    globals[gen->globals.size++] = (cfxi_py_global){entry, gen->named, qualified_size};
     *name = entry.name;
     return CFX_OK;
 }
@@ -242,16 +242,16 @@ static cfx_status object_global(cfx_pycode *gen, void *object, cfx_pycode_text q
                                 cfx_pycode_text wish, bool allow_reserved, const char **name,
                                 cfx_error *err)
 {
-    uintptr_t index = (uintptr_t)py_map_get(&gen->objects, object);
+    uintptr_t index = (uintptr_t)cfxi_py_map_get(&gen->objects, object);
     if (index) {
-        *name = ((const py_global *)gen->globals.data)[index - 1].entry.name;
+        *name = ((const cfxi_py_global *)gen->globals.data)[index - 1].entry.name;
         return CFX_OK;
     }
     cfx_pycode_name entry = {NULL, object, qualified.data};
-    CFX_TRY(add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name,
-                       err));
+    CFX_TRY(
+        add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
     index = gen->globals.size;
-    if (!py_map_set(&gen->objects, object, (void *)index, gen->allocator))
+    if (!cfxi_py_map_set(&gen->objects, object, (void *)index, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }
@@ -296,9 +296,9 @@ static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_py
         !(named = cfxi_arena_alloc(&gen->memory->arena, sizeof *named)))
         return cfxi_nomem(err);
     cfx_pycode_name entry = {NULL, NULL, qualified.data};
-    CFX_TRY(add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name,
-                       err));
-    const py_global *globals = gen->globals.data;
+    CFX_TRY(
+        add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
+    const cfxi_py_global *globals = gen->globals.data;
     *named = (named_global){*name, (uint32_t)qualified.size, hash,
                             globals[gen->globals.size - 1].entry.qualified};
     cfxi_table_insert(&gen->by_name, hash, named);
@@ -358,12 +358,13 @@ static cfx_status qualified_text(cfx_pycode *gen, cfx_ref *ref, cfx_pycode_text 
     if (starts_with(name, "operator.") && name.size < sizeof wish) {
         /* The functions of operator live in _operator, and torch.fx shows it. */
         memcpy(wish + 1, name.data, name.size);
-        bool getter = is_text(drop(name, 9), "attrgetter") || is_text(drop(name, 9), "itemgetter") ||
+        bool getter = is_text(drop(name, 9), "attrgetter") ||
+                      is_text(drop(name, 9), "itemgetter") ||
                       is_text(drop(name, 9), "methodcaller");
         if (!getter)
             name = (cfx_pycode_text){wish, name.size + 1};
     }
-    const char *global;
+    const char *global = NULL;
     if (ref->kind == CFXI_REF_OBJECT)
         CFX_TRY(object_global(gen, ref->object, qualified, name, bare, &global, err));
     else
@@ -375,7 +376,7 @@ static cfx_status qualified_text(cfx_pycode *gen, cfx_ref *ref, cfx_pycode_text 
 /* The qualified name, or an empty text for an object that has none. */
 static cfx_status qualified_name(cfx_graph *g, cfx_ref *ref, cfx_pycode_text *name, cfx_error *err)
 {
-    cfx_error local;
+    cfx_error local = {.status = CFX_E_HOST};
     const cfx_str *str = cfxi_ref_qualified_name(g, ref, &local);
     *name = (cfx_pycode_text){str ? str->data : "", str ? str->size : 0};
     if (str || local.status == CFX_E_KEY)
@@ -385,12 +386,12 @@ static cfx_status qualified_name(cfx_graph *g, cfx_ref *ref, cfx_pycode_text *na
     return local.status;
 }
 
-cfx_status py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
-                       cfx_pycode_text *text, cfx_error *err)
+cfx_status cfxi_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
+                            cfx_pycode_text *text, cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     if (ref->kind == CFXI_REF_OBJECT && options->target) {
-        cfx_sink out = py_scratch(gen);
+        cfx_sink out = cfxi_py_scratch(gen);
         CFX_TRY(options->target(options->ctx, gen, ref->object, out, err));
         if (gen->scratch.size) {
             text->data = keep_text(gen, gen->scratch.data, gen->scratch.size);
@@ -401,7 +402,7 @@ cfx_status py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_no
     cfx_pycode_text name;
     CFX_TRY(qualified_name(g, ref, &name, err));
     if (!name.size)
-        return py_fail(n, CFX_E_KEY, err, "the function or type has no name to call it by");
+        return cfxi_py_fail(n, CFX_E_KEY, err, "the function or type has no name to call it by");
     return qualified_text(gen, ref, name, text, err);
 }
 
@@ -409,30 +410,30 @@ cfx_status py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_no
 
 typedef struct operator_row {
     const char *name;
-    py_form form;
+    cfxi_py_form form;
     const char *symbol;
 } operator_row;
 
 static const operator_row operators[] = {
-    {"add", PY_INFIX, " + "},        {"sub", PY_INFIX, " - "},
-    {"mul", PY_INFIX, " * "},        {"truediv", PY_INFIX, " / "},
-    {"floordiv", PY_INFIX, " // "},  {"mod", PY_INFIX, " % "},
-    {"pow", PY_INFIX, " ** "},       {"lshift", PY_INFIX, " << "},
-    {"rshift", PY_INFIX, " >> "},    {"and_", PY_INFIX, " & "},
-    {"or_", PY_INFIX, " | "},        {"xor", PY_INFIX, " ^ "},
-    {"matmul", PY_INFIX, " @ "},     {"eq", PY_INFIX, " == "},
-    {"ne", PY_INFIX, " != "},        {"lt", PY_INFIX, " < "},
-    {"gt", PY_INFIX, " > "},         {"le", PY_INFIX, " <= "},
-    {"ge", PY_INFIX, " >= "},        {"getitem", PY_GETITEM, ""},
-    {"neg", PY_PREFIX, "-"},         {"pos", PY_PREFIX, "+"},
-    {"invert", PY_PREFIX, "~"},      {"iadd", PY_INPLACE, " += "},
-    {"isub", PY_INPLACE, " -= "},    {"imul", PY_INPLACE, " *= "},
-    {"itruediv", PY_INPLACE, " /= "}, {"ifloordiv", PY_INPLACE, " //= "},
-    {"imod", PY_INPLACE, " %= "},    {"ipow", PY_INPLACE, " **= "},
-    {"ilshift", PY_INPLACE, " <<= "}, {"irshift", PY_INPLACE, " >>= "},
-    {"iand", PY_INPLACE, " &= "},    {"ior", PY_INPLACE, " |= "},
-    {"ixor", PY_INPLACE, " ^= "},    {"imatmul", PY_INPLACE, " @= "},
-    {"setitem", PY_SETITEM, ""},
+    {"add", CFXI_PY_INFIX, " + "},         {"sub", CFXI_PY_INFIX, " - "},
+    {"mul", CFXI_PY_INFIX, " * "},         {"truediv", CFXI_PY_INFIX, " / "},
+    {"floordiv", CFXI_PY_INFIX, " // "},   {"mod", CFXI_PY_INFIX, " % "},
+    {"pow", CFXI_PY_INFIX, " ** "},        {"lshift", CFXI_PY_INFIX, " << "},
+    {"rshift", CFXI_PY_INFIX, " >> "},     {"and_", CFXI_PY_INFIX, " & "},
+    {"or_", CFXI_PY_INFIX, " | "},         {"xor", CFXI_PY_INFIX, " ^ "},
+    {"matmul", CFXI_PY_INFIX, " @ "},      {"eq", CFXI_PY_INFIX, " == "},
+    {"ne", CFXI_PY_INFIX, " != "},         {"lt", CFXI_PY_INFIX, " < "},
+    {"gt", CFXI_PY_INFIX, " > "},          {"le", CFXI_PY_INFIX, " <= "},
+    {"ge", CFXI_PY_INFIX, " >= "},         {"getitem", CFXI_PY_GETITEM, ""},
+    {"neg", CFXI_PY_PREFIX, "-"},          {"pos", CFXI_PY_PREFIX, "+"},
+    {"invert", CFXI_PY_PREFIX, "~"},       {"iadd", CFXI_PY_INPLACE, " += "},
+    {"isub", CFXI_PY_INPLACE, " -= "},     {"imul", CFXI_PY_INPLACE, " *= "},
+    {"itruediv", CFXI_PY_INPLACE, " /= "}, {"ifloordiv", CFXI_PY_INPLACE, " //= "},
+    {"imod", CFXI_PY_INPLACE, " %= "},     {"ipow", CFXI_PY_INPLACE, " **= "},
+    {"ilshift", CFXI_PY_INPLACE, " <<= "}, {"irshift", CFXI_PY_INPLACE, " >>= "},
+    {"iand", CFXI_PY_INPLACE, " &= "},     {"ior", CFXI_PY_INPLACE, " |= "},
+    {"ixor", CFXI_PY_INPLACE, " ^= "},     {"imatmul", CFXI_PY_INPLACE, " @= "},
+    {"setitem", CFXI_PY_SETITEM, ""},
 };
 
 static const operator_row *find_operator(cfx_pycode_text name)
@@ -449,68 +450,69 @@ static const operator_row *find_operator(cfx_pycode_text name)
     return NULL;
 }
 
-static py_form region_form(const cfx_node *n)
+static cfxi_py_form region_form(const cfx_node *n)
 {
     switch (cfx_node_operator(n)) {
     case CFX_OPID_cond:
-        return PY_COND;
+        return CFXI_PY_COND;
     case CFX_OPID_while_loop:
-        return PY_WHILE;
+        return CFXI_PY_WHILE;
     case CFX_OPID_for_loop:
-        return PY_FOR;
+        return CFXI_PY_FOR;
     case CFX_OPID_NONE:
     case CFX_OPERATOR_COUNT:
         break;
     }
-    return PY_CALL;
+    return CFXI_PY_CALL;
 }
 
-static cfx_status callee_text(cfx_pycode *gen, cfx_node *n, py_callee *callee, cfx_error *err)
+static cfx_status callee_text(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee, cfx_error *err)
 {
     cfx_pycode_text text;
-    CFX_TRY(py_ref_text(gen, n->graph, n->callee->ref, n, &text, err));
+    CFX_TRY(cfxi_py_ref_text(gen, n->graph, n->callee->ref, n, &text, err));
     callee->text = text.data;
     callee->size = text.size;
     return CFX_OK;
 }
 
-static cfx_status describe(cfx_pycode *gen, cfx_node *n, py_callee *callee, cfx_error *err)
+static cfx_status describe(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee, cfx_error *err)
 {
     cfx_ref *ref = n->callee->ref;
     cfx_pycode_text name;
     CFX_TRY(qualified_name(n->graph, ref, &name, err));
     const operator_row *row = find_operator(name);
     if (row) {
-        *callee = (py_callee){row->form, true, row->symbol, strlen(row->symbol)};
+        *callee = (cfxi_py_callee){row->form, true, row->symbol, strlen(row->symbol)};
         return CFX_OK;
     }
-    *callee = (py_callee){region_form(n), false, NULL, 0};
-    if (callee->form != PY_CALL)
-        return CFX_OK;  /* its text is needed only if the arguments are no regions */
+    *callee = (cfxi_py_callee){region_form(n), false, NULL, 0};
+    if (callee->form != CFXI_PY_CALL)
+        return CFX_OK; /* its text is needed only if the arguments are no regions */
     CFX_TRY(callee_text(gen, n, callee, err));
     if (is_text(name, "builtins.getattr") || is_text(name, "getattr")) {
-        callee->form = PY_GETATTR;
-        callee->wrapped = true;  /* torch.fx does not wrap it */
+        callee->form = CFXI_PY_GETATTR;
+        callee->wrapped = true; /* torch.fx does not wrap it */
     }
     return CFX_OK;
 }
 
-cfx_status py_callee_of(cfx_pycode *gen, cfx_node *n, const py_callee **callee, cfx_error *err)
+cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee **callee,
+                             cfx_error *err)
 {
     if (n->callee == gen->last_callee) {
         *callee = gen->last_info;
         return CFX_OK;
     }
-    py_callee *info = py_map_get(&gen->callees, n->callee);
+    cfxi_py_callee *info = cfxi_py_map_get(&gen->callees, n->callee);
     if (!info) {
         info = cfxi_arena_alloc(&gen->memory->arena, sizeof *info);
         if (!info)
             return cfxi_nomem(err);
         CFX_TRY(describe(gen, n, info, err));
-        if (!py_map_set(&gen->callees, n->callee, info, gen->allocator))
+        if (!cfxi_py_map_set(&gen->callees, n->callee, info, gen->allocator))
             return cfxi_nomem(err);
     }
-    if (!info->text && !py_has_regions(n, info->form))
+    if (!info->text && !cfxi_py_has_regions(n, info->form))
         CFX_TRY(callee_text(gen, n, info, err));
     gen->last_callee = info->text ? n->callee : NULL;
     gen->last_info = info;
@@ -518,7 +520,7 @@ cfx_status py_callee_of(cfx_pycode *gen, cfx_node *n, const py_callee **callee, 
     return CFX_OK;
 }
 
-cfx_status py_wrap(cfx_pycode *gen, cfx_node *n, const py_callee *callee, cfx_error *err)
+cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     if (!options->is_wrapped || callee->wrapped)
@@ -533,6 +535,6 @@ cfx_status py_wrap(cfx_pycode *gen, cfx_node *n, const py_callee *callee, cfx_er
         out.write(out.ctx, "torch.fx._symbolic_trace.wrap(\"", 31) ||
         out.write(out.ctx, callee->text, callee->size) || out.write(out.ctx, "\")", 2))
         return cfxi_nomem(err);
-    ((py_callee *)py_map_get(&gen->callees, n->callee))->wrapped = true;
+    ((cfxi_py_callee *)cfxi_py_map_get(&gen->callees, n->callee))->wrapped = true;
     return CFX_OK;
 }

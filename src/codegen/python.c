@@ -11,17 +11,14 @@ enum { INDENT = 4 };
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-void py_put_slow(cfx_pycode *gen, const char *text, size_t size)
+void cfxi_py_put_slow(cfx_pycode *gen, const char *text, size_t size)
 {
-    cfx_buffer *b = &gen->body;
-    if (gen->nomem)
-        return;
-    b->data[b->size] = '\0';  /* the fast way leaves the terminator out */
-    if (cfx_buffer_append(b, text, size))
+    /* The fast way leaves the terminator out; appending does not miss it. */
+    if (!gen->nomem && cfx_buffer_append(&gen->body, text, size))
         gen->nomem = true;
 }
 
-void py_note_line(cfx_pycode *gen)
+void cfxi_py_note_line(cfx_pycode *gen)
 {
     cfxi_vec *lines = &gen->memory->lines;
     if (lines->size == lines->capacity &&
@@ -32,7 +29,7 @@ void py_note_line(cfx_pycode *gen)
     ((uint32_t *)lines->data)[lines->size++] = gen->node;
 }
 
-void py_end_piece(cfx_pycode *gen)
+void cfxi_py_end_piece(cfx_pycode *gen)
 {
     if (!gen->use_pieces || gen->nomem)
         return;
@@ -43,53 +40,53 @@ void py_end_piece(cfx_pycode *gen)
     ((size_t *)gen->pieces.data)[gen->pieces.size++] = gen->body.size;
 }
 
-void py_begin_line(cfx_pycode *gen)
+void cfxi_py_begin_line(cfx_pycode *gen)
 {
     static const char spaces[] = "                                ";
     uint32_t n = gen->use_pieces ? gen->indent - INDENT : gen->indent;
     for (; n > sizeof spaces - 1; n -= sizeof spaces - 1)
-        py_put(gen, spaces, sizeof spaces - 1);
-    py_put(gen, spaces, n);
+        cfxi_py_put(gen, spaces, sizeof spaces - 1);
+    cfxi_py_put(gen, spaces, n);
 }
 
-void py_end_line(cfx_pycode *gen)
+void cfxi_py_end_line(cfx_pycode *gen)
 {
-    py_char(gen, '\n');
+    cfxi_py_char(gen, '\n');
     if (gen->use_pieces)
-        py_end_piece(gen);
+        cfxi_py_end_piece(gen);
     else
-        py_note_line(gen);
+        cfxi_py_note_line(gen);
 }
 
-void py_put_text(cfx_pycode *gen, const char *text, size_t size)
+void cfxi_py_put_text(cfx_pycode *gen, const char *text, size_t size)
 {
     while (!gen->raw && !gen->use_pieces) {
         const char *newline = memchr(text, '\n', size);
         if (!newline)
             break;
         size_t line = (size_t)(newline - text);
-        py_put(gen, text, line);
-        py_end_line(gen);
-        py_begin_line(gen);
+        cfxi_py_put(gen, text, line);
+        cfxi_py_end_line(gen);
+        cfxi_py_begin_line(gen);
         text += line + 1;
         size -= line + 1;
     }
-    py_put(gen, text, size);
+    cfxi_py_put(gen, text, size);
 }
 
-void py_put_lines(cfx_pycode *gen, const char *text, size_t size)
+void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 {
     if (gen->use_pieces) {
-        py_put(gen, text, size);
-        py_end_piece(gen);
+        cfxi_py_put(gen, text, size);
+        cfxi_py_end_piece(gen);
         return;
     }
     while (size > 0) {
         const char *newline = memchr(text, '\n', size);
         size_t line = newline ? (size_t)(newline - text) : size;
-        py_begin_line(gen);
-        py_put(gen, text, line);
-        py_end_line(gen);
+        cfxi_py_begin_line(gen);
+        cfxi_py_put(gen, text, line);
+        cfxi_py_end_line(gen);
         text += line + (newline != NULL);
         size -= line + (newline != NULL);
     }
@@ -97,9 +94,9 @@ void py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
-py_frame py_frame_of(cfx_graph *g, bool region)
+cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 {
-    py_frame frame = {g, cfxi_graph_stamp(g, (uint32_t)g->size + 1), 0, region};
+    cfxi_py_frame frame = {g, cfxi_graph_stamp(g, (uint32_t)g->size + 1), 0, region};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         mark--;
@@ -112,10 +109,10 @@ py_frame py_frame_of(cfx_graph *g, bool region)
 
 static cfx_status put_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
-    cfx_sink out = py_scratch(gen);
+    cfx_sink out = cfxi_py_scratch(gen);
     CFX_TRY(gen->options->comment(gen->options->ctx, gen, n, out, err));
     if (gen->scratch.size)
-        py_put_lines(gen, gen->scratch.data, gen->scratch.size);
+        cfxi_py_put_lines(gen, gen->scratch.data, gen->scratch.size);
     return CFX_OK;
 }
 
@@ -123,23 +120,23 @@ static void put_counter(cfx_pycode *gen)
 {
     char digits[CFXI_NUMBER_SIZE];
     size_t size = cfxi_format_int(gen->node, digits);
-    PY_LIT(gen, "# COUNTER: ");
-    py_put(gen, digits, size);
-    py_char(gen, '\n');
-    py_end_piece(gen);
+    CFXI_PY_LIT(gen, "# COUNTER: ");
+    cfxi_py_put(gen, digits, size);
+    cfxi_py_char(gen, '\n');
+    cfxi_py_end_piece(gen);
 }
 
 static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
 {
     cfx_graph *g = gen->graph;
-    py_frame frame = py_frame_of(g, false);
+    cfxi_py_frame frame = cfxi_py_frame_of(g, false);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
         if (gen->options->comment)
             CFX_TRY(put_comment(gen, n, err));
         gen->node = frame.index;
         if (gen->use_pieces)
             put_counter(gen);
-        CFX_TRY(py_statement(gen, &frame, n, err));
+        CFX_TRY(cfxi_py_statement(gen, &frame, n, err));
         if (gen->nomem)
             return cfxi_nomem(err);
     }
@@ -154,12 +151,12 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
 static cfx_status write_body(cfx_pycode *gen, cfx_error *err)
 {
     if (gen->options->record_func)
-        py_put_lines(gen, RECORD_GRAPH, sizeof RECORD_GRAPH - 1);
+        cfxi_py_put_lines(gen, RECORD_GRAPH, sizeof RECORD_GRAPH - 1);
     CFX_TRY(write_nodes(gen, err));
     if (gen->options->record_func)
-        py_put_lines(gen, RECORD_GRAPH_END, sizeof RECORD_GRAPH_END - 1);
+        cfxi_py_put_lines(gen, RECORD_GRAPH_END, sizeof RECORD_GRAPH_END - 1);
     else if (gen->graph->size == 0)
-        py_put_lines(gen, "pass\n", 5);
+        cfxi_py_put_lines(gen, "pass\n", 5);
     return gen->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
@@ -194,11 +191,11 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t line = (size_t)((newline ? newline : end) - text);
         if (!is_counter(text, line, &gen->node)) {
-            py_begin_line(gen);
-            py_put(gen, text, line);
+            cfxi_py_begin_line(gen);
+            cfxi_py_put(gen, text, line);
             if (!newline)
-                return;  /* the last line has no newline; finish_lines notes it */
-            py_end_line(gen);
+                return; /* the last line has no newline; finish_lines notes it */
+            cfxi_py_end_line(gen);
         }
         if (!newline) {
             /* A counter without a newline at the very end. */
@@ -226,7 +223,8 @@ static cfx_status transform_body(cfx_pycode *gen, cfx_error *err)
     }
     cfx_buffer text;
     cfx_buffer_init(&text, gen->allocator);
-    cfx_status status = options->transform(options->ctx, gen, pieces, n, cfx_buffer_sink(&text), err);
+    cfx_status status =
+        options->transform(options->ctx, gen, pieces, n, cfx_buffer_sink(&text), err);
     cfxi_free(gen->allocator, pieces, n * sizeof *pieces);
     if (status == CFX_OK) {
         take_transformed(gen, text.data, text.size);
@@ -283,15 +281,13 @@ cfx_status cfx_pycode_signature(const char *function, const cfx_pycode_text *par
     cfxi_out_str(&out, "def ");
     cfxi_out_str(&out, function);
     cfxi_out_str(&out, expanded ? "(\n" : "(");
-    for (size_t i = has_self ? 1 : 0; i <= n; i++) {
-        cfx_pycode_text param = i == 0 || (has_self && i == 1) ? self : params[i - 1];
-        if (has_self && i > 1)
-            param = params[i - 1];
+    for (size_t i = 0; i < n + !has_self; i++) {
+        cfx_pycode_text param = i == 0 ? self : params[i - !has_self];
         if (expanded) {
             expanded_param(&out, param);
             continue;
         }
-        if (i > (has_self ? 1u : 0u))
+        if (i > 0)
             cfxi_out_str(&out, ", ");
         cfxi_out_write(&out, param.data, param.size);
     }
@@ -308,7 +304,7 @@ static cfx_status write_head(cfx_pycode *gen, cfx_buffer *head, cfx_error *err)
     cfx_pycode_text *params = cfxi_alloc(gen->allocator, n * sizeof *params);
     if (!params)
         return cfxi_nomem(err);
-    const py_param *where = gen->params.data;
+    const cfxi_py_param *where = gen->params.data;
     for (size_t i = 0; i < n; i++)
         params[i] = (cfx_pycode_text){gen->params_text.data + where[i].start, where[i].size};
     cfx_pycode_text returns = {gen->returns.data, gen->returns.size};
@@ -350,8 +346,8 @@ static cfx_status join(cfx_pycode *gen, const cfx_buffer *head, cfx_pycode_resul
         cfx_buffer_append(source, "\n\n", 2))
         return cfxi_nomem(err);
     result->prologue_start = count_newlines(source->data, source->size) + 1;
-    if (cfx_buffer_append(source, head->data, head->size) ||
-        cfx_buffer_append(source, "\n", 1) || cfx_buffer_append(source, body, size))
+    if (cfx_buffer_append(source, head->data, head->size) || cfx_buffer_append(source, "\n", 1) ||
+        cfx_buffer_append(source, body, size))
         return cfxi_nomem(err);
     result->first_line = count_newlines(head->data, head->size) + 1;
     return CFX_OK;
@@ -359,13 +355,13 @@ static cfx_status join(cfx_pycode *gen, const cfx_buffer *head, cfx_pycode_resul
 
 static cfx_status finish(cfx_pycode *gen, cfx_pycode_result *result, cfx_error *err)
 {
-    py_memory *memory = gen->memory;
+    cfxi_py_memory *memory = gen->memory;
     size_t n = gen->globals.size;
     memory->globals = cfxi_alloc(gen->allocator, n * sizeof *memory->globals);
     if (!memory->globals)
         return cfxi_nomem(err);
     memory->n_globals = n;
-    const py_global *globals = gen->globals.data;
+    const cfxi_py_global *globals = gen->globals.data;
     for (size_t i = 0; i < n; i++)
         memory->globals[i] = globals[i].entry;
     result->globals = memory->globals;
@@ -386,14 +382,12 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *head, cfx_pycode_result 
     gen->use_pieces = gen->options->transform != NULL;
     gen->indent = INDENT;
     gen->node = CFX_PYCODE_NO_NODE;
-    if (cfx_buffer_append(&gen->body, "", 0))
-        return cfxi_nomem(err);
     CFX_TRY(write_body(gen, err));
     if (gen->use_pieces)
         CFX_TRY(transform_body(gen, err));
     else
-        py_begin_line(gen);  /* what follows the last newline is a line, too */
-    py_note_line(gen);
+        cfxi_py_begin_line(gen); /* what follows the last newline is a line, too */
+    cfxi_py_note_line(gen);
     CFX_TRY(write_head(gen, head, err));
     if (gen->nomem)
         return cfxi_nomem(err);
@@ -401,9 +395,9 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *head, cfx_pycode_result 
     return finish(gen, result, err);
 }
 
-static py_memory *memory_new(const cfx_allocator *allocator)
+static cfxi_py_memory *memory_new(const cfx_allocator *allocator)
 {
-    py_memory *memory = cfxi_alloc(allocator, sizeof *memory);
+    cfxi_py_memory *memory = cfxi_alloc(allocator, sizeof *memory);
     if (!memory)
         return NULL;
     memset(memory, 0, sizeof *memory);
@@ -412,7 +406,7 @@ static py_memory *memory_new(const cfx_allocator *allocator)
     return memory;
 }
 
-static void memory_free(py_memory *memory)
+static void memory_free(cfxi_py_memory *memory)
 {
     const cfx_allocator *allocator = memory->allocator;
     cfxi_free(allocator, memory->globals, memory->n_globals * sizeof *memory->globals);
@@ -428,32 +422,34 @@ static void release(cfx_pycode *gen)
                              &gen->params_text, &gen->returns, &gen->wraps};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         cfx_buffer_free(buffers[i]);
-    cfxi_vec_free(&gen->params, sizeof(py_param), allocator);
+    cfxi_vec_free(&gen->params, sizeof(cfxi_py_param), allocator);
     cfxi_vec_free(&gen->pieces, sizeof(size_t), allocator);
-    cfxi_vec_free(&gen->globals, sizeof(py_global), allocator);
-    py_map_free(&gen->overrides, allocator);
-    py_map_free(&gen->objects, allocator);
-    py_map_free(&gen->callees, allocator);
+    cfxi_vec_free(&gen->globals, sizeof(cfxi_py_global), allocator);
+    cfxi_py_map_free(&gen->overrides, allocator);
+    cfxi_py_map_free(&gen->objects, allocator);
+    cfxi_py_map_free(&gen->callees, allocator);
     cfxi_table_free(&gen->by_name, allocator);
     cfx_namespace_free(gen->names);
 }
 
-cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
-                              cfx_pycode_result *result, cfx_error *err)
+cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
+                            cfx_pycode_result *result, cfx_error *err)
 {
-    static const cfx_pycode_options defaults;
     const cfx_allocator *allocator = g->allocator;
     memset(result, 0, sizeof *result);
-    py_memory *memory = memory_new(allocator);
+    cfxi_py_memory *memory = memory_new(allocator);
     if (!memory)
         return cfxi_nomem(err);
-    cfx_pycode gen = {.graph = g, .options = options ? options : &defaults,
-                      .allocator = allocator, .memory = memory};
-    gen.root = gen.options->root ? gen.options->root : "self";
+    cfx_pycode gen = {.graph = g,
+                      .options = options,
+                      .names_only = names_only,
+                      .allocator = allocator,
+                      .memory = memory};
+    gen.root = options->root ? options->root : "self";
     gen.root_size = strlen(gen.root);
     cfx_buffer head;
-    cfx_buffer *buffers[] = {&gen.body, &gen.scratch, &gen.type_text, &gen.params_text,
-                             &gen.returns, &gen.wraps, &head, &result->source};
+    cfx_buffer *buffers[] = {&gen.body,    &gen.scratch, &gen.type_text, &gen.params_text,
+                             &gen.returns, &gen.wraps,   &head,          &result->source};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         cfx_buffer_init(buffers[i], allocator);
     cfx_status status = generate(&gen, &head, result, err);
@@ -465,6 +461,13 @@ cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
     cfx_buffer_free(&result->source);
     memset(result, 0, sizeof *result);
     return status;
+}
+
+cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
+                              cfx_pycode_result *result, cfx_error *err)
+{
+    static const cfx_pycode_options defaults;
+    return cfxi_py_generate(g, options ? options : &defaults, false, result, err);
 }
 
 void cfx_pycode_free(cfx_pycode_result *result)
