@@ -556,6 +556,18 @@ static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_
     return CFX_OK;
 }
 
+/* torch.fx drops what an operator cannot take, but has formatted it first: what it refers to still
+ * gets its global. */
+static cfx_status drop_extra(cfx_pycode *gen, const cfx_node *n, size_t first, cfx_error *err)
+{
+    for (size_t i = first; i < n->args->size; i++) {
+        size_t start = gen->body.size;
+        CFX_TRY(cfxi_py_value(gen, n->args->items[i], n, err));
+        gen->body.size = start;
+    }
+    return CFX_OK;
+}
+
 static cfx_status put_infix(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                             cfx_error *err)
 {
@@ -563,7 +575,8 @@ static cfx_status put_infix(cfx_pycode *gen, const cfx_node *n, const cfxi_py_ca
     bool power = callee->size == 4 && callee->text[1] == '*';
     CFX_TRY(put_operand(gen, n->args->items[0], power && is_negative(n->args->items[0]), n, err));
     cfxi_py_put(gen, callee->text, callee->size);
-    return cfxi_py_value(gen, n->args->items[1], n, err);
+    CFX_TRY(cfxi_py_value(gen, n->args->items[1], n, err));
+    return drop_extra(gen, n, 2, err);
 }
 
 cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
@@ -575,14 +588,15 @@ cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee
     case CFXI_PY_PREFIX:
         CFX_TRY(need_args(n, 1, err));
         cfxi_py_put(gen, callee->text, callee->size);
-        return cfxi_py_value(gen, n->args->items[0], n, err);
+        CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+        return drop_extra(gen, n, 1, err);
     case CFXI_PY_GETITEM:
         CFX_TRY(need_args(n, 2, err));
         CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
         cfxi_py_char(gen, '[');
         CFX_TRY(cfxi_py_value(gen, n->args->items[1], n, err));
         cfxi_py_char(gen, ']');
-        return CFX_OK;
+        return drop_extra(gen, n, 2, err);
     case CFXI_PY_GETATTR:
         return put_getattr(gen, n, callee, err);
     case CFXI_PY_CALL:
@@ -610,12 +624,14 @@ cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_cal
         CFX_TRY(cfxi_py_value(gen, args[0], n, err));
     if (!item) {
         cfxi_py_put(gen, callee->text, callee->size);
-        return cfxi_py_value(gen, args[1], n, err);
+        CFX_TRY(cfxi_py_value(gen, args[1], n, err));
+        return drop_extra(gen, n, 2, err);
     }
     cfxi_py_char(gen, '[');
     CFX_TRY(cfxi_py_value(gen, args[1], n, err));
     CFXI_PY_LIT(gen, "] = ");
-    return cfxi_py_value(gen, args[2], n, err);
+    CFX_TRY(cfxi_py_value(gen, args[2], n, err));
+    return drop_extra(gen, n, 3, err);
 }
 
 cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)

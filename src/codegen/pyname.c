@@ -124,6 +124,8 @@ static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *
 static cfx_status take_name(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     const cfxi_name *own = n->name;
+    if (n->op == CFX_OP_OUTPUT)
+        return CFX_OK;  /* the code never mentions it */
     const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
     if (!name)
         return CFX_E_NOMEM;

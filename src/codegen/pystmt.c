@@ -256,17 +256,18 @@ static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
     return CFX_OK;
 }
 
+/* torch.fx names these after the node itself, even where its name in the code is another. */
 static void record_enter(cfx_pycode *gen, const cfx_node *n)
 {
     char number[CFXI_NUMBER_SIZE];
     size_t size = cfxi_format_int(gen->node, number);
     cfxi_py_begin_line(gen);
     CFXI_PY_LIT(gen, "_rf_");
-    cfxi_py_put_name(gen, n);
+    cfxi_py_put(gen, n->name->data, n->name->size);
     CFXI_PY_LIT(gen, " = torch._C._profiler._RecordFunctionFast('## ");
     cfxi_py_put(gen, number, size);
     CFXI_PY_LIT(gen, " ##'); _rf_");
-    cfxi_py_put_name(gen, n);
+    cfxi_py_put(gen, n->name->data, n->name->size);
     CFXI_PY_LIT(gen, ".__enter__()");
     cfxi_py_end_line(gen);
 }
@@ -275,7 +276,7 @@ static void record_exit(cfx_pycode *gen, const cfx_node *n)
 {
     cfxi_py_begin_line(gen);
     CFXI_PY_LIT(gen, "_rf_");
-    cfxi_py_put_name(gen, n);
+    cfxi_py_put(gen, n->name->data, n->name->size);
     CFXI_PY_LIT(gen, ".__exit__(None, None, None)");
     cfxi_py_end_line(gen);
 }

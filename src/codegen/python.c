@@ -194,7 +194,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
             cfxi_py_begin_line(gen);
             cfxi_py_put(gen, text, line);
             if (!newline)
-                return; /* the last line has no newline; finish_lines notes it */
+                return; /* the last line has no newline; generate notes it */
             cfxi_py_end_line(gen);
         }
         if (!newline) {
@@ -328,28 +328,43 @@ static uint32_t count_newlines(const char *text, size_t size)
     return n;
 }
 
+/* Puts what goes before the body in front of it, in the same buffer: a large body is not copied to
+ * memory that was never touched before, which costs more than writing it. */
+static cfx_status prepend(cfx_buffer *body, size_t skipped, const cfx_buffer *prefix, cfx_error *err)
+{
+    const size_t size = body->size - skipped;
+    if (cfx_buffer_append(body, prefix->data, prefix->size))
+        return cfxi_nomem(err);
+    memmove(body->data + prefix->size, body->data + skipped, size);
+    memcpy(body->data, prefix->data, prefix->size);
+    body->size = prefix->size + size;
+    body->data[body->size] = '\0';
+    return CFX_OK;
+}
+
 /* Head and body become the source. Blank lines in front of the body go, as torch.fx drops them;
  * the line map still counts them. */
-static cfx_status join(cfx_pycode *gen, const cfx_buffer *head, cfx_pycode_result *result,
+static cfx_status join(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_result *result,
                        cfx_error *err)
 {
     static const char blank[] = "    \n";
-    const char *body = gen->body.data;
-    size_t size = gen->body.size;
-    while (size >= sizeof blank - 1 && memcmp(body, blank, sizeof blank - 1) == 0) {
-        body += sizeof blank - 1;
-        size -= sizeof blank - 1;
-    }
-    cfx_buffer *source = &result->source;
-    if (cfx_buffer_append(source, "\n", 1) ||
-        cfx_buffer_append(source, gen->wraps.data, gen->wraps.size) ||
-        cfx_buffer_append(source, "\n\n", 2))
+    size_t skipped = 0;
+    while (gen->body.size - skipped >= sizeof blank - 1 &&
+           memcmp(gen->body.data + skipped, blank, sizeof blank - 1) == 0)
+        skipped += sizeof blank - 1;
+    if (cfx_buffer_append(prefix, "\n", 1) ||
+        cfx_buffer_append(prefix, gen->wraps.data, gen->wraps.size) ||
+        cfx_buffer_append(prefix, "\n\n", 2))
         return cfxi_nomem(err);
-    result->prologue_start = count_newlines(source->data, source->size) + 1;
-    if (cfx_buffer_append(source, head->data, head->size) || cfx_buffer_append(source, "\n", 1) ||
-        cfx_buffer_append(source, body, size))
+    const size_t start = prefix->size;
+    result->prologue_start = count_newlines(prefix->data, start) + 1;
+    CFX_TRY(write_head(gen, prefix, err));
+    result->first_line = count_newlines(prefix->data + start, prefix->size - start) + 1;
+    if (gen->nomem || cfx_buffer_append(prefix, "\n", 1))
         return cfxi_nomem(err);
-    result->first_line = count_newlines(head->data, head->size) + 1;
+    CFX_TRY(prepend(&gen->body, skipped, prefix, err));
+    result->source = gen->body;
+    cfx_buffer_init(&gen->body, gen->allocator);
     return CFX_OK;
 }
 
@@ -373,9 +388,28 @@ static cfx_status finish(cfx_pycode *gen, cfx_pycode_result *result, cfx_error *
     return CFX_OK;
 }
 
-static cfx_status generate(cfx_pycode *gen, cfx_buffer *head, cfx_pycode_result *result,
+/* Room for a graph of usual statements, so that a large body does not grow by copies. */
+static cfx_status reserve(cfx_pycode *gen, cfx_error *err)
+{
+    enum { STATEMENT = 72 };
+    size_t size;
+    if (!cfxi_mul_size(gen->graph->size, STATEMENT, 256, &size))
+        return cfxi_nomem(err);
+    char *data = cfxi_alloc(gen->allocator, size);
+    if (!data)
+        return cfxi_nomem(err);
+    gen->body.data = data;
+    gen->body.capacity = size;
+    if (!cfxi_vec_reserve(&gen->memory->lines, gen->graph->size + 2, sizeof(uint32_t),
+                          gen->allocator))
+        return cfxi_nomem(err);
+    return CFX_OK;
+}
+
+static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_result *result,
                            cfx_error *err)
 {
+    CFX_TRY(reserve(gen, err));
     gen->names = cfx_namespace_new(gen->allocator, err);
     if (!gen->names)
         return CFX_E_NOMEM;
@@ -388,10 +422,7 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *head, cfx_pycode_result 
     else
         cfxi_py_begin_line(gen); /* what follows the last newline is a line, too */
     cfxi_py_note_line(gen);
-    CFX_TRY(write_head(gen, head, err));
-    if (gen->nomem)
-        return cfxi_nomem(err);
-    CFX_TRY(join(gen, head, result, err));
+    CFX_TRY(join(gen, prefix, result, err));
     return finish(gen, result, err);
 }
 
@@ -447,13 +478,13 @@ cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, boo
                       .memory = memory};
     gen.root = options->root ? options->root : "self";
     gen.root_size = strlen(gen.root);
-    cfx_buffer head;
+    cfx_buffer prefix;
     cfx_buffer *buffers[] = {&gen.body,    &gen.scratch, &gen.type_text, &gen.params_text,
-                             &gen.returns, &gen.wraps,   &head,          &result->source};
+                             &gen.returns, &gen.wraps,   &prefix,        &result->source};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         cfx_buffer_init(buffers[i], allocator);
-    cfx_status status = generate(&gen, &head, result, err);
-    cfx_buffer_free(&head);
+    cfx_status status = generate(&gen, &prefix, result, err);
+    cfx_buffer_free(&prefix);
     release(&gen);
     if (status == CFX_OK)
         return CFX_OK;
