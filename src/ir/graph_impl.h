@@ -68,6 +68,7 @@ struct cfxi_callee {
     cfx_node *first;           /* nodes with this opcode and target, circular */
     cfxi_base *base;           /* the names of those nodes derive from it; NULL until asked for */
     uint32_t count;
+    cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
@@ -85,7 +86,7 @@ typedef struct cfxi_node_ext {
     cfx_value type;
 } cfxi_node_ext;
 
-enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2 };
+enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2, CFXI_NODE_ARGS_CHANGED = 4 };
 
 struct cfx_node {
     cfx_graph *graph;
@@ -161,6 +162,7 @@ struct cfx_graph {
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
+    cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
@@ -263,8 +265,10 @@ cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *er
 cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
 /* The name exactly as it is: the entry it has, or a new one. */
 cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
-/* Likewise, and counts a new one as if it had been wished for; for copies of a whole graph. */
-cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
+/* Likewise, and counts a new one as if it had been wished for; for copies of a whole graph.
+ * `is_free` says that it is known not to be taken. */
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
+                               cfx_error *err);
 
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 

@@ -47,7 +47,7 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
 bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
 {
     size_t capacity = 8;
-    while (n * 2 > capacity)
+    while ((n + 1) * 4 > capacity * 3)
         capacity *= 2;
     t->slots = cfxi_alloc(allocator, capacity * sizeof *t->slots);
     if (!t->slots)
