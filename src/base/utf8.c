@@ -49,6 +49,14 @@ bool cfxi_utf8_valid(const char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {
         uint32_t code;
+        uint64_t eight;
+        if (size - at >= sizeof eight) { /* ASCII is what most text is */
+            memcpy(&eight, text + at, sizeof eight);
+            if ((eight & 0x8080808080808080u) == 0) {
+                at += sizeof eight;
+                continue;
+            }
+        }
         const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
         if (n == 0)
             return false;
