@@ -58,7 +58,8 @@ LIB_SRC   := $(wildcard src/*/*.c src/*/*/*.c)
 CLI_SRC   := $(wildcard cli/*.c)
 PY_SRC    := $(wildcard python/src/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
-PROP_SRC  := $(wildcard tests/prop/*.c)
+PROP_SRC  := $(wildcard tests/prop/prop_*.c)
+PROP_LIB  := $(wildcard tests/prop/random_*.c)
 EX_SRC    := $(wildcard examples/*.c)
 BENCH_SRC := $(wildcard bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
@@ -110,7 +111,7 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
 $(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
-$(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(B)/libcfx.a
+$(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a
 $(EX_BIN) $(BENCH_BIN): %: %.o $(B)/libcfx.a
 $(FUZZ_BIN): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/driver.o $(B)/libcfx.a
 $(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(BENCH_BIN) $(FUZZ_BIN):

@@ -22,16 +22,24 @@ typedef struct cfx_pass {
 CFX_API const cfx_pass *cfx_pass_at(size_t i);
 CFX_API const cfx_pass *cfx_pass_find(const char *name);
 
+/* Runs a pass. Debug builds also verify the graph afterwards, if it was well formed before. */
+CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const void *opts,
+                                bool *changed, cfx_error *err);
+
 /* Erases what has no users and no effect, from the end backwards; placeholders and the output
- * stay. `is_impure` overrides the answer for a node: 1 keep, 0 erase, -1 stop with CFX_E_HOST. */
+ * stay. Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
+ * `is_impure` overrides the answer: it is asked for every node, used or not, even for placeholders
+ * and outputs; 1 keep, 0 erase if unused, -1 stop with CFX_E_HOST. */
 typedef struct cfx_dce_options {
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
 } cfx_dce_options;
 CFX_API cfx_status cfx_pass_dce(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
 
-/* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, and
- * what the host says. 1, 0, or -1 with the host's exception. */
+/* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
+ * the host says of a function or module, what torch.fx says of a function known by its name alone,
+ * and operators with a region in which something must be kept. The host's answer for a function is
+ * kept. 1, 0, or -1 with the host's exception. */
 CFX_API int cfx_node_is_impure(cfx_node *n);
 
 #ifdef __cplusplus

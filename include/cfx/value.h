@@ -203,8 +203,9 @@ typedef cfx_value cfx_map_fn(void *ctx, cfx_node *n, cfx_error *err);
 CFX_API cfx_value cfx_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, cfx_map_fn *fn,
                                 void *ctx, cfx_error *err);
 
-/* Same kind and content. Nodes compare by identity, floats bit by bit (so nan equals nan and 0.0
- * is not -0.0), host objects by identity or the host's `equal`, regions by cfx_graph_equal. */
+/* Same kind and content; the items of a set in any order. Nodes compare by identity, floats bit by
+ * bit (0.0 is not -0.0; but every nan equals every nan), host objects by identity or the host's
+ * `equal`, regions by cfx_graph_equal. */
 CFX_API bool cfx_value_equal(cfx_value a, cfx_value b);
 
 #ifdef __cplusplus

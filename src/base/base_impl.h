@@ -31,6 +31,9 @@ void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size);
 /* Sets CFX_E_NOMEM and returns it. */
 cfx_status cfxi_nomem(cfx_error *err);
 
+/* For a callback that failed with `status`: fills *err if the callback has not. */
+cfx_status cfxi_failed(cfx_error *err, cfx_status status);
+
 /* A growing array of fixed-size items. */
 typedef struct cfxi_vec {
     void *data;

@@ -70,3 +70,10 @@ cfx_status cfxi_nomem(cfx_error *err)
 {
     return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
 }
+
+cfx_status cfxi_failed(cfx_error *err, cfx_status status)
+{
+    if (!err || err->status != CFX_OK)
+        return status;
+    return cfx_error_set(err, status, "%s", cfx_status_text(status));
+}

@@ -176,7 +176,7 @@ static cfx_status write_wish(cfx_graph *g, const cfxi_callee *callee, cfx_buffer
         if (status == CFX_OK && cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
             status = cfxi_nomem(err);
         cfx_buffer_free(&hint);
-        return status;
+        return status == CFX_OK ? status : cfxi_failed(err, status);
     }
     const char *text = ref->name->data;
     size_t size = ref->name->size;

@@ -182,6 +182,10 @@ void cfxi_node_erase(cfx_node *n)
     g->dead_pins += (n->flags & CFXI_NODE_PINNED) != 0;
     n->same_next = g->limbo;
     g->limbo = n;
+    if (n->binding && g->host && g->host->unbind) {
+        n->same_prev = g->unbound;
+        g->unbound = n;
+    }
     g->size--;
     g->version++;
 }
@@ -312,7 +316,7 @@ cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_val
             status = hook.fn(hook.ctx, n, with, user, err);
     }
     g->open_iters--;
-    return status;
+    return status == CFX_OK ? status : cfxi_failed(err, status);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

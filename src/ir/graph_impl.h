@@ -35,6 +35,7 @@ typedef enum cfxi_ref_kind { CFXI_REF_OBJECT, CFXI_REF_NAME, CFXI_REF_REGION } c
 typedef struct cfxi_callee cfxi_callee;
 
 struct cfx_ref {
+    cfx_graph *graph;      /* whose table this is an entry of */
     void *object;          /* OBJECT: the host's; REGION: the host's object for it, or NULL */
     cfx_graph *region;     /* REGION */
     cfx_str *name;         /* NAME; OBJECT: its qualified name once asked for */
@@ -67,6 +68,8 @@ struct cfxi_callee {
     cfx_node *first;           /* nodes with this opcode and target, circular */
     cfxi_base *base;           /* the names of those nodes derive from it; NULL until asked for */
     uint32_t count;
+    cfxi_callee *twin;         /* its copy, while the graph is being cloned */
+    uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
 };
@@ -83,7 +86,7 @@ typedef struct cfxi_node_ext {
     cfx_value type;
 } cfxi_node_ext;
 
-enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2 };
+enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2, CFXI_NODE_ARGS_CHANGED = 4 };
 
 struct cfx_node {
     cfx_graph *graph;
@@ -159,6 +162,7 @@ struct cfx_graph {
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
+    cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
@@ -184,9 +188,21 @@ static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t dep
     return v;
 }
 
+static inline const cfxi_location *cfxi_location_of(const cfx_node *n)
+{
+    return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;
+}
+static inline const cfxi_scope *cfxi_scope_at(const cfx_graph *g, uint32_t scope)
+{
+    bool known = scope > 0 && scope <= g->scopes.size;
+    return known ? ((cfxi_scope **)g->scopes.data)[scope - 1] : NULL;
+}
+
 /* A mark for each node visited, without a set: marks below the returned stamp are old. `n` marks
  * (stamp, stamp + 1, ...) are reserved, so that a mark can also number the nodes. */
 uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);
+/* Numbers the nodes in their order by marks; the first has the mark that is returned. */
+uint32_t cfxi_graph_number(cfx_graph *g);
 
 /* ---- hash sets (hashset.c) --------------------------------------------------------------------- */
 
@@ -198,6 +214,7 @@ void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, co
 /* Makes room for one more; false if memory is out. `hash_of` re-hashes the items. */
 typedef uint32_t cfxi_hash_fn(const void *item);
 bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator);
+bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator);  /* if empty */
 void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item);  /* after a reserve */
 void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item);
 void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator);
@@ -230,6 +247,8 @@ void cfxi_ref_drop(cfx_graph *g, cfx_ref *ref);     /* one count less */
 void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref);  /* if its count is 0 */
 /* Its name, asked of the host if need be; NULL with *err set. */
 const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err);
+/* The entry of `dst` for what `ref`, not a region, refers to in `src`; NULL with *err set. */
+cfx_ref *cfxi_ref_copy(cfx_graph *dst, cfx_graph *src, cfx_ref *ref, cfx_error *err);
 /* Lets go of the host objects that nobody uses any more; ends every edit. */
 void cfxi_graph_settle(cfx_graph *g);
 
@@ -246,6 +265,15 @@ cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *er
 cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
 /* The name exactly as it is: the entry it has, or a new one. */
 cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
+/* Likewise, and counts a new one as if it had been wished for; for copies of a whole graph.
+ * `is_free` says that it is known not to be taken. */
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
+                               cfx_error *err);
+
+/* ---- locations (location.c) ---------------------------------------------------------------- */
+
+/* The number of a location, made if need be; 0 with *err set. */
+uint32_t cfxi_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err);
 
 /* ---- the list (graph.c) -------------------------------------------------------------------- */
 
@@ -279,5 +307,16 @@ void cfxi_args_abandon(cfxi_arg_change *change);  /* its values are as floating 
 
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
 bool cfxi_node_set_type(cfx_node *n, cfx_value type);
+
+/* ---- copies (copy.c) ----------------------------------------------------------------------- */
+
+bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
+
+/* ---- operators (region.c) ------------------------------------------------------------------ */
+
+/* The row of ops.def, counted from 1, that has this name or that a node calls; 0 if there is none.
+ * The answer for a node is kept with its callee. */
+unsigned cfxi_operator_row(const char *name, size_t size);
+unsigned cfxi_node_operator(const cfx_node *n);
 
 #endif

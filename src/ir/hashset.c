@@ -44,6 +44,19 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
     return true;
 }
 
+bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
+{
+    size_t capacity = 8;
+    while ((n + 1) * 4 > capacity * 3)
+        capacity *= 2;
+    t->slots = cfxi_alloc(allocator, capacity * sizeof *t->slots);
+    if (!t->slots)
+        return false;
+    memset(t->slots, 0, capacity * sizeof *t->slots);
+    t->capacity = capacity;
+    return true;
+}
+
 void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item)
 {
     size_t mask = t->capacity - 1;

@@ -69,17 +69,14 @@ static cfxi_location *add_location(cfx_graph *g, const location_key *key, cfx_st
     return location;
 }
 
-cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, cfx_error *err)
+uint32_t cfxi_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err)
 {
-    cfx_graph *g = n->graph;
-    if (!file) {
-        n->location = 0;
-        return CFX_OK;
-    }
     location_key key = {file, strlen(file), line};
     location_key whole = {file, key.size, 0};
-    if (!cfxi_utf8_valid(file, key.size))
-        return cfx_error_set(err, CFX_E_VALUE, "a file name must be UTF-8");
+    if (!cfxi_utf8_valid(file, key.size)) {
+        cfx_error_set(err, CFX_E_VALUE, "a file name must be UTF-8");
+        return 0;
+    }
     cfxi_location *location = find_location(g, &key);
     if (!location) {
         cfxi_location *owner = find_location(g, &whole);
@@ -89,25 +86,32 @@ cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, c
             location = line == 0 ? owner : add_location(g, &key, owner->file);
     }
     if (!location)
-        return cfxi_nomem(err);
-    n->location = location->number;
-    return CFX_OK;
+        cfxi_nomem(err);
+    return location ? location->number : 0;
 }
 
-static const cfxi_location *location_of(const cfx_node *n)
+cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, cfx_error *err)
 {
-    return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;
+    cfx_error why = {.status = CFX_OK};
+    uint32_t number = file ? cfxi_graph_location(n->graph, file, line, &why) : 0;
+    if (why.status != CFX_OK) {
+        if (err)
+            *err = why;
+        return why.status;
+    }
+    n->location = number;
+    return CFX_OK;
 }
 
 const char *cfx_node_file(const cfx_node *n)
 {
-    const cfxi_location *location = location_of(n);
+    const cfxi_location *location = cfxi_location_of(n);
     return location ? location->file->data : NULL;
 }
 
 uint32_t cfx_node_line(const cfx_node *n)
 {
-    const cfxi_location *location = location_of(n);
+    const cfxi_location *location = cfxi_location_of(n);
     return location ? location->line : 0;
 }
 
@@ -180,27 +184,21 @@ uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const 
     return scope ? scope->number : 0;
 }
 
-static const cfxi_scope *scope_at(const cfx_graph *g, uint32_t scope)
-{
-    bool known = scope > 0 && scope <= g->scopes.size;
-    return known ? ((cfxi_scope **)g->scopes.data)[scope - 1] : NULL;
-}
-
 uint32_t cfx_scope_parent(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_scope_at(g, scope);
     return entry ? entry->parent : 0;
 }
 
 const char *cfx_scope_path(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_scope_at(g, scope);
     return entry ? entry->path->data : NULL;
 }
 
 const char *cfx_scope_type(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_scope_at(g, scope);
     return entry ? entry->type->data : NULL;
 }
 

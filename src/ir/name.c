@@ -287,6 +287,24 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size
     return name ? name : add_name(ns, text, size, hash, err);
 }
 
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
+                               cfx_error *err)
+{
+    uint32_t hash = hash_text(text, size);
+    cfxi_name *name = is_free ? NULL : cfxi_table_find(&ns->names, hash, same_name, text, size);
+    if (name)
+        return name;
+    clean_name parts = {.text = (char *)(uintptr_t)text, .size = size};  /* only read */
+    split_number(&parts);
+    if (parts.has_number) {
+        cfxi_base *base = base_of(ns, text, parts.base_size, err);
+        if (!base)
+            return NULL;
+        base->count = parts.number;
+    }
+    return add_name(ns, text, size, hash, err);
+}
+
 /* ---- namespaces of their own --------------------------------------------------------------- */
 
 cfx_namespace *cfx_namespace_new(const cfx_allocator *allocator, cfx_error *err)
@@ -315,6 +333,19 @@ const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t siz
                                  bool allow_reserved, cfx_error *err)
 {
     cfxi_name *name = cfxi_namespace_take(ns, wish, size, allow_reserved, err);
+    return name ? name->data : NULL;
+}
+
+cfx_status cfx_namespace_add(cfx_namespace *ns, const char *name, size_t size, cfx_error *err)
+{
+    return cfxi_namespace_exact(ns, name, size, err) ? CFX_OK : CFX_E_NOMEM;
+}
+
+const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
+{
+    const cfxi_name *name = cfxi_table_next(&ns->names, cursor);
+    if (name && size)
+        *size = name->size;
     return name ? name->data : NULL;
 }
 

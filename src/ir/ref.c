@@ -37,7 +37,7 @@ static cfx_ref *new_ref(cfx_graph *g, cfxi_ref_kind kind, uint32_t hash, cfx_err
         cfxi_nomem(err);
         return NULL;
     }
-    *ref = (cfx_ref){.kind = (uint8_t)kind, .hash = hash};
+    *ref = (cfx_ref){.graph = g, .kind = (uint8_t)kind, .hash = hash};
     return ref;
 }
 
@@ -176,6 +176,12 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
 
 void cfxi_graph_settle(cfx_graph *g)
 {
+    while (g->unbound) {
+        cfx_node *n = g->unbound;
+        g->unbound = n->same_prev;
+        n->same_prev = NULL;
+        g->host->unbind(g->host->ctx, n->binding);
+    }
     while (g->dead_refs) {
         cfx_ref *ref = g->dead_refs;
         g->dead_refs = ref->next_dead;
@@ -199,6 +205,8 @@ const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *er
         ref->name = cfxi_str_new(&g->arena, text.data, text.size);
         if (!ref->name)
             cfxi_nomem(err);
+    } else {
+        cfxi_failed(err, status);
     }
     cfx_buffer_free(&text);
     return ref->name;

@@ -316,8 +316,10 @@ cfx_value cfx_value_name(cfx_graph *g, const char *name, size_t size, cfx_error 
         }
         cfx_status status = g->host->resolve(g->host->ctx, text->data, &object, err);
         cfxi_str_free(&g->arena, text);
-        if (status != CFX_OK)
+        if (status != CFX_OK) {
+            cfxi_failed(err, status);
             return cfx_invalid();
+        }
     }
     if (!object)
         return ref_value(CFX_KIND_HOST, cfxi_ref_name(g, name, size, err));

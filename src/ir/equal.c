@@ -1,0 +1,336 @@
+/* equal.c - whether two values or graphs are the same, and a hash that agrees with it.
+ *
+ * Nodes of two graphs correspond by their position, which their marks hold during the walk.
+ */
+#include "graph_impl.h"
+
+/* ---- comparing ----------------------------------------------------------------------------- */
+
+/* Two graphs under comparison; NULL in its place compares nodes by identity. */
+typedef struct compare {
+    const cfx_graph *a, *b;
+    uint32_t stamp_a, stamp_b;
+    uint32_t scope_a, scope_b;  /* the last scopes found to be the same */
+    bool shape_only;
+} compare;
+
+static bool same_value(const compare *c, cfx_value a, cfx_value b);
+
+static bool same_str(const cfx_str *a, const cfx_str *b)
+{
+    return a == b || (a && b && a->size == b->size && memcmp(a->data, b->data, a->size) == 0);
+}
+
+static bool same_ref(const cfx_ref *a, const cfx_ref *b)
+{
+    if (a == b)
+        return true;
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == CFXI_REF_NAME)
+        return same_str(a->name, b->name);
+    if (a->object == b->object)
+        return true;
+    const cfx_host *host = a->graph->host;
+    return host == b->graph->host && host->equal &&
+           host->equal(host->ctx, a->object, b->object) == 1;
+}
+
+/* A node's place in its graph; UINT32_MAX for one that is not on the list. */
+static uint32_t position(const cfx_graph *g, uint32_t stamp, const cfx_node *n)
+{
+    if (n->graph != g || n->mark < stamp || n->mark - stamp >= g->size)
+        return UINT32_MAX;
+    return n->mark - stamp;
+}
+
+static bool same_place(const compare *c, const cfx_node *a, const cfx_node *b)
+{
+    if (!c)
+        return a == b;
+    uint32_t at = position(c->a, c->stamp_a, a);
+    return at == position(c->b, c->stamp_b, b) && (at != UINT32_MAX || a == b);
+}
+
+static size_t count_in(const compare *c, cfx_value v, const cfx_seq *seq)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < seq->size; i++)
+        count += same_value(c, v, seq->items[i]);
+    return count;
+}
+
+/* The items of a set come in any order: each as often in `b` as there are equal ones before and
+ * behind it. Quadratic, but only for sets whose order differs. */
+static bool same_set(const compare *c, const cfx_seq *a, const cfx_seq *b)
+{
+    for (uint32_t i = 0; i < a->size; i++) {
+        size_t in_a = 0;
+        for (uint32_t k = 0; k < a->size; k++)
+            in_a += k == i || cfx_value_equal(a->items[i], a->items[k]);
+        if (count_in(c, a->items[i], b) != in_a)
+            return false;
+    }
+    return true;
+}
+
+static bool same_items(const compare *c, const cfx_seq *a, const cfx_seq *b)
+{
+    uint32_t size = a ? a->size : 0;
+    if (size != (b ? b->size : 0))
+        return false;
+    for (uint32_t i = 0; i < size; i++)
+        if (!same_value(c, a->items[i], b->items[i]))
+            return false;
+    return true;
+}
+
+static bool same_seq(const compare *c, cfx_value a, cfx_value b)
+{
+    if (same_items(c, a.as.seq, b.as.seq))
+        return true;
+    bool set = a.kind == CFX_KIND_SET || a.kind == CFX_KIND_FROZENSET;
+    return set && a.as.seq && b.as.seq && a.as.seq->size == b.as.seq->size &&
+           same_set(c, a.as.seq, b.as.seq);
+}
+
+/* Bit by bit, but every nan is the same one: texts do not tell them apart. */
+static bool same_float(cfx_value a, cfx_value b)
+{
+    return a.as.i == b.as.i || (a.as.f != a.as.f && b.as.f != b.as.f);
+}
+
+static bool same_value(const compare *c, cfx_value a, cfx_value b)
+{
+    if (a.kind != b.kind)
+        return false;
+    if (cfxi_is_seq(a))
+        return same_seq(c, a, b);
+    if (cfxi_is_str(a))
+        return same_str(a.as.str, b.as.str);
+    switch (a.kind) {
+    case CFX_KIND_INVALID:
+    case CFX_KIND_NONE:
+    case CFX_KIND_ELLIPSIS:
+        return true;
+    case CFX_KIND_BOOL:
+        return a.as.b == b.as.b;
+    case CFX_KIND_FLOAT:
+        return same_float(a, b);
+    case CFX_KIND_NODE:
+        return same_place(c, a.as.node, b.as.node);
+    case CFX_KIND_HOST:
+        return same_ref(a.as.ref, b.as.ref);
+    case CFX_KIND_GRAPH:
+        return cfx_graph_equal(a.as.ref->region, b.as.ref->region, c && c->shape_only);
+    default:
+        return a.as.i == b.as.i;
+    }
+}
+
+bool cfx_value_equal(cfx_value a, cfx_value b)
+{
+    return same_value(NULL, a, b);
+}
+
+static bool same_location(const cfx_node *a, const cfx_node *b)
+{
+    const cfxi_location *x = cfxi_location_of(a);
+    const cfxi_location *y = cfxi_location_of(b);
+    if (!x || !y)
+        return x == y;
+    return x->line == y->line && same_str(x->file, y->file);
+}
+
+/* Chains of scopes are compared up to the pair that was the same last time: neighbours on the list
+ * mostly share their scope. */
+static bool same_scope(compare *c, uint32_t a, uint32_t b)
+{
+    uint32_t x = a;
+    uint32_t y = b;
+    while (x && y && !(x == c->scope_a && y == c->scope_b)) {
+        const cfxi_scope *s = cfxi_scope_at(c->a, x);
+        const cfxi_scope *t = cfxi_scope_at(c->b, y);
+        if (!same_str(s->path, t->path) || !same_str(s->type, t->type))
+            return false;
+        x = s->parent;
+        y = t->parent;
+    }
+    if (!x != !y)
+        return false;
+    c->scope_a = a;
+    c->scope_b = b;
+    return true;
+}
+
+static bool same_node(compare *c, const cfx_node *a, const cfx_node *b)
+{
+    if (a->op != b->op || !same_ref(a->callee->ref, b->callee->ref))
+        return false;
+    if (!same_items(c, a->args, b->args) || !same_items(c, a->kwargs, b->kwargs))
+        return false;
+    if (!same_value(c, cfx_node_type(a), cfx_node_type(b)))
+        return false;
+    if (c->shape_only)
+        return true;
+    return a->name->size == b->name->size &&
+           memcmp(a->name->data, b->name->data, a->name->size) == 0 && same_location(a, b) &&
+           same_scope(c, a->scope, b->scope);
+}
+
+uint32_t cfxi_graph_number(cfx_graph *g)
+{
+    uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size);
+    uint32_t mark = stamp;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        n->mark = mark++;
+    return stamp;
+}
+
+bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
+{
+    if (a == b)
+        return true;
+    if (a->size != b->size)
+        return false;
+    /* Numbering changes only marks, which nobody reads between calls. */
+    compare c = {.a = a, .b = b, .shape_only = shape_only};
+    c.stamp_a = cfxi_graph_number((cfx_graph *)(uintptr_t)a);
+    c.stamp_b = cfxi_graph_number((cfx_graph *)(uintptr_t)b);
+    const cfx_node *y = b->root.next;
+    for (const cfx_node *x = a->root.next; x != &a->root; x = x->next, y = y->next)
+        if (!same_node(&c, x, y))
+            return false;
+    return true;
+}
+
+/* ---- hashing ------------------------------------------------------------------------------- */
+
+typedef struct hasher {
+    cfx_graph *graph;
+    cfx_error *err;
+    cfx_status status;  /* the first failure; the hash is then meaningless */
+    uint32_t stamp;
+    bool shape_only;
+    uint32_t scope;       /* the last scope, and its hash */
+    uint64_t scope_hash;
+} hasher;
+
+enum { NAMELESS = 0x6e6f6e65 };  /* stands for every host object without a qualified name */
+
+static uint64_t hash_str(uint64_t h, const cfx_str *str)
+{
+    return cfxi_hash_mix(h, str ? cfxi_hash_bytes(str->data, str->size) : 0);
+}
+
+static uint64_t hash_ref(hasher *c, uint64_t h, cfx_ref *ref)
+{
+    cfx_error why = {.status = CFX_OK};
+    const cfx_str *name = cfxi_ref_qualified_name(c->graph, ref, &why);
+    if (name)
+        return hash_str(h, name);
+    if (why.status != CFX_E_KEY && c->status == CFX_OK) {
+        c->status = why.status;
+        if (c->err)
+            *c->err = why;
+    }
+    return cfxi_hash_mix(h, NAMELESS);
+}
+
+static uint64_t hash_region(hasher *c, uint64_t h, cfx_graph *region)
+{
+    uint64_t inner = 0;
+    if (c->status == CFX_OK)
+        c->status = cfx_graph_hash(region, c->shape_only, &inner, c->err);
+    return cfxi_hash_mix(h, inner);
+}
+
+static uint64_t hash_value(hasher *c, cfx_value v);
+
+static uint64_t hash_items(hasher *c, uint64_t h, const cfx_seq *seq)
+{
+    uint32_t size = seq ? seq->size : 0;
+    h = cfxi_hash_mix(h, size);
+    for (uint32_t i = 0; i < size; i++)
+        h = cfxi_hash_mix(h, hash_value(c, seq->items[i]));
+    return h;
+}
+
+static uint64_t hash_set(hasher *c, uint64_t h, const cfx_seq *seq)
+{
+    uint64_t sum = seq->size;
+    for (uint32_t i = 0; i < seq->size; i++)
+        sum += hash_value(c, seq->items[i]);
+    return cfxi_hash_mix(h, sum);
+}
+
+static uint64_t hash_value(hasher *c, cfx_value v)
+{
+    uint64_t h = cfxi_hash_mix(0, v.kind);
+    if (cfxi_is_str(v))
+        return hash_str(h, v.as.str);
+    if (v.kind == CFX_KIND_SET || v.kind == CFX_KIND_FROZENSET)
+        return hash_set(c, h, v.as.seq);
+    if (cfxi_is_seq(v))
+        return hash_items(c, h, v.as.seq);
+    switch (v.kind) {
+    case CFX_KIND_INVALID:
+    case CFX_KIND_NONE:
+    case CFX_KIND_ELLIPSIS:
+        return h;
+    case CFX_KIND_BOOL:
+        return cfxi_hash_mix(h, v.as.b);
+    case CFX_KIND_FLOAT:
+        return cfxi_hash_mix(h, v.as.f != v.as.f ? 1 : (uint64_t)v.as.i);
+    case CFX_KIND_NODE:
+        return cfxi_hash_mix(h, position(c->graph, c->stamp, v.as.node));
+    case CFX_KIND_HOST:
+        return hash_ref(c, h, v.as.ref);
+    case CFX_KIND_GRAPH:
+        return hash_region(c, h, v.as.ref->region);
+    default:
+        return cfxi_hash_mix(h, (uint64_t)v.as.i);
+    }
+}
+
+static uint64_t hash_scope(hasher *c, uint32_t scope)
+{
+    if (scope == c->scope)
+        return c->scope_hash;
+    uint64_t h = 0;
+    for (uint32_t at = scope; at; at = cfxi_scope_at(c->graph, at)->parent) {
+        h = hash_str(h, cfxi_scope_at(c->graph, at)->path);
+        h = hash_str(h, cfxi_scope_at(c->graph, at)->type);
+    }
+    c->scope = scope;
+    c->scope_hash = h;
+    return h;
+}
+
+static uint64_t hash_node(hasher *c, uint64_t h, const cfx_node *n)
+{
+    h = cfxi_hash_mix(h, n->op);
+    h = hash_ref(c, h, n->callee->ref);
+    h = hash_items(c, h, n->args);
+    h = hash_items(c, h, n->kwargs);
+    h = cfxi_hash_mix(h, hash_value(c, cfx_node_type(n)));
+    if (c->shape_only)
+        return h;
+    const cfxi_location *where = cfxi_location_of(n);
+    h = cfxi_hash_mix(h, cfxi_hash_bytes(n->name->data, n->name->size));
+    if (where)
+        h = cfxi_hash_mix(hash_str(h, where->file), where->line);
+    return cfxi_hash_mix(h, hash_scope(c, n->scope));
+}
+
+cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_error *err)
+{
+    hasher c = {.graph = g, .err = err, .shape_only = shape_only};
+    c.stamp = cfxi_graph_number(g);
+    uint64_t h = cfxi_hash_mix(0, g->size);
+    for (const cfx_node *n = g->root.next; n != &g->root && c.status == CFX_OK; n = n->next)
+        h = hash_node(&c, h, n);
+    if (c.status == CFX_OK)
+        *hash = h;
+    return c.status;
+}

@@ -1,0 +1,149 @@
+/* region.c - operators that take regions: which one a node calls, and whether its regions fit. */
+#include "verify_impl.h"
+
+/* The rows of ops.def by name; this layer needs no more of them. */
+enum {
+    ROW_NONE,
+#define CFX_OPERATOR(id, name, regions) ROW_##id,
+#include <cfx/ops.def>
+#undef CFX_OPERATOR
+    ROW_COUNT
+};
+
+static const char *const row_names[ROW_COUNT] = {
+    NULL,
+#define CFX_OPERATOR(id, name, regions) name,
+#include <cfx/ops.def>
+#undef CFX_OPERATOR
+};
+
+unsigned cfxi_operator_row(const char *name, size_t size)
+{
+    for (unsigned row = 1; row < ROW_COUNT; row++)
+        if (strlen(row_names[row]) == size && memcmp(row_names[row], name, size) == 0)
+            return row;
+    return ROW_NONE;
+}
+
+/* The answer is kept with the callee: 1 + the row; 0 says that nobody has asked yet. */
+unsigned cfxi_node_operator(const cfx_node *n)
+{
+    cfxi_callee *callee = n->callee;
+    if (n->op != CFX_OP_CALL_FUNCTION)
+        return ROW_NONE;
+    if (!callee->row) {
+        const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, NULL);
+        callee->row = (uint16_t)(1 + (name ? cfxi_operator_row(name->data, name->size) : ROW_NONE));
+    }
+    return callee->row - 1u;
+}
+
+/* ---- whether the regions fit --------------------------------------------------------------- */
+
+/* How an operator's arguments lie. */
+typedef struct region_form {
+    const char *const *parameters;  /* their names, in order, NULL at the end */
+    unsigned first;                 /* the first region among them */
+    unsigned regions;
+    unsigned operands;              /* what the regions are called with */
+    unsigned extra_inputs;          /* each region has so many before the operands */
+    int state_region;               /* the one that returns as many values as there are operands */
+} region_form;
+
+static const char *const cond_parameters[] = {"pred", "then", "else", "operands", NULL};
+static const char *const while_parameters[] = {"test", "body", "state", NULL};
+static const char *const for_parameters[] = {"count", "body", "state", NULL};
+
+static const region_form forms[ROW_COUNT] = {
+    [ROW_cond] = {cond_parameters, 1, 2, 3, 0, -1},
+    [ROW_while_loop] = {while_parameters, 0, 2, 2, 0, 1},
+    [ROW_for_loop] = {for_parameters, 1, 1, 2, 1, 1},
+};
+
+static cfx_value parameter(const cfx_node *n, const region_form *form, unsigned i)
+{
+    cfx_value v = cfx_node_arg(n, i);
+    return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, form->parameters[i]);
+}
+
+static size_t count_placeholders(const cfx_graph *g)
+{
+    size_t count = 0;
+    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        count += n->op == CFX_OP_PLACEHOLDER;
+    return count;
+}
+
+/* How many values a region returns, or -1 if that is not written down. */
+static long count_results(const cfx_graph *g)
+{
+    const cfx_node *last = g->root.prev;
+    cfx_value v = last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_invalid();
+    return v.kind == CFX_KIND_TUPLE ? (long)v.as.seq->size : -1;
+}
+
+static void check_inputs(cfxi_verifier *v, const cfx_node *n, const region_form *form, unsigned i,
+                         size_t operands)
+{
+    size_t has = count_placeholders(parameter(n, form, i).as.ref->region);
+    size_t needs = operands + form->extra_inputs;
+    if (has != needs)
+        cfxi_finding(v, n, "its region '%s' has %zu placeholders, but is called with %zu values; "
+                     "give it one placeholder for each", form->parameters[i], has, needs);
+}
+
+static void check_results(cfxi_verifier *v, const cfx_node *n, const region_form *form,
+                          size_t operands)
+{
+    if (form->state_region >= 0) {
+        unsigned i = (unsigned)form->state_region;
+        long has = count_results(parameter(n, form, i).as.ref->region);
+        if (has >= 0 && (size_t)has != operands)
+            cfxi_finding(v, n, "its region '%s' returns %ld values, but the state has %zu; return "
+                         "the whole state", form->parameters[i], has, operands);
+        return;
+    }
+    long a = count_results(parameter(n, form, form->first).as.ref->region);
+    long b = count_results(parameter(n, form, form->first + 1).as.ref->region);
+    if (a >= 0 && b >= 0 && a != b)
+        cfxi_finding(v, n, "its regions return %ld and %ld values; both must return the same "
+                     "number", a, b);
+}
+
+static bool check_kinds(cfxi_verifier *v, const cfx_node *n, const region_form *form)
+{
+    bool good = true;
+    for (unsigned i = 0; form->parameters[i]; i++) {
+        cfx_value value = parameter(n, form, i);
+        bool region = i >= form->first && i < form->first + form->regions;
+        if (value.kind == CFX_KIND_INVALID) {
+            cfxi_finding(v, n, "its argument '%s' is missing", form->parameters[i]);
+            good = false;
+        } else if (region && value.kind != CFX_KIND_GRAPH) {
+            cfxi_finding(v, n, "its argument '%s' is a %s; it must be a region",
+                         form->parameters[i], cfx_kind_name((cfx_kind)value.kind));
+            good = false;
+        }
+    }
+    return good;
+}
+
+void cfxi_verify_regions(cfxi_verifier *v, const cfx_node *n)
+{
+    unsigned row = cfxi_node_operator(n);
+    const region_form *form = &forms[row];
+    if (row == ROW_NONE || !form->parameters || !check_kinds(v, n, form))
+        return;
+    cfx_value operands = parameter(n, form, form->operands);
+    size_t count;
+    cfx_value_items(operands, &count);
+    if (operands.kind != CFX_KIND_TUPLE && operands.kind != CFX_KIND_LIST) {
+        if (operands.kind != CFX_KIND_NODE)  /* a node may stand for any number of values */
+            cfxi_finding(v, n, "its argument '%s' is a %s; it must be a tuple",
+                         form->parameters[form->operands], cfx_kind_name((cfx_kind)operands.kind));
+        return;
+    }
+    for (unsigned i = form->first; i < form->first + form->regions; i++)
+        check_inputs(v, n, form, i, count);
+    check_results(v, n, form, count);
+}

@@ -1,0 +1,214 @@
+/* verify.c - whether a graph is well formed: names, targets, order of definitions, regions.
+ *
+ * What a user can get wrong is here; the structures that only our own mistakes can break are in
+ * verify_links.c. Every finding is reported. Linear in nodes and edges.
+ */
+#include "verify_impl.h"
+
+#include <stdio.h>
+
+/* ---- findings ------------------------------------------------------------------------------ */
+
+void cfxi_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...)
+{
+    char message[sizeof v->err->message];
+    size_t used = 0;
+    const char *file = n ? cfx_node_file(n) : NULL;
+    if (file)
+        used = (size_t)snprintf(message, 200, "%.180s:%u: ", file, cfx_node_line(n));
+    if (n)
+        used += (size_t)snprintf(message + used, 120, "node %%%.100s: ",
+                                 n->name ? n->name->data : "?");
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message + used, sizeof message - used, format, args);
+    va_end(args);
+    if (v->status == CFX_OK)
+        v->status = cfx_error_set(v->err, CFX_E_GRAPH, "%s", message);
+    if (v->report)
+        v->report(v->ctx, n, message);
+}
+
+static void give_up(cfxi_verifier *v)
+{
+    if (v->status == CFX_OK)
+        v->status = cfxi_nomem(v->err);
+}
+
+/* ---- names and targets --------------------------------------------------------------------- */
+
+/* A name belongs to one node, its owner, unless names were set by hand. Those that are not the
+ * owner are few: a map tells whether somebody else has the same name. */
+static void check_unique(cfxi_verifier *v, cfx_node *n)
+{
+    cfxi_name *name = n->name;
+    if (name->owner == n)
+        return;
+    const cfx_node *other = name->owner && name->owner->name == name ? name->owner : NULL;
+    if (!other && !v->names && !(v->names = cfx_node_map_new(v->graph->allocator, v->err))) {
+        v->status = CFX_E_NOMEM;
+        return;
+    }
+    const cfx_node *key = (const cfx_node *)name;
+    if (!other && cfx_node_map_get(v->names, key).kind == CFX_KIND_NODE)
+        other = cfx_node_map_get(v->names, key).as.node;
+    if (other)
+        cfxi_finding(v, n, "another node has the same name; rename one of them");
+    else if (cfx_node_map_set(v->names, key, cfx_from_node(n), NULL) != CFX_OK)
+        give_up(v);
+}
+
+static void check_name(cfxi_verifier *v, cfx_node *n)
+{
+    check_unique(v, n);
+    if (!v->strict)
+        return;
+    if (!cfxi_is_identifier(n->name->data, n->name->size))
+        cfxi_finding(v, n, "its name is not an identifier; rename it");
+    cfxi_verify_name_entry(v, n);
+}
+
+static void check_target(cfxi_verifier *v, const cfx_node *n)
+{
+    if (n->op != CFX_OP_CALL_FUNCTION && n->callee->ref->kind != CFXI_REF_NAME)
+        cfxi_finding(v, n, "the target of a %s must be a name, not an object; set its target",
+                     cfx_opcode_name((cfx_opcode)n->op));
+}
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *arg)
+{
+    const char *name = arg->name ? arg->name->data : "?";
+    if (arg->graph != v->graph)
+        cfxi_finding(v, n, "its argument %%%s belongs to another graph; copy that node into this "
+                     "one and use the copy", name);
+    else if (!cfxi_is_listed(v, arg))
+        cfxi_finding(v, n, "its argument %%%s was erased; replace it", name);
+    else if (arg->mark >= n->mark)
+        cfxi_finding(v, n, "its argument %%%s is used before it is defined; move one of them so "
+                     "that definitions come first", name);
+}
+
+static void check_value(cfxi_verifier *v, const cfx_node *n, cfx_value value)
+{
+    if (value.kind == CFX_KIND_NODE) {
+        check_node_arg(v, n, value.as.node);
+    } else if (cfxi_is_seq(value)) {
+        for (uint32_t i = 0; i < value.as.seq->size; i++)
+            check_value(v, n, value.as.seq->items[i]);
+    } else if (value.kind == CFX_KIND_GRAPH && value.as.ref->region->parent != v->graph) {
+        cfxi_finding(v, n, "a region among its arguments belongs to another graph; clone it");
+    } else if (value.kind == CFX_KIND_INVALID || value.kind >= CFX_KIND_COUNT) {
+        cfxi_finding(v, n, "an argument is invalid; set its arguments again");
+    }
+}
+
+static void check_args(cfxi_verifier *v, const cfx_node *n)
+{
+    for (uint32_t i = 0; n->args && i < n->args->size; i++)
+        check_value(v, n, n->args->items[i]);
+    for (uint32_t i = 0; n->kwargs && i < n->kwargs->size; i++)
+        check_value(v, n, n->kwargs->items[i]);
+    for (uint32_t i = 0; n->kwargs && i < n->kwargs->size; i += 2)
+        if (n->kwargs->items[i].kind != CFX_KIND_STR)
+            cfxi_finding(v, n, "a key of its kwargs is a %s; keys must be strings",
+                         cfx_kind_name((cfx_kind)n->kwargs->items[i].kind));
+}
+
+/* ---- order of the opcodes ------------------------------------------------------------------ */
+
+static void check_opcodes(cfxi_verifier *v)
+{
+    const cfx_node *body = NULL;
+    const cfx_node *output = NULL;
+    for (const cfx_node *n = v->graph->root.next; n != &v->graph->root; n = n->next) {
+        if (output)
+            cfxi_finding(v, n, "it stands behind the output %%%s; move or erase it",
+                         output->name->data);
+        if (n->op == CFX_OP_PLACEHOLDER && body)
+            cfxi_finding(v, n, "this placeholder stands behind %%%s; placeholders come first",
+                         body->name->data);
+        if (n->op == CFX_OP_OUTPUT && cfx_node_num_args(n) != 1)
+            cfxi_finding(v, n, "an output has one argument, not %zu", cfx_node_num_args(n));
+        if (n->op == CFX_OP_OUTPUT && !output)
+            output = n;
+        if (n->op != CFX_OP_PLACEHOLDER && !body)
+            body = n;
+    }
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static void check_node(cfxi_verifier *v, cfx_node *n)
+{
+    if (n->op >= CFX_OPCODE_COUNT || !n->callee || !n->name) {
+        cfxi_finding(v, n, "it has no opcode, target or name: the graph is damaged");
+        return;
+    }
+    check_name(v, n);
+    check_target(v, n);
+    check_args(v, n);
+    if (v->strict)
+        cfxi_verify_inputs(v, n);
+    cfxi_verify_regions(v, n);
+}
+
+/* Scratch for matching uses, one number for each node and one for each edge of a node. */
+static bool make_scratch(cfxi_verifier *v)
+{
+    size_t bytes = v->graph->size * 2 * sizeof *v->slot;
+    v->slot = cfxi_alloc(v->graph->allocator, bytes);
+    if (!v->slot) {
+        give_up(v);
+        return false;
+    }
+    memset(v->slot, 0, bytes);
+    v->left = v->slot + v->graph->size;
+    return true;
+}
+
+static void check_graph(cfxi_verifier *v)
+{
+    cfx_graph *g = v->graph;
+    if (v->strict && (!cfxi_verify_list(v) || !make_scratch(v)))
+        return;
+    v->stamp = cfxi_graph_number(g);
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        check_node(v, n);
+    if (v->strict) {
+        check_opcodes(v);
+        cfxi_verify_users(v);
+        cfxi_verify_callees(v);
+    }
+    if (v->strict)
+        cfxi_free(g->allocator, v->slot, g->size * 2 * sizeof *v->slot);
+    cfx_node_map_free(v->names);
+}
+
+static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, void *ctx,
+                            cfx_error *err)
+{
+    cfxi_verifier v = {.graph = g, .report = report, .ctx = ctx, .err = err, .strict = strict};
+    check_graph(&v);
+    size_t at = 0;
+    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+        if (ref->kind != CFXI_REF_REGION || ref->refs == 0 || ref->region->parent != g)
+            continue;
+        cfx_error *first = v.status == CFX_OK ? err : NULL;
+        cfx_status status = check_all(ref->region, strict, report, ctx, first);
+        if (v.status == CFX_OK)
+            v.status = status;
+    }
+    return v.status;
+}
+
+cfx_status cfx_graph_verify(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)
+{
+    return check_all(g, true, report, ctx, err);
+}
+
+cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)
+{
+    return check_all(g, false, report, ctx, err);
+}

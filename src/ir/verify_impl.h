@@ -1,0 +1,44 @@
+/* verify_impl.h - what the files of the verifier share; used by src/ir alone. */
+#ifndef CFXI_VERIFY_IMPL_H
+#define CFXI_VERIFY_IMPL_H
+
+#include "graph_impl.h"
+
+typedef struct cfxi_verifier {
+    cfx_graph *graph;
+    cfx_finding_fn *report;
+    void *ctx;
+    cfx_error *err;       /* receives the first finding */
+    cfx_status status;
+    bool strict;          /* more than torch.fx's lint asks for, and the structures behind it */
+    uint32_t stamp;       /* the nodes' marks number them from here */
+    uint32_t *slot;       /* strict: by position of a node, scratch for matching uses; all 0 */
+    uint32_t *left;       /* strict: by index of a use edge, scratch likewise */
+    cfx_node_map *names;  /* names whose owner is another node, to a node that has them */
+} cfxi_verifier;
+
+/* Reports what is wrong with `n`, or with the graph if it is NULL. */
+void cfxi_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
+
+/* Whether `n` is a node on the list, by its mark. */
+static inline bool cfxi_is_listed(const cfxi_verifier *v, const cfx_node *n)
+{
+    return n->graph == v->graph && !cfxi_node_erased(n) && n->mark >= v->stamp &&
+           n->mark - v->stamp < v->graph->size;
+}
+
+/* ---- structures (verify_links.c) ----------------------------------------------------------- */
+
+/* The list of nodes: links, labels, size. False if it cannot be walked safely. */
+bool cfxi_verify_list(cfxi_verifier *v);
+/* Use edges against arguments, in both directions. */
+void cfxi_verify_inputs(cfxi_verifier *v, const cfx_node *n);
+void cfxi_verify_users(cfxi_verifier *v);
+void cfxi_verify_callees(cfxi_verifier *v);
+void cfxi_verify_name_entry(cfxi_verifier *v, const cfx_node *n);
+
+/* ---- regions (region.c) -------------------------------------------------------------------- */
+
+void cfxi_verify_regions(cfxi_verifier *v, const cfx_node *n);
+
+#endif
