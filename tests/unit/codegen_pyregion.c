@@ -39,6 +39,22 @@ TEST(cond_operands)
            NULL);
 }
 
+TEST(cond_by_keywords)
+{
+    start();
+    cfx_node *p = input("pred");
+    cfx_value then = unary_region("torch.relu", "x");
+    cfx_value other = unary_region(NULL, "a");
+    cfx_node *c = call(CFX_OP_CALL_FUNCTION, "cfx.cond", NULL, 0);
+    with_kwarg(with_kwarg(c, "pred", V(p)), "then", then);
+    with_kwarg(with_kwarg(c, "else", other), "operands", TUPLE(V(p)));
+    result(V(c));
+    EXPECT("def forward(self, pred):\n    if pred:\n        relu = torch.relu(pred)\n"
+           "        cond = relu;  relu = None\n    else:\n        cond = pred\n"
+           "    pred = None\n    return cond",
+           NULL);
+}
+
 TEST(while_loop)
 {
     start();
