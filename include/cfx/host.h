@@ -54,6 +54,10 @@ typedef struct cfx_host {
      * keeps the region alive. (optional: then the core keeps the region itself) */
     void *(*bind_region)(void *ctx, cfx_graph *region);
 
+    /* A node with a binding has left its graph: lets go of what the graph held for it. Called, like
+     * `release`, when the graph is consistent. (optional) */
+    void (*unbind)(void *ctx, void *binding);
+
     /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
      * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for
      * call_module. (optional: no effect) */

@@ -280,6 +280,12 @@ static cfx_value other_value(PyGraph *graph, PyObject *o)
     cfx_error err = {0};
     if (is_graph(st, o))
         return checked(cfx_value_region(graph->g, ((PyGraph *)o)->g, &err), &err);
+    if (PyDict_GET_SIZE(st->token_types) == 0) {  /* torch may have been loaded since */
+        PyObject *torch = call_glue(st, "find_torch", Py_None);
+        if (!torch)
+            return cfx_invalid();
+        Py_DECREF(torch);
+    }
     PyObject *row = PyDict_GetItemWithError(st->token_types, (PyObject *)Py_TYPE(o));
     if (row)
         return token_value(graph, o, row);

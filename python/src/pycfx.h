@@ -16,10 +16,11 @@
 /* ---- module state -------------------------------------------------------------------------- */
 
 /* Every object of the module's state stands here once, so that traverse and clear cannot forget
- * one. `graph_class` is the Python shell of Graph; the functions in `glue` are Python's. */
+ * one. `graph_class` is the Python shell of Graph, `glue` the module cfx._glue, NameType its class
+ * for objects that are known by name only: cfx._glue registers them. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(ImmutableListType)     \
-    X(ImmutableDictType) X(NamespaceType) X(InsertPointType) X(NameType)                           \
+    X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
     X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace)
@@ -83,6 +84,18 @@ PyObject *raise_cfx(const cfx_error *err);
 /* Calls a function of the Python glue (cfx/_glue.py) by name. */
 PyObject *call_glue(module_state *st, const char *function, PyObject *argument);
 
+/* Sorts the arguments of a FASTCALL function into `out` (borrowed, NULL where absent), by position
+ * and by name; false with a TypeError. `names` has n entries, the first `required` must be given;
+ * at most `positional` may be given by position. */
+typedef struct arg_spec {
+    const char *function;
+    const char *const *names;
+    int n, required, positional;
+} arg_spec;
+bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+               PyObject **out);
+#define FAST(fn) ((PyCFunction)(void (*)(void))(fn)), METH_FASTCALL | METH_KEYWORDS
+
 /* Appends the UTF-8 of a str (lone surrogates allowed) to a sink. */
 cfx_status write_str(PyObject *str, cfx_sink out, cfx_error *err);
 
@@ -112,12 +125,8 @@ PyObject *str_from_utf8(const char *text, size_t size);
 PyObject *node_wrap(PyGraph *graph, cfx_node *n);
 /* The Graph object of a core graph that may have none yet: a new reference. */
 PyObject *graph_wrap(module_state *st, cfx_graph *g);
-/* Forgets what was cached of a node's arguments. */
-void node_drop_cache(cfx_node *n);
-/* What a Node says about its target: str, or the object. A new reference. */
-PyObject *target_to_py(PyGraph *graph, cfx_node *n);
-/* `o` as a target for `op`: false with an exception. *keep is released after use. */
-bool target_from_py(PyObject *o, cfx_target *target, PyObject **keep);
+/* `o` as a target for `op`: false with torch.fx's exception. *keep is to be released after use. */
+bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **keep);
 /* An opcode by its name; false with an AssertionError. */
 bool opcode_from_py(PyObject *o, cfx_opcode *op);
 /* Calls the hooks of the graph's owning module: 0, or -1 with an exception. */
@@ -138,13 +147,17 @@ PyObject *immutable_dict_new(module_state *st);
 typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
+/* The two arguments of a METH_FASTCALL | METH_KEYWORDS function, borrowed; false with a TypeError. */
+bool two_arguments(const char *function, const char *const names[2], PyObject *const *args,
+                   Py_ssize_t nargs, PyObject *kwnames, PyObject *out[2]);
+
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* python_code, ... */
 
 /* ---- types --------------------------------------------------------------------------------- */
 
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
-    immutable_list_spec, immutable_dict_spec, namespace_spec, insert_point_spec, name_spec;
+    immutable_list_spec, immutable_dict_spec, namespace_spec;
 
 /* Fills state->host (host.c). */
 void host_init(module_state *st);

@@ -182,6 +182,10 @@ void cfxi_node_erase(cfx_node *n)
     g->dead_pins += (n->flags & CFXI_NODE_PINNED) != 0;
     n->same_next = g->limbo;
     g->limbo = n;
+    if (n->binding && g->host && g->host->unbind) {
+        n->same_prev = g->unbound;
+        g->unbound = n;
+    }
     g->size--;
     g->version++;
 }

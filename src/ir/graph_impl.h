@@ -86,7 +86,7 @@ typedef struct cfxi_node_ext {
     cfx_value type;
 } cfxi_node_ext;
 
-enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2 };
+enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2, CFXI_NODE_ARGS_CHANGED = 4 };
 
 struct cfx_node {
     cfx_graph *graph;
@@ -162,6 +162,7 @@ struct cfx_graph {
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
+    cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;

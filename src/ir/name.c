@@ -336,6 +336,19 @@ const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t siz
     return name ? name->data : NULL;
 }
 
+cfx_status cfx_namespace_add(cfx_namespace *ns, const char *name, size_t size, cfx_error *err)
+{
+    return cfxi_namespace_exact(ns, name, size, err) ? CFX_OK : CFX_E_NOMEM;
+}
+
+const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
+{
+    const cfxi_name *name = cfxi_table_next(&ns->names, cursor);
+    if (name && size)
+        *size = name->size;
+    return name ? name->data : NULL;
+}
+
 bool cfx_namespace_has(const cfx_namespace *ns, const char *name, size_t size)
 {
     return cfxi_namespace_find(ns, name, size) != NULL;

@@ -176,6 +176,12 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
 
 void cfxi_graph_settle(cfx_graph *g)
 {
+    while (g->unbound) {
+        cfx_node *n = g->unbound;
+        g->unbound = n->same_prev;
+        n->same_prev = NULL;
+        g->host->unbind(g->host->ctx, n->binding);
+    }
     while (g->dead_refs) {
         cfx_ref *ref = g->dead_refs;
         g->dead_refs = ref->next_dead;

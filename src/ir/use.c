@@ -170,6 +170,7 @@ void cfxi_args_commit(cfxi_arg_change *change)
     }
     uint32_t depth = change->args.pad > change->kwargs.pad ? change->args.pad : change->kwargs.pad;
     n->depth = (uint16_t)depth;
+    n->flags |= CFXI_NODE_ARGS_CHANGED;
     n->args = change->args.as.seq;
     n->kwargs = change->kwargs.as.seq;
     if (old_args)
@@ -189,6 +190,13 @@ void cfxi_args_abandon(cfxi_arg_change *change)
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
+
+bool cfx_node_args_changed(cfx_node *n)
+{
+    bool changed = n->flags & CFXI_NODE_ARGS_CHANGED;
+    n->flags &= (uint8_t)~CFXI_NODE_ARGS_CHANGED;
+    return changed;
+}
 
 size_t cfx_node_num_users(const cfx_node *n) { return n->n_users; }
 size_t cfx_node_num_inputs(const cfx_node *n) { return n->n_inputs; }
