@@ -84,8 +84,9 @@ TEST(functions_with_effects_by_name)
 {
     static const char *const impure[] = {
         "operator.setitem", "_operator.setitem", "torch._assert", "torch.rand", "torch.randn_like",
-        "torch.ops.aten.add_.Tensor", "torch.ops.aten.sum.IntList_out", "torch.ops.aten.rand.default",
-        "torch.ops.aten.native_dropout.default", "torch.ops.aten._assert_async.msg",
+        "torch.ops.aten.add_.Tensor", "torch.ops.aten.sum.IntList_out",
+        "torch.ops.aten.rand.default", "torch.ops.aten.native_dropout.default",
+        "torch.ops.aten._assert_async.msg",
         "torch.ops.aten.copy_.default", "torch._C._set_grad_enabled",
     };
     static const char *const pure[] = {

@@ -116,6 +116,18 @@ TEST(host_objects_compare_by_identity_or_by_the_host)
     CHECK(hash);  /* a hash may fall together */
 }
 
+TEST(a_name_stands_for_the_object_that_has_it)
+{
+    cfx_graph *g = cfx_graph_new(NULL, &test_host, NULL);
+    cfx_value name = cfx_value_name(g, "obj.n1", 6, NULL);
+    CHECK(cfx_value_equal(name, cfx_value_host(g, &object_one, NULL)));
+    CHECK(cfx_value_equal(cfx_value_host(g, &object_one, NULL), name));
+    CHECK(!cfx_value_equal(name, cfx_value_host(g, &object_two, NULL)));
+    CHECK(!cfx_value_equal(name, cfx_value_host(g, &object_nameless, NULL)));
+    CHECK(!cfx_value_equal(cfx_value_host(g, &object_nameless, NULL), name));
+    cfx_graph_release(g);
+}
+
 TEST(a_host_that_fails_makes_the_hash_fail)
 {
     cfx_graph *g = host_graph(&object_one, &object_bad);
