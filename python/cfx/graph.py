@@ -100,7 +100,7 @@ class Graph(_core.Graph):
 
     def print_tabular(self) -> None:
         """Prints the nodes as a table."""
-        print(self._table())
+        print(self._table(), end="")
 
     def _target_to_str(self, target: Target | None) -> str:
         if callable(target):
@@ -116,10 +116,15 @@ class Graph(_core.Graph):
 
     def lint(self) -> None:
         """Raises RuntimeError with the first thing that is wrong with the graph."""
-        findings = self._verify()
+        findings = self._faults(False)
         if findings:
             raise RuntimeError(findings[0])
         _modules.check_paths(self)
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with the graph, by rules stricter than `lint`'s: placeholders
+        come first, one output comes last, names are identifiers. Empty if nothing is."""
+        return self._faults(True)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Erases nodes that nobody uses and that have no effect; True if there were any."""
