@@ -133,6 +133,8 @@ bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it 
 size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code);
 size_t cfxi_utf8_encode(uint32_t code, char out[4]);
 bool cfxi_utf8_valid(const char *text, size_t size);
+/* Replaces every byte that is not UTF-8 by '?', in place. */
+void cfxi_utf8_clean(char *text);
 /* Whether Python's repr shows the character as it is. */
 bool cfxi_is_printable(uint32_t code);
 /* Columns that a terminal needs for valid UTF-8 text: one for each character. */

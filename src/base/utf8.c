@@ -65,6 +65,18 @@ bool cfxi_utf8_valid(const char *text, size_t size)
     return true;
 }
 
+void cfxi_utf8_clean(char *text)
+{
+    const size_t size = strlen(text);
+    for (size_t at = 0; at < size;) {
+        uint32_t code;
+        const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
+        if (n == 0)
+            text[at] = '?';
+        at += n ? n : 1;
+    }
+}
+
 size_t cfxi_text_width(const char *text, size_t size)
 {
     size_t width = 0;

@@ -78,7 +78,8 @@ cfx_status cfxi_parse_open_graph(cfxi_parser *p, size_t at);
 /* Reads a scalar onto the stack, or opens a container or a region. */
 cfx_status cfxi_parse_value(cfxi_parser *p);
 /* A word of the class, or quoted text. */
-cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_class class, const char *wanted, cfxi_slice *s);
+cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_class class, const char *wanted,
+                           cfxi_slice *s);
 /* "%name" with the '%' taken. */
 cfx_status cfxi_parse_node_name(cfxi_parser *p, cfxi_slice *name);
 /* The node of that name in the innermost graph, declared if it is new: it can be referred to, but

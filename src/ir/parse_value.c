@@ -173,7 +173,8 @@ static cfx_status read_bytes(cfxi_parser *p)
 }
 
 /* A word of the class, or quoted text. */
-cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_class class, const char *wanted, cfxi_slice *s)
+cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_class class, const char *wanted,
+                           cfxi_slice *s)
 {
     if (cfxi_lex_peek(&p->lex) == '"')
         return cfxi_lex_quoted(&p->lex, false, s);

@@ -300,6 +300,7 @@ TEST(names_that_are_not_unique)
     CHECK_STR_EQ("graph():\n  %x = placeholder[target=y]()\n", text_of(g));
     cfx_node_set_name(y, "\xff", 1, NULL);
     CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
+    CHECK(strstr(why.message, "%?") != NULL); /* the message is text in any case */
     cfx_graph_release(g);
 }
 
