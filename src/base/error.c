@@ -70,3 +70,10 @@ cfx_status cfxi_nomem(cfx_error *err)
 {
     return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
 }
+
+cfx_status cfxi_callback_failed(cfx_error *err, cfx_status status, const char *what)
+{
+    if (err && err->status != status)
+        cfx_error_set(err, status, "%s failed: %s", what, cfx_status_text(status));
+    return status;
+}
