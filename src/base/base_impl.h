@@ -34,6 +34,14 @@ cfx_status cfxi_nomem(cfx_error *err);
 /* For a callback that failed with `status`: fills *err if the callback has not. */
 cfx_status cfxi_failed(cfx_error *err, cfx_status status);
 
+/* Where a function that must know why something failed lets it be said: `own` if the caller does
+ * not ask. */
+static inline cfx_error *cfxi_error_or(cfx_error *err, cfx_error *own)
+{
+    own->status = CFX_OK;
+    return err ? err : own;
+}
+
 /* A growing array of fixed-size items. */
 typedef struct cfxi_vec {
     void *data;
@@ -50,7 +58,7 @@ void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocat
 /* Bump allocation in chunks, with a free list per size class: a freed block is handed out again
  * for the same class, so editing in place leaves memory flat. Blocks are 8-byte aligned. Blocks
  * over CFXI_ARENA_LARGE go to the allocator directly. */
-enum { CFXI_ARENA_CHUNK = 64 * 1024, CFXI_ARENA_LARGE = 8 * 1024, CFXI_ARENA_CLASSES = 160 };
+enum { CFXI_ARENA_CHUNK = 64 * 1024, CFXI_ARENA_LARGE = 8 * 1024, CFXI_ARENA_CLASSES = 124 };
 
 typedef struct cfxi_arena {
     const cfx_allocator *allocator;

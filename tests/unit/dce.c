@@ -75,7 +75,7 @@ TEST(graphs_that_lint_rejects_are_left_alone)
     cfx_error err = {.status = CFX_OK};
     bool changed = true;
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_dce(g, NULL, &changed, &err));
-    CHECK(strstr(err.message, "used before it is defined") != NULL);
+    CHECK(strstr(err.message, "used before it has been defined") != NULL);
     CHECK_STR_EQ("b a output", names(g));
     cfx_graph_release(g);
 }
