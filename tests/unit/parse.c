@@ -129,7 +129,7 @@ static const struct {
     {H "%x = call_method[target=m]", 2, 27, "expected '('"},
     {H "%x: = call_method[target=m]()", 2, 5, "a value"},
     {H "%x: 1 call_method[target=m]()", 2, 7, "expected '='"},
-    {H "%x: %x = call_method[target=m]()", 2, 10, "cannot be a node"},
+    {H "%x: %x = call_method[target=m]()", 2, 10, "cannot hold a node"},
     {H "output(1)\noutput(2)", 3, 1, "defined already"},
     {H "%a = output(1)\n%a = output(2)", 3, 1, "%a is defined already"},
     {CALL("%b)"), 2, 30, "no node %b"},
