@@ -31,7 +31,7 @@ INPUTS = ["x", "y", "input", "for", "sum", "x_1", "self_", "*args", "**kwargs", 
 PATHS = ["weight", "layers.0.bias", "sub.mod", "fc1", "a.b.0", "lambda.1", "0"]
 METHODS = ["relu", "add_", "view", "__getitem__", "size", "__add__"]
 NAMES = [
-    "tmp", "x", "x_1", "x_1_2", "add", "for", "sum", "None", "self", "torch", "1a", "my value",
+    "tmp", "x", "x_1", "x_1_2", "add", "for", "sum", "self", "torch", "1a", "my value",
     "a-b", "_", "x_5", "out_0", "relu_007", "getattr_1", "\xe9t\xe9", "int", "NoneType", "math_sqrt",
 ]  # fmt: skip
 EXACT = ["dup", "x", "a b", "1", "class", "d\xe9j\xe0", "len"]
@@ -166,10 +166,11 @@ class Maker:
     def program(self, size):
         self.graph(self.rng.randrange(4), self.rng.randrange(size + 1))
         for _ in range(self.rng.randrange(size + 1)):
-            if self.regions and self.chance(20):
-                self.add("descend", self.number(), self.number())
+            inside = self.regions and self.chance(20)
+            if inside:
+                self.add("descend", self.number())
             self.edit()
-            if self.steps[-2][0] == "descend":
+            if inside:
                 self.add("ascend")
         return self.steps
 
@@ -402,7 +403,7 @@ class Runner:
 
         self.graph.eliminate_dead_code(is_impure)
 
-    def descend(self, number, which):
+    def descend(self, number):
         """Makes a region the graph to edit, if there is one."""
         self.stack.append(self.graph)
         graphs = [
@@ -413,7 +414,7 @@ class Runner:
             if isinstance(arg, self.fx.Graph)
         ]
         if graphs:
-            self.graph = graphs[which % len(graphs)]
+            self.graph = graphs[number % len(graphs)]
 
     def ascend(self):
         self.graph = self.stack.pop()
