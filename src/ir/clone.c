@@ -143,7 +143,8 @@ static cfx_status copy_node(cloner *c, const cfx_node *n, cfx_node **copy)
     if (!m || !name)
         return cfxi_nomem(c->err);
     *m = (cfx_node){.graph = g, .order = n->order, .name = name, .scope = n->scope, .op = n->op,
-                    .depth = n->depth, .prev = g->root.prev, .next = &g->root};
+                    .args_depth = n->args_depth, .kwargs_depth = n->kwargs_depth,
+                    .prev = g->root.prev, .next = &g->root};
     if (!name->owner)  /* of nodes that were given one name by hand, the first owns it */
         name->owner = m;
     m->prev->next = m;

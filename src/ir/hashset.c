@@ -24,7 +24,7 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
     if ((t->used + 1) * 4 <= t->capacity * 3)
         return true;
     size_t capacity = t->capacity ? t->capacity : 8;
-    while ((t->size + 1) * 4 > capacity * 3 || (t->size + 1) * 2 > capacity)
+    while ((t->size + 1) * 2 > capacity)
         capacity *= 2;
     void **slots = cfxi_alloc(allocator, capacity * sizeof *slots);
     if (!slots)
