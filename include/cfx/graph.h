@@ -142,6 +142,9 @@ CFX_API void cfx_node_set_scope(cfx_node *n, uint32_t scope);
 CFX_API void *cfx_node_binding(const cfx_node *n);
 CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
 
+/* Whether args or kwargs were assigned since the last call: for bindings that cache them. */
+CFX_API bool cfx_node_args_changed(cfx_node *n);
+
 /* A pinned node stays readable after it is erased, and so does all that follows it on the list. */
 CFX_API void cfx_node_pin(cfx_node *n);
 CFX_API void cfx_node_unpin(cfx_node *n);
@@ -247,6 +250,12 @@ CFX_API void cfx_namespace_free(cfx_namespace *ns);
  * keywords and builtins as they are (for a global that *is* that builtin). */
 CFX_API const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t size,
                                          bool allow_reserved, cfx_error *err);
+/* Takes exactly this name, whatever it looks like; nothing happens if it is taken. */
+CFX_API cfx_status cfx_namespace_add(cfx_namespace *ns, const char *name, size_t size,
+                                     cfx_error *err);
+/* The names that are taken, one by one and in no order; NULL after the last. Start with *cursor
+ * at 0, and take no name in between. `size` may be NULL. */
+CFX_API const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size);
 CFX_API bool cfx_namespace_has(const cfx_namespace *ns, const char *name, size_t size);
 CFX_API bool cfx_name_is_reserved(const char *name, size_t size);  /* keyword, builtin, global */
 CFX_API cfx_namespace *cfx_graph_namespace(cfx_graph *g);          /* borrowed */
@@ -302,8 +311,7 @@ CFX_API cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ct
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* torch.fx's str(graph), byte for byte; one node as torch.fx's format_node gives it (nothing is
- * written and *skipped set for what it leaves out). */
+/* torch.fx's str(graph), byte for byte; one node as torch.fx's format_node gives it. */
 CFX_API cfx_status cfx_graph_print(cfx_graph *g, cfx_sink out, cfx_error *err);
 CFX_API cfx_status cfx_node_print(cfx_node *n, cfx_sink out, cfx_error *err);
 

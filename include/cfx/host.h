@@ -17,12 +17,24 @@
 extern "C" {
 #endif
 
+/* What an object's text is for: torch.fx spells an object differently in each place. */
+typedef enum cfx_show {
+    CFX_SHOW_ARG,    /* an argument in str(graph): str(object), or the spelling it asks for */
+    CFX_SHOW_STR,    /* str(object): the value returned, a default, the target in a table */
+    CFX_SHOW_TYPE,   /* the type of a node ("torch.Tensor") */
+    CFX_SHOW_TARGET  /* the target of a call_function ("operator.add") */
+} cfx_show;
+
 typedef struct cfx_host {
     void (*retain)(void *ctx, void *object);
     void (*release)(void *ctx, void *object);
 
     /* Writes repr(object). */
     cfx_status (*repr)(void *ctx, void *object, cfx_sink out, cfx_error *err);
+
+    /* Writes `object` as torch.fx's printers show it in the place `where`. Not asked for targets,
+     * whose qualified name is known. (optional: the repr; for types the qualified name) */
+    cfx_status (*show)(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err);
 
     /* Writes the dotted name under which `object` can be found again ("torch.nn.functional.relu"),
      * or fails with CFX_E_KEY if it has none. */
@@ -41,6 +53,14 @@ typedef struct cfx_host {
     /* A new reference to the host's own object for a region of a graph that it holds. The object
      * keeps the region alive. (optional: then the core keeps the region itself) */
     void *(*bind_region)(void *ctx, cfx_graph *region);
+
+    /* A node with a binding has left its graph: lets go of what the graph held for it. Called, like
+     * `release`, when the graph is consistent. (optional) */
+    void (*unbind)(void *ctx, void *binding);
+
+    /* The opcode or target of a node with a binding has changed. Must not edit the graph.
+     * (optional) */
+    void (*retarget)(void *ctx, cfx_node *n);
 
     /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
      * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for

@@ -31,8 +31,8 @@ void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size);
 /* Sets CFX_E_NOMEM and returns it. */
 cfx_status cfxi_nomem(cfx_error *err);
 
-/* Hands on the status of a callback that failed; it need not have filled in *err. */
-cfx_status cfxi_callback_failed(cfx_error *err, cfx_status status, const char *what);
+/* For a callback that failed with `status`: fills *err if the callback has not. */
+cfx_status cfxi_failed(cfx_error *err, cfx_status status);
 
 /* Where a function that must know why something failed lets it be said: `own` if the caller does
  * not ask. */
@@ -141,6 +141,8 @@ bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it 
 size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code);
 size_t cfxi_utf8_encode(uint32_t code, char out[4]);
 bool cfxi_utf8_valid(const char *text, size_t size);
+/* Replaces every byte that is not UTF-8 by '?', in place. */
+void cfxi_utf8_clean(char *text);
 /* Whether Python's repr shows the character as it is. */
 bool cfxi_is_printable(uint32_t code);
 /* Columns that a terminal needs for valid UTF-8 text: one for each character. */

@@ -63,6 +63,7 @@ cfx_status cfx_error_set(cfx_error *err, cfx_status status, const char *format, 
         err->message[0] = '\0';
     else if ((size_t)length >= sizeof err->message)
         cut_at_character(err->message, sizeof err->message);
+    cfxi_utf8_clean(err->message);  /* a name in it may be any bytes, or have been cut */
     return status;
 }
 
@@ -71,9 +72,9 @@ cfx_status cfxi_nomem(cfx_error *err)
     return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
 }
 
-cfx_status cfxi_callback_failed(cfx_error *err, cfx_status status, const char *what)
+cfx_status cfxi_failed(cfx_error *err, cfx_status status)
 {
-    if (err && err->status != status)
-        cfx_error_set(err, status, "%s failed: %s", what, cfx_status_text(status));
+    if (err && err->status != status)  /* else the callback has said why */
+        cfx_error_set(err, status, "%s", cfx_status_text(status));
     return status;
 }

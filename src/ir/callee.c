@@ -169,7 +169,7 @@ static cfx_status ask_hint(cfx_graph *g, const cfx_ref *ref, cfx_buffer *wish, c
     cfx_buffer_init(&hint, g->allocator);
     cfx_status status = g->host->name_hint(g->host->ctx, ref->object, cfx_buffer_sink(&hint), err);
     if (status != CFX_OK)
-        cfxi_callback_failed(err, status, "asking the host what to call a node");
+        cfxi_failed(err, status);
     else if (cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
         status = cfxi_nomem(err);
     cfx_buffer_free(&hint);

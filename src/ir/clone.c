@@ -2,13 +2,17 @@
  *
  * The source is valid, so nothing is checked again: structs are filled in directly, and marks
  * number the nodes, so that finding a copy is one array access. Use lists are copied, not derived
- * from the arguments, because their order is visible. Linear in nodes and edges.
+ * from the arguments, because their order is visible. Linear in nodes and edges; what counts is
+ * how often the nodes pass through the caches, so nearly all is done in one walk.
  */
 #include "callee_impl.h"
 
 typedef struct cloner {
     cfx_graph *src, *dst;
     cfx_node **nodes;       /* the copies, by position */
+    const cfx_node **pending;  /* those of `src` whose use lists are yet to be made */
+    size_t n_pending;
+    bool shared_names;      /* a node has been met that does not own its name */
     uint32_t stamp;
     uint32_t *locations;    /* by number in `src`: the number in `dst`, 0 if not copied yet */
     cfx_node_map *regions;  /* refs of regions in `src` to their copies' values */
@@ -106,7 +110,7 @@ static cfx_status copy_regions(cloner *c)
     return CFX_OK;
 }
 
-/* ---- nodes --------------------------------------------------------------------------------- */
+/* ---- scopes, locations, callees ------------------------------------------------------------ */
 
 /* Scopes keep their numbers. */
 static cfx_status copy_scopes(cloner *c)
@@ -134,75 +138,63 @@ static cfx_status copy_location(cloner *c, const cfx_node *n, cfx_node *copy)
     return CFX_OK;
 }
 
-/* A node on the list, without callee, arguments and uses. */
-static cfx_status copy_node(cloner *c, const cfx_node *n, cfx_node **copy)
-{
-    cfx_graph *g = c->dst;
-    cfx_node *m = cfxi_arena_alloc(&g->arena, sizeof *m);
-    cfxi_name *name = cfxi_namespace_keep(&g->names, n->name->data, n->name->size, c->err);
-    if (!m || !name)
-        return cfxi_nomem(c->err);
-    *m = (cfx_node){.graph = g, .order = n->order, .name = name, .scope = n->scope, .op = n->op,
-                    .args_depth = n->args_depth, .kwargs_depth = n->kwargs_depth,
-                    .prev = g->root.prev, .next = &g->root};
-    if (!name->owner)  /* of nodes that were given one name by hand, the first owns it */
-        name->owner = m;
-    m->prev->next = m;
-    g->root.prev = m;
-    g->size++;
-    *copy = m;
-    return n->location ? copy_location(c, n, m) : CFX_OK;
-}
-
-static cfx_status copy_nodes(cloner *c)
-{
-    cfx_node **copy = c->nodes;
-    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
-        CFX_TRY(copy_node(c, n, copy++));
-    return CFX_OK;
-}
-
-/* ---- callees ------------------------------------------------------------------------------- */
-
-static cfx_status copy_callee(cloner *c, const cfxi_callee *callee)
+/* Each callee knows its copy as its `twin` meanwhile. */
+static cfx_status copy_callee(cloner *c, cfxi_callee *callee)
 {
     const cfx_ref *ref = callee->ref;
     cfx_target target = {.object = ref->object};
     if (!ref->object)
         target = (cfx_target){.name = ref->name->data, .size = ref->name->size};
-    cfxi_callee *copy = cfxi_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
-    if (!copy)
+    callee->twin = cfxi_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
+    if (!callee->twin)
         return c->err->status;
-    copy->impure = callee->impure;
-    copy->row = callee->row;
-    const cfx_node *n = callee->first;
-    do {
-        cfxi_callee_add(copy, copy_of(c, n));
-        n = n->same_next;
-    } while (n != callee->first);
-    return copy_ref_name(c, ref, copy->ref);
+    callee->twin->impure = callee->impure;
+    callee->twin->row = callee->row;
+    return copy_ref_name(c, ref, callee->twin->ref);
 }
 
 static cfx_status copy_callees(cloner *c)
 {
     for (int op = 0; op < CFX_OPCODE_COUNT; op++)
-        for (const cfxi_callee *callee = c->src->callees[op]; callee; callee = callee->next)
+        for (cfxi_callee *callee = c->src->callees[op]; callee; callee = callee->next)
             if (callee->first)  /* else only erased nodes have it */
                 CFX_TRY(copy_callee(c, callee));
     return CFX_OK;
 }
 
-/* ---- arguments and uses -------------------------------------------------------------------- */
+/* ---- nodes --------------------------------------------------------------------------------- */
 
+/* Room for every node, so that arguments can point at nodes that come later. */
+static cfx_status number_nodes(cloner *c)
+{
+    c->stamp = cfxi_graph_stamp(c->src, (uint32_t)c->src->size);
+    uint32_t i = 0;
+    for (cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next, i++) {
+        n->mark = c->stamp + i;
+        c->nodes[i] = cfxi_arena_alloc(&c->dst->arena, sizeof *n);
+        if (!c->nodes[i])
+            return cfxi_nomem(c->err);
+    }
+    return CFX_OK;
+}
+
+/* A single use, the common case, makes a list of one at once; other lists have to wait. */
 static cfx_status copy_inputs(cloner *c, const cfx_node *n, cfx_node *copy)
 {
-    copy->inputs = cfxi_arena_alloc(&c->dst->arena, n->n_inputs * sizeof *n->inputs);
-    if (!copy->inputs)
+    cfx_use *edge = cfxi_arena_alloc(&c->dst->arena, n->n_inputs * sizeof *edge);
+    if (!edge)
         return cfxi_nomem(c->err);
+    copy->inputs = edge;
     copy->n_inputs = n->n_inputs;
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        copy->inputs[i] = (cfx_use){.def = copy_of(c, n->inputs[i].def), .user = copy,
-                                    .count = n->inputs[i].count};
+    for (uint32_t i = 0; i < n->n_inputs; i++, edge++) {
+        const cfx_node *def = n->inputs[i].def;
+        *edge = (cfx_use){.def = copy_of(c, def), .user = copy, .prev = edge, .next = edge,
+                          .count = n->inputs[i].count};
+        if (def->n_users == 1 && def->mark < n->mark)
+            edge->def->users = edge;
+        else if (def->n_users == 1)
+            c->pending[c->n_pending++] = def;
+    }
     return CFX_OK;
 }
 
@@ -215,26 +207,62 @@ static cfx_status copy_type(cloner *c, const cfx_node *n, cfx_node *copy)
     return copy_value(c, n->ext->type, &copy->ext->type);
 }
 
-static cfx_status copy_args(cloner *c)
+static cfx_status copy_args(cloner *c, const cfx_node *n, cfx_node *copy)
 {
     cfx_status status = CFX_OK;
-    cfx_node *copy = c->dst->root.next;
-    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next) {
-        if (n->args)
-            copy->args = copy_seq(c, n->args, &status);
-        if (n->kwargs && status == CFX_OK)
-            copy->kwargs = copy_seq(c, n->kwargs, &status);
-        if (n->n_inputs && status == CFX_OK)
-            status = copy_inputs(c, n, copy);
-        if (n->ext && status == CFX_OK)
-            status = copy_type(c, n, copy);
-        if (status != CFX_OK)
-            return status;
-        copy = copy->next;
-    }
+    if (n->args)
+        copy->args = copy_seq(c, n->args, &status);
+    if (n->kwargs && status == CFX_OK)
+        copy->kwargs = copy_seq(c, n->kwargs, &status);
+    if (n->n_inputs && status == CFX_OK)
+        status = copy_inputs(c, n, copy);
+    return status;
+}
+
+/* Names that were given by hand may be on several nodes, of which one at most owns it. As long as
+ * every node owns its name, it cannot be taken. */
+static cfx_status copy_name(cloner *c, const cfx_node *n, cfx_node *copy)
+{
+    const cfxi_name *from = n->name;
+    c->shared_names = c->shared_names || from->owner != n;
+    cfxi_name *name = cfxi_namespace_keep(&c->dst->names, from->data, from->size,
+                                          !c->shared_names, c->err);
+    if (!name)
+        return c->err->status;
+    if (!name->owner)
+        name->owner = copy;
+    copy->name = name;
     return CFX_OK;
 }
 
+/* Fills in a node and puts it on the lists. */
+static cfx_status copy_node(cloner *c, const cfx_node *n, cfx_node *copy)
+{
+    cfx_graph *g = c->dst;
+    *copy = *n;  /* order, scope, depth and number of users stay; faster than clearing it */
+    copy->graph = g;
+    copy->args = copy->kwargs = NULL;
+    copy->ext = NULL;
+    copy->inputs = copy->users = NULL;
+    copy->binding = NULL;
+    copy->n_inputs = copy->mark = copy->location = 0;
+    copy->flags = 0;
+    CFX_TRY(copy_name(c, n, copy));
+    copy->prev = g->root.prev;
+    copy->next = &g->root;
+    copy->prev->next = copy;
+    g->root.prev = copy;
+    g->size++;
+    cfxi_callee_add(n->callee->twin, copy);
+    if (n->n_users > 1)
+        c->pending[c->n_pending++] = n;
+    CFX_TRY(copy_args(c, n, copy));
+    if (n->ext)
+        CFX_TRY(copy_type(c, n, copy));
+    return n->location ? copy_location(c, n, copy) : CFX_OK;
+}
+
+/* The list of `copy`'s uses, in the order that they have in the source. */
 static void copy_users(const cloner *c, const cfx_node *n, cfx_node *copy)
 {
     const cfx_use *use = n->users;
@@ -248,11 +276,8 @@ static void copy_users(const cloner *c, const cfx_node *n, cfx_node *copy)
             copy->users = edge;
         last = edge;
     }
-    if (last) {
-        last->next = copy->users;
-        copy->users->prev = last;
-    }
-    copy->n_users = n->n_users;
+    last->next = copy->users;
+    copy->users->prev = last;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -269,17 +294,18 @@ static cfx_status fill_map(const cloner *c)
 
 static cfx_status clone_into(cloner *c)
 {
-    if (!cfxi_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
+    const cfx_graph *src = c->src;
+    if (!cfxi_table_presize(&c->dst->names.names, src->size, c->dst->allocator))
         return cfxi_nomem(c->err);
     CFX_TRY(copy_regions(c));
     CFX_TRY(copy_scopes(c));
-    c->stamp = cfxi_graph_number(c->src);
-    CFX_TRY(copy_nodes(c));
     CFX_TRY(copy_callees(c));
-    CFX_TRY(copy_args(c));
+    CFX_TRY(number_nodes(c));
     cfx_node *const *copy = c->nodes;
-    for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
-        copy_users(c, n, *copy++);
+    for (const cfx_node *n = src->root.next; n != &src->root; n = n->next)
+        CFX_TRY(copy_node(c, n, *copy++));
+    for (size_t i = 0; i < c->n_pending; i++)
+        copy_users(c, c->pending[i], c->nodes[c->pending[i]->mark - c->stamp]);
     return c->map ? fill_map(c) : CFX_OK;
 }
 
@@ -288,7 +314,7 @@ cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
     cfx_error why = {.status = CFX_OK};
     cloner c = {.src = g, .map = map, .err = &why};
     const cfx_allocator *allocator = g->allocator;
-    size_t node_bytes = g->size * sizeof *c.nodes;
+    size_t node_bytes = g->size * (sizeof *c.nodes + sizeof *c.pending);
     size_t location_bytes = g->locations.size * sizeof *c.locations;
     cfx_status status = CFX_E_NOMEM;
     c.dst = cfx_graph_new(allocator, g->host, &why);
@@ -297,6 +323,7 @@ cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
     c.locations = cfxi_alloc(allocator, location_bytes);
     if (c.dst && c.regions && c.nodes && c.locations) {
         memset(c.locations, 0, location_bytes);
+        c.pending = (const cfx_node **)(c.nodes + g->size);
         status = clone_into(&c);
     }
     cfxi_free(allocator, c.locations, location_bytes);

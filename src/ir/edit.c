@@ -142,6 +142,9 @@ static void switch_callee(cfx_node *n, cfxi_callee *callee)
     old->count--;
     cfxi_callee_tidy(n->graph, old);
     n->graph->version++;
+    const cfx_host *host = n->graph->host;
+    if (n->binding && host && host->retarget)
+        host->retarget(host->ctx, n);
     cfxi_graph_settle(n->graph);
 }
 
@@ -210,7 +213,7 @@ cfx_status cfx_node_rename(cfx_node *n, const char *wish, cfx_error *err)
 cfx_status cfx_node_set_name(cfx_node *n, const char *text, size_t size, cfx_error *err)
 {
     CFX_TRY(check_alive(n, err));
-    cfxi_name *name = cfxi_namespace_exact(&n->graph->names, text, size, err);
+    cfxi_name *name = cfxi_namespace_entry(&n->graph->names, text, size, err);
     if (!name)
         return CFX_E_NOMEM;
     if (name != n->name)

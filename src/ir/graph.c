@@ -194,6 +194,10 @@ void cfxi_node_erase(cfx_node *n)
     g->dead_pins += (n->flags & CFXI_NODE_PINNED) != 0;
     n->same_next = g->limbo;
     g->limbo = n;
+    if (n->binding && g->host && g->host->unbind) {
+        n->same_prev = g->unbound;
+        g->unbound = n;
+    }
     g->size--;
     g->version++;
 }
@@ -227,15 +231,6 @@ cfx_status cfx_graph_erase(cfx_graph *g, cfx_node *n, cfx_error *err)
     return CFX_OK;
 }
 
-static void let_go_of_floating(cfx_graph *g)
-{
-    size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
-        ref->floating = 0;
-        cfxi_ref_discard(g, ref);
-    }
-}
-
 void cfx_graph_clear(cfx_graph *g)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
@@ -245,7 +240,6 @@ void cfx_graph_clear(cfx_graph *g)
     drain_limbo(g);
     for (cfx_node *n = g->limbo; n; n = n->same_next)
         cfxi_node_set_type(n, cfx_invalid());
-    let_go_of_floating(g);
     cfxi_graph_settle(g);
 }
 
@@ -336,7 +330,7 @@ cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_val
             status = hook.fn(hook.ctx, n, with, user, err);
     }
     g->open_iters--;
-    return status == CFX_OK ? CFX_OK : cfxi_callback_failed(err, status, "a hook");
+    return status == CFX_OK ? status : cfxi_failed(err, status);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

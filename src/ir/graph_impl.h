@@ -71,6 +71,7 @@ struct cfxi_callee {
     cfx_str *wish;             /* what those nodes would be called; NULL until asked for */
     cfxi_base *base;           /* its counter, once the plain wish is taken; or NULL */
     uint32_t count;
+    cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
@@ -88,7 +89,7 @@ typedef struct cfxi_node_ext {
     cfx_value type;
 } cfxi_node_ext;
 
-enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2 };
+enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2, CFXI_NODE_ARGS_CHANGED = 4 };
 
 struct cfx_node {
     cfx_graph *graph;
@@ -116,7 +117,7 @@ struct cfx_node {
 
 /* A hash set of pointers to items that know how to hash and compare themselves. */
 typedef struct cfxi_table {
-    void **slots;
+    uintptr_t *slots; /* an item and some bits of its hash */
     size_t size;      /* live entries */
     size_t used;      /* live entries and tombstones */
     size_t capacity;  /* a power of two, or 0 */
@@ -165,6 +166,7 @@ struct cfx_graph {
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
+    cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
@@ -270,10 +272,14 @@ cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
 cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err);
 cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
 cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
-/* The name exactly as it is, without taking it: the entry it has, or a new one. */
+/* The name exactly as it is: the entry it has, or a new one. Whether it was taken or not, it is
+ * taken then; `entry` leaves that as it is. */
+cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
 cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
-/* Likewise, but takes and counts it as if it had been wished for; for copies of a whole graph. */
-cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
+/* Likewise, and counts a new one as if it had been wished for; for copies of a whole graph.
+ * `is_free` says that it is known not to have an entry. */
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
+                               cfx_error *err);
 
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 
@@ -314,7 +320,7 @@ cfx_status cfxi_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_valu
 void cfxi_args_commit(cfxi_arg_change *change);
 void cfxi_args_abandon(cfxi_arg_change *change);  /* its values are as floating as before */
 
-/* Whether `type` (INVALID is none) can be a node's type in `g`; sets *err. (node.c) */
+/* Whether `type`, INVALID for none, may be the type of a node; sets *err. (node.c) */
 cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
 bool cfxi_node_set_type(cfx_node *n, cfx_value type);

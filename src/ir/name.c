@@ -310,25 +310,42 @@ cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size,
     return base;
 }
 
-cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
     cfxi_name *name = find_name(ns, text, size, hash);
     return name ? name : new_name(ns, text, size, hash, err);
 }
 
-cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
-    bool free;
-    cfxi_name *name = take_exactly(ns, text, size, &free, err);
-    if (!free)
-        return cfxi_namespace_find(ns, text, size);
+    cfxi_name *name = cfxi_namespace_entry(ns, text, size, err);
+    if (name)
+        name->taken = true;
+    return name;
+}
+
+cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
+                               cfx_error *err)
+{
+    uint32_t hash = hash_text(text, size);
+    cfxi_name *name = is_free ? NULL : find_name(ns, text, size, hash);
+    if (name && name->taken)
+        return name;
+    if (!name)
+        name = new_name(ns, text, size, hash, err);
+    if (!name)
+        return NULL;
+    name->taken = true;
     clean_name parts = {.text = (char *)(uintptr_t)text, .size = size};  /* only read */
     split_number(&parts);
-    cfxi_base *base = name && parts.has_number ? base_of(ns, text, parts.base_size, err) : NULL;
-    if (base)
-        base->count = parts.number;
-    return parts.has_number && !base ? NULL : name;
+    if (!parts.has_number)
+        return name;
+    cfxi_base *base = base_of(ns, text, parts.base_size, err);
+    if (!base)
+        return NULL;
+    base->count = parts.number;
+    return name;
 }
 
 /* ---- namespaces of their own --------------------------------------------------------------- */
@@ -365,6 +382,21 @@ const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t siz
                                  bool allow_reserved, cfx_error *err)
 {
     cfxi_name *name = cfxi_namespace_take(ns, wish, size, allow_reserved, err);
+    return name ? name->data : NULL;
+}
+
+cfx_status cfx_namespace_add(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+{
+    return cfxi_namespace_exact(ns, text, size, err) ? CFX_OK : CFX_E_NOMEM;
+}
+
+const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
+{
+    const cfxi_name *name = cfxi_table_next(&ns->names, cursor);
+    while (name && !name->taken)
+        name = cfxi_table_next(&ns->names, cursor);
+    if (name && size)
+        *size = name->size;
     return name ? name->data : NULL;
 }
 

@@ -12,10 +12,11 @@ static cfx_value empty_if_none(const cfx_graph *g, cfx_value v, cfx_kind kind)
 
 static cfx_status refuse_node(void *ctx, cfx_node *n)
 {
-    (void)n;
-    return cfx_error_set(ctx, CFX_E_TYPE, "the type of a node cannot be or hold a node");
+    return cfx_error_set(ctx, CFX_E_TYPE, "the type of a node cannot hold a node (%%%s)",
+                         cfx_node_name(n, NULL));
 }
 
+/* Types have no use edges, so a node in one could be erased unnoticed. */
 cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err)
 {
     if (type.kind == CFX_KIND_INVALID)

@@ -201,6 +201,12 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
 
 void cfxi_graph_settle(cfx_graph *g)
 {
+    while (g->unbound) {
+        cfx_node *n = g->unbound;
+        g->unbound = n->same_prev;
+        n->same_prev = NULL;
+        g->host->unbind(g->host->ctx, n->binding);
+    }
     while (g->dead_refs) {
         cfx_ref *ref = g->dead_refs;
         g->dead_refs = ref->next_dead;
@@ -219,7 +225,7 @@ static cfx_status ask_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
     cfx_status status = g->host->qualified_name(g->host->ctx, ref->object, cfx_buffer_sink(&text),
                                                 err);
     if (status != CFX_OK)
-        cfxi_callback_failed(err, status, "asking the host for a name");
+        cfxi_failed(err, status);
     else if (!cfxi_utf8_valid(text.data, text.size))
         status = cfx_error_set(err, CFX_E_VALUE, "the host gave a name that is not UTF-8");
     else if (!ref->name && !(ref->name = cfxi_str_new(&g->arena, text.data, text.size)))

@@ -159,10 +159,20 @@ static cfx_status prepare_edges(cfxi_arg_change *change, const cfx_seq *args,
     return CFX_OK;
 }
 
+/* An empty container may have no array. */
+static cfx_value with_array(const cfx_graph *g, cfx_value v)
+{
+    if (cfxi_is_seq(v) && !v.as.seq)
+        v.as.seq = g->empty;
+    return v;
+}
+
 static cfx_status prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, cfx_value kwargs,
                           uint32_t kept, cfx_error *err)
 {
     uint32_t total = 0;
+    args = with_array(n->graph, args);
+    kwargs = with_array(n->graph, kwargs);
     CFX_TRY(check_shape(n->graph, args, kwargs, err));
     CFX_TRY(count_nodes(n->graph, args.as.seq, &total, err));
     CFX_TRY(count_nodes(n->graph, kwargs.as.seq, &total, err));
@@ -227,6 +237,7 @@ void cfxi_args_commit(cfxi_arg_change *change)
     n->kwargs = stored(g, change->kwargs);
     n->args_depth = change->args.pad & 0xfff;
     n->kwargs_depth = change->kwargs.pad & 0xfff;
+    n->flags |= CFXI_NODE_ARGS_CHANGED;
     if (old_args)
         cfxi_value_drop(g, cfxi_seq_value(CFX_KIND_TUPLE, old_args, 0));
     if (old_kwargs)
@@ -242,6 +253,13 @@ void cfxi_args_abandon(cfxi_arg_change *change)
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
+
+bool cfx_node_args_changed(cfx_node *n)
+{
+    bool changed = n->flags & CFXI_NODE_ARGS_CHANGED;
+    n->flags &= ~(uint32_t)CFXI_NODE_ARGS_CHANGED & 0xf;
+    return changed;
+}
 
 size_t cfx_node_num_users(const cfx_node *n) { return n->n_users; }
 size_t cfx_node_num_inputs(const cfx_node *n) { return n->n_inputs; }

@@ -323,7 +323,7 @@ cfx_value cfx_value_name(cfx_graph *g, const char *name, size_t size, cfx_error 
         cfx_status status = g->host->resolve(g->host->ctx, text->data, &object, err);
         cfxi_str_free(&g->arena, text);
         if (status != CFX_OK) {
-            cfxi_callback_failed(err, status, "asking the host for an object");
+            cfxi_failed(err, status);
             return cfx_invalid();
         }
     }

@@ -42,7 +42,9 @@ TEST(an_object_is_retained_once)
     CHECK_INT_EQ(CFX_KIND_HOST, v.kind);
     CHECK(cfx_value_object(v) == &f);
     CHECK_INT_EQ(1, f.refs);
-    CHECK(cfx_value_host(s.g, &f, NULL).as.ref == v.as.ref);
+    cfx_value same = cfx_value_host(s.g, &f, NULL);
+    CHECK(same.as.ref == v.as.ref);
+    cfx_value_discard(s.g, same);
     cfx_node *n = call_object(s.g, &f, tuple_of(s.g, 2, v, v), NULL);
     CHECK_INT_EQ(1, f.refs);
     CHECK(cfx_node_target_object(n) == &f);

@@ -1,0 +1,81 @@
+"""What the C core asks of Python: names of objects, objects of names, purity, references.
+
+Nothing here is for users. cfx._core calls these functions by name (python/src/host.c).
+"""
+import sys
+
+from . import _core
+
+
+class Name(str):
+    """An object that is known by its qualified name only: nothing of that name is loaded."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+    def __call__(self, *args, **kwargs):
+        raise NameError(f"'{self}' is not loaded; import the module that defines it first")
+
+
+def find_torch(_=None):
+    """Registers torch's own kinds of values as soon as torch is loaded; returns torch or None."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "memory_format"):
+        return None
+    if not _tokens:
+        from . import _torch
+
+        _torch.register(torch, _tokens)
+    return torch
+
+
+_tokens = {}  # (kind, name) -> torch's object; filled by _torch.register
+
+
+def token(key):
+    """torch's dtype, layout, memory format or device of a name."""
+    kind, name = key
+    torch = find_torch()
+    if torch is None:
+        return Name(f"torch.{name}")
+    found = _tokens.get(key)
+    if found is None:
+        found = _tokens[key] = torch.device(name)
+    return found
+
+
+def qualified_name(obj):
+    from .node import Node
+
+    return Node._pretty_print_target(obj)
+
+
+def type_repr(obj):
+    from .node import _type_repr
+
+    return _type_repr(obj)
+
+
+def resolve(name):
+    """The object that `name` stands for: a dotted name of something already loaded, perhaps with
+    arguments in brackets (`typing.List[int]`). A `Name` if there is none. Imports nothing."""
+    from ._resolve import resolve as find
+
+    found = find(name)
+    return Name(name) if found is None else found
+
+
+def is_impure(node):
+    return node.is_impure()
+
+
+def check_reference(job):
+    """Warns, or raises, as torch.fx does where a module lacks what a new node refers to."""
+    from ._modules import check_reference as check
+
+    return check(*job)
+
+
+_core._register(glue=sys.modules[__name__])

@@ -1,0 +1,156 @@
+/* host.c - what the core asks of Python: names, reprs, references. */
+#include "pycfx.h"
+
+static void retain(void *ctx, void *object)
+{
+    (void)ctx;
+    Py_INCREF((PyObject *)object);
+}
+
+static void release(void *ctx, void *object)
+{
+    (void)ctx;
+    Py_DECREF((PyObject *)object);
+}
+
+static cfx_status failed(cfx_error *err)
+{
+    return cfx_error_set(err, CFX_E_HOST, "Python raised an exception");
+}
+
+/* Writes a str that the caller owns and gives up. */
+static cfx_status write_result(PyObject *str, cfx_sink out, cfx_error *err)
+{
+    if (!str)
+        return failed(err);
+    cfx_status status = write_str(str, out, err);
+    Py_DECREF(str);
+    return status;
+}
+
+static cfx_status repr(void *ctx, void *object, cfx_sink out, cfx_error *err)
+{
+    (void)ctx;
+    return write_result(PyObject_Repr(object), out, err);
+}
+
+static PyObject *show_argument(module_state *st, PyObject *object)
+{
+    if (is_node(st, object))  /* of another graph */
+        return PyUnicode_FromFormat("%%%S", object);
+    PyObject *custom = PyObject_GetAttrString(object, "_custom_fx_repr_fn");
+    if (!custom) {
+        PyErr_Clear();  /* most objects have no spelling of their own */
+        return PyObject_Str(object);
+    }
+    PyObject *text = PyObject_CallNoArgs(custom);
+    Py_DECREF(custom);
+    return text;
+}
+
+static cfx_status show(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err)
+{
+    switch (where) {
+    case CFX_SHOW_ARG:
+        return write_result(show_argument(ctx, object), out, err);
+    case CFX_SHOW_STR:
+        return write_result(PyObject_Str(object), out, err);
+    case CFX_SHOW_TYPE:
+        return write_result(call_glue(ctx, "type_repr", object), out, err);
+    case CFX_SHOW_TARGET:
+        break;
+    }
+    return write_result(call_glue(ctx, "qualified_name", object), out, err);
+}
+
+static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
+{
+    return write_result(call_glue(ctx, "qualified_name", object), out, err);
+}
+
+static cfx_status name_hint(void *ctx, void *object, cfx_sink out, cfx_error *err)
+{
+    module_state *st = ctx;
+    return write_result(PyObject_GetAttr(object, st->str_name), out, err);
+}
+
+static cfx_status resolve(void *ctx, const char *name, void **object, cfx_error *err)
+{
+    module_state *st = ctx;
+    PyObject *text = str_from_utf8(name, strlen(name));
+    PyObject *found = text ? call_glue(st, "resolve", text) : NULL;
+    Py_XDECREF(text);
+    if (!found)
+        return failed(err);
+    if (Py_TYPE(found) == (PyTypeObject *)st->NameType) {  /* not to be found: stays a name */
+        Py_DECREF(found);
+        found = NULL;
+    }
+    *object = found;
+    return CFX_OK;
+}
+
+/* Objects that cannot be compared (tensors, say) are equal only if they are the same. */
+static int equal(void *ctx, void *a, void *b)
+{
+    (void)ctx;
+    if (a == b)
+        return 1;
+    if (Py_TYPE((PyObject *)a) != Py_TYPE((PyObject *)b))
+        return 0;
+    PyObject *answer = PyObject_RichCompare(a, b, Py_EQ);
+    if (!answer)
+        PyErr_Clear();  /* as said above: no answer means different */
+    int same = answer == Py_True;
+    Py_XDECREF(answer);
+    return same;
+}
+
+static void *bind_region(void *ctx, cfx_graph *region) { return graph_wrap(ctx, region); }
+
+static void unbind(void *ctx, void *binding)
+{
+    (void)ctx;
+    PyNode *node = binding;
+    if (!node->owned)
+        return;
+    node->owned = false;
+    Py_DECREF((PyObject *)node);
+}
+
+static void retarget(void *ctx, cfx_node *n)
+{
+    (void)ctx;
+    if (!node_retarget(cfx_node_binding(n)))
+        PyErr_Clear();  /* out of memory: the Node goes on showing what it showed */
+}
+
+static int is_impure(void *ctx, cfx_node *n)
+{
+    module_state *st = ctx;
+    PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *answer = node ? call_glue(st, "is_impure", node) : NULL;
+    int impure = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(node);
+    return impure;
+}
+
+void host_init(module_state *st)
+{
+    st->host = (cfx_host){
+        .retain = retain,
+        .release = release,
+        .repr = repr,
+        .show = show,
+        .qualified_name = qualified_name,
+        .resolve = resolve,
+        .name_hint = name_hint,
+        .equal = equal,
+        .bind_region = bind_region,
+        .unbind = unbind,
+        .retarget = retarget,
+        .is_impure = is_impure,
+        .ctx = st,
+    };
+}

@@ -1,0 +1,288 @@
+/* module.c - cfx._core: module state, errors, registration of the Python glue. */
+#include "pycfx.h"
+
+PyMODINIT_FUNC PyInit__core(void);
+
+module_state *state_of(PyTypeObject *type)
+{
+    return PyModule_GetState(PyType_GetModuleByDef(type, &pycfx_module));
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+PyObject *raise_cfx(const cfx_error *err)
+{
+    if (PyErr_Occurred())
+        return NULL;
+    if (err->status == CFX_E_NOMEM)
+        return PyErr_NoMemory();
+    const char *name = cfx_status_exception(err->status);
+    PyObject *builtins = PyEval_GetBuiltins();
+    PyObject *type = name ? PyDict_GetItemString(builtins, name) : NULL;
+    PyErr_SetString(type ? type : PyExc_RuntimeError,
+                    err->message[0] ? err->message : cfx_status_text(err->status));
+    return NULL;
+}
+
+PyObject *call_glue(module_state *st, const char *function, PyObject *argument)
+{
+    PyObject *fn = st->glue ? PyObject_GetAttrString(st->glue, function) : NULL;
+    if (!fn && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ImportError, "cfx._core must be used through the package cfx");
+    PyObject *result = fn ? PyObject_CallOneArg(fn, argument) : NULL;
+    Py_XDECREF(fn);
+    return result;
+}
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static int index_of(const arg_spec *spec, PyObject *name)
+{
+    for (int i = 0; i < spec->n; i++)
+        if (PyUnicode_CompareWithASCIIString(name, spec->names[i]) == 0)
+            return i;
+    return -1;
+}
+
+bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+               PyObject **out)
+{
+    if (nargs > spec->positional) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
+                     spec->function, spec->positional, nargs);
+        return false;
+    }
+    for (int i = 0; i < spec->n; i++)
+        out[i] = i < nargs ? args[i] : NULL;
+    Py_ssize_t n_named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    for (Py_ssize_t k = 0; k < n_named; k++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, k);
+        int i = index_of(spec, name);
+        if (i < 0 || out[i]) {
+            PyErr_Format(PyExc_TypeError, i < 0 ? "%s() got an unexpected keyword argument '%U'"
+                                                : "%s() got multiple values for argument '%U'",
+                         spec->function, name);
+            return false;
+        }
+        out[i] = args[nargs + k];
+    }
+    for (int i = 0; i < spec->required; i++) {
+        if (!out[i]) {
+            PyErr_Format(PyExc_TypeError, "%s() missing required argument: '%s'", spec->function,
+                         spec->names[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- functions of the module --------------------------------------------------------------- */
+
+static PyObject *py_register(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"glue", "graph_class", NULL};
+    module_state *st = PyModule_GetState(module);
+    PyObject *glue = NULL;
+    PyObject *graph_class = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:_register", names, &glue, &graph_class))
+        return NULL;
+    if (glue) {
+        PyObject *name_type = PyObject_GetAttrString(glue, "Name");
+        if (!name_type)
+            return NULL;
+        Py_XSETREF(st->NameType, name_type);
+        Py_XSETREF(st->glue, Py_NewRef(glue));
+    }
+    if (graph_class)
+        Py_XSETREF(st->graph_class, Py_NewRef(graph_class));
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_kind_number(PyObject *module, PyObject *name)
+{
+    (void)module;
+    const char *text = PyUnicode_AsUTF8(name);
+    for (int kind = 0; text && kind < CFX_KIND_COUNT; kind++)
+        if (strcmp(cfx_kind_name((cfx_kind)kind), text) == 0)
+            return PyLong_FromLong(kind);
+    return text ? PyErr_Format(PyExc_ValueError, "no kind of value is called '%s'", text) : NULL;
+}
+
+/* Objects of `type` become values of `kind`: see token_value in convert.c. */
+static PyObject *py_register_tokens(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *type;
+    PyObject *kind_name;
+    PyObject *numbers;
+    if (!PyArg_ParseTuple(args, "OUO:_register_tokens", &type, &kind_name, &numbers))
+        return NULL;
+    PyObject *kind = py_kind_number(module, kind_name);
+    PyObject *row = kind ? PyTuple_Pack(2, kind, numbers) : NULL;
+    int failed = !row || PyDict_SetItem(st->token_types, type, row) < 0;
+    Py_XDECREF(kind);
+    Py_XDECREF(row);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* The names of a closed set ("dtype", "layout", "memory_format"), in the order of their numbers. */
+static PyObject *py_token_names(PyObject *module, PyObject *set)
+{
+    (void)module;
+    const char *name = PyUnicode_AsUTF8(set);
+    PyObject *list = name ? PyList_New(0) : NULL;
+    int n = 0;
+    if (name)
+        n = strcmp(name, "dtype") == 0    ? CFX_DTYPE_COUNT
+            : strcmp(name, "layout") == 0 ? CFX_LAYOUT_COUNT
+                                          : CFX_MEMORY_FORMAT_COUNT;
+    for (int i = 0; list && i < n; i++) {
+        const char *text = n == CFX_DTYPE_COUNT    ? cfx_dtype_name((cfx_dtype)i)
+                           : n == CFX_LAYOUT_COUNT ? cfx_layout_name((cfx_layout)i)
+                                                   : cfx_memory_format_name((cfx_memory_format)i);
+        PyObject *item = PyUnicode_FromString(text);
+        if (!item || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *py_is_reserved(PyObject *module, PyObject *name)
+{
+    (void)module;
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &size);
+    return text ? PyBool_FromLong(cfx_name_is_reserved(text, (size_t)size)) : NULL;
+}
+
+static PyObject *py_snake_case(PyObject *module, PyObject *name)
+{
+    (void)module;
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    PyObject *result = NULL;
+    const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
+    if (!text) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "expected a str, got %R", (PyObject *)Py_TYPE(name));
+        return NULL;
+    }
+    cfx_buffer out;
+    cfx_buffer_init(&out, NULL);
+    if (cfx_snake_case(text, (size_t)size, &out) == CFX_OK)
+        result = str_from_utf8(out.data, out.size);
+    else
+        PyErr_NoMemory();
+    cfx_buffer_free(&out);
+    Py_XDECREF(keep);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"_register", (PyCFunction)(void (*)(void))py_register, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"_register_tokens", py_register_tokens, METH_VARARGS, NULL},
+    {"_kind_number", py_kind_number, METH_O, NULL},
+    {"_token_names", py_token_names, METH_O, NULL},
+    {"_is_reserved", py_is_reserved, METH_O, NULL},
+    {"_snake_case", py_snake_case, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ---- set-up -------------------------------------------------------------------------------- */
+
+static int add_type(PyObject *module, PyObject **slot, PyType_Spec *spec, PyTypeObject *base)
+{
+    *slot = PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    return *slot ? PyModule_AddType(module, (PyTypeObject *)*slot) : -1;
+}
+
+static int add_types(PyObject *module, module_state *st)
+{
+    if (add_type(module, &st->GraphType, &graph_spec, NULL) < 0 ||
+        add_type(module, &st->NodeType, &node_spec, NULL) < 0 ||
+        add_type(module, &st->NodeListType, &node_list_spec, NULL) < 0 ||
+        add_type(module, &st->NodeIterType, &node_iter_spec, NULL) < 0 ||
+        add_type(module, &st->UsersType, &users_spec, &PyDict_Type) < 0 ||
+        add_type(module, &st->ImmutableListType, &immutable_list_spec, &PyList_Type) < 0 ||
+        add_type(module, &st->ImmutableDictType, &immutable_dict_spec, &PyDict_Type) < 0 ||
+        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0)
+        return -1;
+    return 0;
+}
+
+static int add_constants(module_state *st)
+{
+    st->op_names = PyTuple_New(CFX_OPCODE_COUNT);
+    for (int i = 0; st->op_names && i < CFX_OPCODE_COUNT; i++) {
+        PyObject *name = PyUnicode_InternFromString(cfx_opcode_name((cfx_opcode)i));
+        if (!name)
+            return -1;
+        PyTuple_SET_ITEM(st->op_names, i, name);
+    }
+    st->str_root = PyUnicode_InternFromString("root");
+    st->str_op = PyUnicode_InternFromString("op");
+    st->str_target = PyUnicode_InternFromString("target");
+    st->str_empty = PyUnicode_InternFromString("");
+    st->str_fields = PyUnicode_InternFromString("_fields");
+    st->str_name = PyUnicode_InternFromString("__name__");
+    st->str_create_hooks = PyUnicode_InternFromString("_create_node_hooks");
+    st->str_erase_hooks = PyUnicode_InternFromString("_erase_node_hooks");
+    st->str_replace_hooks = PyUnicode_InternFromString("_replace_hooks");
+    st->str_repr_fn = PyUnicode_InternFromString("_repr_fn");
+    st->str_stack_trace = PyUnicode_InternFromString("stack_trace");
+    st->empty_tuple = PyTuple_New(0);
+    st->empty_dict = immutable_dict_new(st);
+    st->token_types = PyDict_New();
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int module_exec(PyObject *module)
+{
+    module_state *st = PyModule_GetState(module);
+    host_init(st);
+    if (add_types(module, st) < 0 || add_constants(st) < 0 ||
+        PyModule_AddFunctions(module, map_functions) < 0 ||
+        PyModule_AddFunctions(module, codegen_functions) < 0 ||
+        PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
+        return -1;
+    return 0;
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *st = PyModule_GetState(module);
+#define X(name) Py_VISIT(st->name);
+    STATE_OBJECTS(X)
+#undef X
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    module_state *st = PyModule_GetState(module);
+#define X(name) Py_CLEAR(st->name);
+    STATE_OBJECTS(X)
+#undef X
+    return 0;
+}
+
+static void module_free(void *module) { module_clear(module); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+
+struct PyModuleDef pycfx_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "cfx._core",
+    .m_doc = "The C core of cfx. Use the package cfx.",
+    .m_size = sizeof(module_state),
+    .m_methods = functions,
+    .m_slots = slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&pycfx_module); }

@@ -1,0 +1,819 @@
+/* node_type.c - Node: the Python face of a core node. */
+#include "pycfx.h"
+
+#include <structmember.h>
+
+/* ---- the target ---------------------------------------------------------------------------- */
+
+/* The target as Python sees it: a str, the object, or the name of one that is not loaded. */
+static PyObject *target_to_py(PyGraph *graph, cfx_node *n)
+{
+    PyObject *object = cfx_node_target_object(n);
+    if (object)
+        return Py_NewRef(object);
+    cfx_error err = {0};
+    size_t size;
+    const char *name = cfx_node_target(n, &size, &err);
+    if (!name)
+        return raise_cfx(&err);
+    if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
+        return PyObject_CallFunction(graph->st->NameType, "s#", name, (Py_ssize_t)size);
+    PyObject *str = str_from_utf8(name, size);
+    if (str)
+        PyUnicode_InternInPlace(&str);  /* many nodes call the same method */
+    return str;
+}
+
+bool node_retarget(PyNode *node)
+{
+    PyGraph *graph = node_graph(node);
+    bool root = node->n == cfx_graph_root(graph->g);
+    PyObject *op = root ? graph->st->str_root
+                        : PyTuple_GET_ITEM(graph->st->op_names, cfx_node_op(node->n));
+    PyObject *target = root ? Py_NewRef(graph->st->str_empty) : target_to_py(graph, node->n);
+    if (!target)
+        return false;
+    Py_XSETREF(node->op, Py_NewRef(op));
+    Py_XSETREF(node->target, target);
+    return true;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+PyObject *node_wrap(PyGraph *graph, cfx_node *n)
+{
+    PyNode *node = cfx_node_binding(n);
+    if (node)
+        return Py_NewRef((PyObject *)node);
+    PyTypeObject *type = (PyTypeObject *)graph->st->NodeType;
+    node = (PyNode *)type->tp_alloc(type, 0);
+    if (!node)
+        return NULL;
+    node->n = n;
+    Py_INCREF((PyObject *)graph);
+    cfx_node_set_binding(n, node);
+    cfx_node_args_changed(n);
+    if (!node_retarget(node)) {
+        Py_DECREF((PyObject *)node);
+        return NULL;
+    }
+    if (n != cfx_graph_root(graph->g)) {
+        cfx_node_pin(n);
+        node->owned = !cfx_node_is_erased(n);
+        if (node->owned)
+            Py_INCREF((PyObject *)node);
+    }
+    return (PyObject *)node;
+}
+
+static int node_traverse(PyNode *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->target);
+    Py_VISIT(self->args);
+    Py_VISIT(self->kwargs);
+    Py_VISIT(self->meta);
+    Py_VISIT(self->users);
+    Py_VISIT(self->dict);
+    PyObject *graph = (PyObject *)node_graph(self);
+    Py_VISIT(graph);
+    return 0;
+}
+
+/* The reference to the graph stays: the cycle is broken by the graph's own clear. */
+static int node_clear(PyNode *self)
+{
+    Py_CLEAR(self->target);
+    Py_CLEAR(self->args);
+    Py_CLEAR(self->kwargs);
+    Py_CLEAR(self->meta);
+    Py_CLEAR(self->users);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void node_dealloc(PyNode *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyGraph *graph = node_graph(self);
+    PyObject_GC_UnTrack(self);
+    if (self->weak)
+        PyObject_ClearWeakRefs((PyObject *)self);
+    node_clear(self);
+    Py_CLEAR(self->op);
+    cfx_node_set_binding(self->n, NULL);
+    if (self->n != cfx_graph_root(graph->g))
+        cfx_node_unpin(self->n);
+    type->tp_free(self);
+    Py_DECREF((PyObject *)graph);
+    Py_DECREF(type);
+}
+
+static PyObject *node_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)type;
+    (void)args;
+    (void)kwargs;
+    PyErr_SetString(PyExc_TypeError, "a Node belongs to a Graph: create it with "
+                                     "Graph.create_node, Graph.call_function, ...");
+    return NULL;
+}
+
+/* ---- targets and opcodes ------------------------------------------------------------------- */
+
+bool opcode_from_py(PyObject *o, cfx_opcode *op)
+{
+    const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+    if (name && cfx_opcode_parse(name, op))
+        return true;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_AssertionError, "op '%S' is not in _legal_ops: placeholder, get_attr, "
+                     "call_function, call_module, call_method, output", o);
+    return false;
+}
+
+bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **keep)
+{
+    *keep = NULL;
+    *target = (cfx_target){0};
+    if (PyUnicode_Check(o) && op != CFX_OP_CALL_FUNCTION) {
+        Py_ssize_t size;
+        target->name = utf8_of(o, &size, keep);
+        target->size = (size_t)size;
+        return target->name != NULL;
+    }
+    if (op == CFX_OP_CALL_FUNCTION && PyCallable_Check(o)) {
+        target->object = o;
+        return true;
+    }
+    if (PyUnicode_Check(o) || PyCallable_Check(o))
+        PyErr_Format(PyExc_ValueError, "the target %R of a %s node has type %s but a %s is "
+                     "expected", o, cfx_opcode_name(op), Py_TYPE(o)->tp_name,
+                     op == CFX_OP_CALL_FUNCTION ? "Callable" : "str");
+    else
+        PyErr_Format(PyExc_AssertionError, "Expected target to be str, got %R",
+                     (PyObject *)Py_TYPE(o));
+    return false;
+}
+
+static bool is_root(const PyNode *self) { return self->n == cfx_graph_root(cfx_node_graph(self->n)); }
+
+/* Unlike create_node, an assignment may leave opcode and target at odds until both are set. */
+static int set_target(PyNode *self, PyObject *value)
+{
+    cfx_error err = {0};
+    cfx_target target;
+    PyObject *keep = NULL;
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the target of a node cannot be deleted");
+        return -1;
+    }
+    cfx_opcode op = PyUnicode_Check(value) ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
+    if (!target_from_py(op, value, &target, &keep))
+        return -1;
+    cfx_status status = cfx_node_set_target(self->n, target, &err);
+    Py_XDECREF(keep);
+    if (status != CFX_OK)
+        raise_cfx(&err);
+    return status == CFX_OK ? 0 : -1;
+}
+
+static int set_op(PyNode *self, PyObject *value)
+{
+    cfx_error err = {0};
+    cfx_opcode op;
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the op of a node cannot be deleted");
+        return -1;
+    }
+    if (!opcode_from_py(value, &op))
+        return -1;
+    if (cfx_node_set_op(self->n, op, &err) == CFX_OK)
+        return 0;
+    raise_cfx(&err);
+    return -1;
+}
+
+/* ---- plain attributes ---------------------------------------------------------------------- */
+
+static PyObject *get_graph(PyNode *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef((PyObject *)node_graph(self));
+}
+
+static PyObject *get_name(PyNode *self, void *unused)
+{
+    (void)unused;
+    size_t size;
+    const char *name = cfx_node_name(self->n, &size);
+    return is_root(self) ? Py_NewRef(node_state(self)->str_empty) : str_from_utf8(name, size);
+}
+
+static int set_name(PyNode *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    cfx_error err = {0};
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    if (!value || !PyUnicode_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "the name of a node must be a str");
+        return -1;
+    }
+    const char *name = utf8_of(value, &size, &keep);
+    cfx_status status = CFX_E_HOST;
+    if (name)
+        status = cfx_node_set_name(self->n, name, (size_t)size, &err);
+    Py_XDECREF(keep);
+    if (status != CFX_OK)
+        raise_cfx(&err);
+    return status == CFX_OK ? 0 : -1;
+}
+
+static PyObject *get_type(PyNode *self, void *unused)
+{
+    (void)unused;
+    cfx_value type = cfx_node_type(self->n);
+    if (type.kind == CFX_KIND_INVALID)
+        Py_RETURN_NONE;
+    return value_to_py(node_graph(self), type);
+}
+
+static int set_type(PyNode *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    cfx_error err = {0};
+    PyGraph *graph = node_graph(self);
+    cfx_value type = cfx_invalid();
+    if (value && value != Py_None) {
+        type = value_from_py(graph, value);
+        if (type.kind == CFX_KIND_INVALID)
+            return -1;
+    }
+    if (cfx_node_set_type(self->n, type, &err) == CFX_OK)
+        return 0;
+    cfx_value_discard(graph->g, type);
+    raise_cfx(&err);
+    return -1;
+}
+
+static PyObject *get_meta(PyNode *self, void *unused)
+{
+    (void)unused;
+    if (!self->meta)
+        self->meta = PyDict_New();
+    return Py_XNewRef(self->meta);
+}
+
+static int set_meta(PyNode *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    if (value && !PyDict_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "meta must be a dict, got %R", (PyObject *)Py_TYPE(value));
+        return -1;
+    }
+    Py_XSETREF(self->meta, Py_XNewRef(value));
+    return 0;
+}
+
+static PyObject *get_stack_trace(PyNode *self, void *unused)
+{
+    (void)unused;
+    PyObject *trace = NULL;
+    if (self->meta)
+        trace = PyDict_GetItemWithError(self->meta, node_state(self)->str_stack_trace);
+    if (!trace && PyErr_Occurred())
+        return NULL;
+    return Py_NewRef(trace ? trace : Py_None);
+}
+
+static int set_stack_trace(PyNode *self, PyObject *value, void *unused)
+{
+    PyObject *meta = get_meta(self, unused);
+    if (!meta)
+        return -1;
+    int failed = PyDict_SetItem(meta, node_state(self)->str_stack_trace, value ? value : Py_None);
+    Py_DECREF(meta);
+    return failed;
+}
+
+static PyObject *wrap_or_root(PyNode *self, cfx_node *n)
+{
+    PyGraph *graph = node_graph(self);
+    return node_wrap(graph, n ? n : cfx_graph_root(graph->g));
+}
+
+static PyObject *get_next(PyNode *self, void *unused)
+{
+    (void)unused;
+    return wrap_or_root(self, cfx_node_next(self->n));
+}
+
+static PyObject *get_prev(PyNode *self, void *unused)
+{
+    (void)unused;
+    return wrap_or_root(self, cfx_node_prev(self->n));
+}
+
+static PyObject *get_erased(PyNode *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(cfx_node_is_erased(self->n));
+}
+
+static PyObject *get_sort_key(PyNode *self, void *unused)
+{
+    (void)unused;
+    return is_root(self) ? PyTuple_New(0)
+                         : Py_BuildValue("(K)", (unsigned long long)cfx_node_order(self->n));
+}
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+/* Drops what was cached if the core has changed the arguments since. */
+static void refresh(PyNode *self)
+{
+    if (cfx_node_args_changed(self->n)) {
+        Py_CLEAR(self->args);
+        Py_CLEAR(self->kwargs);
+    }
+}
+
+static PyObject *get_args(PyNode *self, void *unused)
+{
+    (void)unused;
+    refresh(self);
+    if (self->args)
+        return Py_NewRef(self->args);
+    if (cfx_node_num_args(self->n) == 0)
+        return Py_NewRef(node_state(self)->empty_tuple);
+    PyObject *args = value_to_py(node_graph(self), cfx_node_args(self->n));
+    if (args && !self->args)
+        self->args = Py_NewRef(args);
+    return args;
+}
+
+static PyObject *get_kwargs(PyNode *self, void *unused)
+{
+    (void)unused;
+    size_t n;
+    refresh(self);
+    if (self->kwargs)
+        return Py_NewRef(self->kwargs);
+    cfx_value_items(cfx_node_kwargs(self->n), &n);
+    if (n == 0)
+        return Py_NewRef(node_state(self)->empty_dict);
+    PyObject *kwargs = value_to_py(node_graph(self), cfx_node_kwargs(self->n));
+    if (kwargs && !self->kwargs)
+        self->kwargs = Py_NewRef(kwargs);
+    return kwargs;
+}
+
+static cfx_value or_empty(cfx_value v, cfx_kind kind)
+{
+    if (v.kind == CFX_KIND_INVALID) {
+        v = cfx_scalar(kind, 0);
+        v.as.seq = NULL;
+    }
+    return v;
+}
+
+static int commit_args(PyNode *self, cfx_value args, cfx_value kwargs, cfx_value fresh)
+{
+    cfx_error err = {0};
+    if (cfx_node_set_args_kwargs(self->n, args, kwargs, &err) == CFX_OK)
+        return 0;
+    cfx_value_discard(cfx_node_graph(self->n), fresh);
+    raise_cfx(&err);
+    return -1;
+}
+
+static int set_args(PyNode *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the args of a node cannot be deleted");
+        return -1;
+    }
+    cfx_value args = args_from_py(node_graph(self), value);
+    if (PyErr_Occurred())
+        return -1;
+    return commit_args(self, or_empty(args, CFX_KIND_TUPLE), cfx_node_kwargs(self->n), args);
+}
+
+static int set_kwargs(PyNode *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the kwargs of a node cannot be deleted");
+        return -1;
+    }
+    cfx_value kwargs = kwargs_from_py(node_graph(self), value);
+    if (PyErr_Occurred())
+        return -1;
+    return commit_args(self, cfx_node_args(self->n), or_empty(kwargs, CFX_KIND_DICT), kwargs);
+}
+
+/* Runs an edit that takes one new value, and discards the value if it fails. */
+static PyObject *finish_edit(PyNode *self, cfx_status status, cfx_value v, const cfx_error *err)
+{
+    if (status == CFX_OK)
+        Py_RETURN_NONE;
+    cfx_value_discard(cfx_node_graph(self->n), v);
+    return raise_cfx(err);
+}
+
+static PyObject *update_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"idx", "arg"};
+    static const arg_spec spec = {"update_arg", names, 2, 2, 2};
+    cfx_error err = {0};
+    PyObject *in[2];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    Py_ssize_t i = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
+    if (i == -1 && PyErr_Occurred())
+        return NULL;
+    if (i < 0)
+        i += (Py_ssize_t)cfx_node_num_args(self->n);
+    if (i < 0)
+        i = PY_SSIZE_T_MAX;  /* out of range, for the core to say so */
+    cfx_value v = value_from_py(node_graph(self), in[1]);
+    if (v.kind == CFX_KIND_INVALID)
+        return NULL;
+    return finish_edit(self, cfx_node_set_arg(self->n, (size_t)i, v, &err), v, &err);
+}
+
+static PyObject *insert_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"idx", "arg"};
+    static const arg_spec spec = {"insert_arg", names, 2, 2, 2};
+    cfx_error err = {0};
+    PyObject *in[2];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    Py_ssize_t i = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
+    if (i == -1 && PyErr_Occurred())
+        return NULL;
+    if (i < 0 || (size_t)i > cfx_node_num_args(self->n))
+        return PyErr_Format(PyExc_AssertionError, "insert_args index must be between 0 and "
+                            "len(self.args), got %zd", i);
+    cfx_value v = value_from_py(node_graph(self), in[1]);
+    if (v.kind == CFX_KIND_INVALID)
+        return NULL;
+    return finish_edit(self, cfx_node_insert_arg(self->n, (size_t)i, v, &err), v, &err);
+}
+
+static PyObject *update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *kwnames)
+{
+    static const char *const names[] = {"key", "arg"};
+    static const arg_spec spec = {"update_kwarg", names, 2, 2, 2};
+    cfx_error err = {0};
+    PyObject *in[2];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    const char *key = PyUnicode_Check(in[0]) ? PyUnicode_AsUTF8(in[0]) : NULL;
+    if (!key) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "the key of a keyword argument must be a str");
+        return NULL;
+    }
+    cfx_value v = value_from_py(node_graph(self), in[1]);
+    if (v.kind == CFX_KIND_INVALID)
+        return NULL;
+    return finish_edit(self, cfx_node_set_kwarg(self->n, key, v, &err), v, &err);
+}
+
+/* ---- uses ---------------------------------------------------------------------------------- */
+
+static PyObject *get_users(PyNode *self, void *unused)
+{
+    (void)unused;
+    if (!self->users)
+        self->users = users_new(self);
+    return Py_XNewRef(self->users);
+}
+
+static PyObject *get_inputs(PyNode *self, void *unused)
+{
+    (void)unused;
+    PyGraph *graph = node_graph(self);
+    size_t n = cfx_node_num_inputs(self->n);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *input = node_wrap(graph, cfx_node_input(self->n, i));
+        if (!input)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, input);
+    }
+    return list;
+}
+
+static PyObject *get_input_dict(PyNode *self, void *unused)
+{
+    PyObject *list = get_inputs(self, unused);
+    PyObject *dict = list ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; dict && i < PyList_GET_SIZE(list); i++)
+        if (PyDict_SetItem(dict, PyList_GET_ITEM(list, i), Py_None) < 0)
+            Py_CLEAR(dict);
+    Py_XDECREF(list);
+    return dict;
+}
+
+typedef struct replace_job {
+    PyNode *old;
+    PyObject *with;
+    PyObject *filter;   /* or NULL */
+    PyObject *changed;  /* list */
+} replace_job;
+
+static int replace_filter(void *ctx, cfx_node *user)
+{
+    replace_job *job = ctx;
+    PyGraph *graph = node_graph(job->old);
+    int yes = 1;
+    PyObject *node = node_wrap(graph, user);
+    if (!node)
+        return -1;
+    if (job->filter) {
+        PyObject *answer = PyObject_CallOneArg(job->filter, node);
+        yes = answer ? PyObject_IsTrue(answer) : -1;
+        Py_XDECREF(answer);
+    }
+    if (yes > 0 && run_module_hooks(graph, graph->st->str_replace_hooks, (PyObject *)job->old,
+                                    job->with, node) < 0)
+        yes = -1;
+    Py_DECREF(node);
+    return yes;
+}
+
+static void replace_changed(void *ctx, cfx_node *user)
+{
+    replace_job *job = ctx;
+    PyObject *node = node_wrap(node_graph(job->old), user);
+    if (node && PyList_Append(job->changed, node) < 0)
+        PyErr_Clear();  /* the edit is done; a list that lacks an entry is all that is lost */
+    Py_XDECREF(node);
+}
+
+/* Gives the replacement the metadata of the node it replaces. */
+static int propagate(PyNode *self, PyObject *with)
+{
+    if (!is_node(node_state(self), with)) {
+        PyErr_SetString(PyExc_TypeError, "propagate_meta=True needs a Node as replacement");
+        return -1;
+    }
+    PyNode *other = (PyNode *)with;
+    if (other->meta && PyDict_GET_SIZE(other->meta) > 0) {
+        PyErr_SetString(PyExc_AssertionError,
+                        "Called node.replace_all_uses_with(replace_with, propagate_meta=True), "
+                        "but replace_with already has .meta keys");
+        return -1;
+    }
+    if (!self->meta)
+        return 0;
+    PyObject *meta = get_meta(other, NULL);
+    int failed = meta ? PyDict_Update(meta, self->meta) : -1;
+    Py_XDECREF(meta);
+    return failed;
+}
+
+static PyObject *replace_all_uses_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
+                                       PyObject *kwnames)
+{
+    static const char *const names[] = {"replace_with", "delete_user_cb", "propagate_meta"};
+    static const arg_spec spec = {"replace_all_uses_with", names, 3, 1, 2};
+    cfx_error err = {0};
+    PyObject *in[3];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    int meta = in[2] ? PyObject_IsTrue(in[2]) : 0;
+    if (meta < 0 || (meta && propagate(self, in[0]) < 0))
+        return NULL;
+    PyGraph *graph = node_graph(self);
+    replace_job job = {self, in[0], in[1] == Py_None ? NULL : in[1], PyList_New(0)};
+    cfx_value with = job.changed ? value_from_py(graph, in[0]) : cfx_invalid();
+    if (with.kind == CFX_KIND_INVALID) {
+        Py_XDECREF(job.changed);
+        return NULL;
+    }
+    bool ask = job.filter || graph->owning_module;
+    with = cfx_value_retain(with);
+    cfx_status status = cfx_node_replace_uses(self->n, with, ask ? replace_filter : NULL,
+                                              replace_changed, &job, &err);
+    cfx_value_release(graph->g, with);
+    if (status == CFX_OK && !PyErr_Occurred())
+        return job.changed;
+    Py_DECREF(job.changed);
+    return raise_cfx(&err);
+}
+
+static PyObject *replace_input_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const char *const names[] = {"old_input", "new_input"};
+    static const arg_spec spec = {"replace_input_with", names, 2, 2, 2};
+    cfx_error err = {0};
+    PyObject *in[2];
+    PyGraph *graph = node_graph(self);
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    if (!is_node(graph->st, in[0]))
+        return PyErr_Format(PyExc_TypeError, "old_input must be a Node, got %R",
+                            (PyObject *)Py_TYPE(in[0]));
+    if (run_module_hooks(graph, graph->st->str_replace_hooks, in[0], in[1], (PyObject *)self) < 0)
+        return NULL;
+    cfx_value with = value_from_py(graph, in[1]);
+    if (with.kind == CFX_KIND_INVALID)
+        return NULL;
+    with = cfx_value_retain(with);
+    cfx_status status = cfx_node_replace_input(self->n, ((PyNode *)in[0])->n, with, &err);
+    cfx_value_release(graph->g, with);
+    if (status != CFX_OK)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
+/* ---- position ------------------------------------------------------------------------------ */
+
+static PyObject *move(PyNode *self, PyObject *other, bool after)
+{
+    cfx_error err = {0};
+    if (!is_node(node_state(self), other))
+        return PyErr_Format(PyExc_TypeError, "only a Node can be moved next to a Node, not %R",
+                            (PyObject *)Py_TYPE(other));
+    cfx_node *n = ((PyNode *)other)->n;
+    if (cfx_node_graph(n) != cfx_node_graph(self->n)) {
+        PyErr_SetString(PyExc_AssertionError, "Attempting to move a Node into a different Graph");
+        return NULL;
+    }
+    cfx_status status = after ? cfx_node_move_after(self->n, n, &err)
+                              : cfx_node_move_before(self->n, n, &err);
+    if (status != CFX_OK)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *prepend(PyNode *self, PyObject *other) { return move(self, other, false); }
+static PyObject *append(PyNode *self, PyObject *other) { return move(self, other, true); }
+
+static PyObject *richcompare(PyObject *a, PyObject *b, int op)
+{
+    if (Py_TYPE(a) != Py_TYPE(b))
+        Py_RETURN_NOTIMPLEMENTED;
+    if (op == Py_EQ || op == Py_NE)
+        return PyBool_FromLong((a == b) == (op == Py_EQ));
+    uint64_t left = cfx_node_order(((PyNode *)a)->n);
+    uint64_t right = cfx_node_order(((PyNode *)b)->n);
+    Py_RETURN_RICHCOMPARE(left, right, op);
+}
+
+static Py_hash_t hash(PyObject *self) { return _Py_HashPointer(self); }
+
+/* ---- text and glue ------------------------------------------------------------------------- */
+
+static PyObject *node_repr(PyNode *self)
+{
+    PyObject *fn = NULL;
+    if (self->dict)
+        fn = PyDict_GetItemWithError(self->dict, node_state(self)->str_repr_fn);
+    if (fn && fn != Py_None)
+        return PyObject_CallOneArg(fn, (PyObject *)self);
+    return PyErr_Occurred() ? NULL : get_name(self, NULL);
+}
+
+static PyObject *rename_node(PyNode *self, PyObject *candidate)
+{
+    cfx_error err = {0};
+    const char *wish = PyUnicode_Check(candidate) ? PyUnicode_AsUTF8(candidate) : NULL;
+    if (!wish) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "the name of a node must be a str");
+        return NULL;
+    }
+    if (cfx_node_rename(self->n, wish, &err) != CFX_OK)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
+/* torch.fx's format_node without options, at C speed; the options are Python's (cfx/node.py). */
+static PyObject *format_plain(PyNode *self, PyObject *unused)
+{
+    (void)unused;
+    cfx_error err = {0};
+    cfx_buffer out;
+    cfx_buffer_init(&out, NULL);
+    PyObject *text = NULL;
+    if (cfx_node_print(self->n, cfx_buffer_sink(&out), &err) == CFX_OK)
+        text = str_from_utf8(out.data, out.size);
+    else
+        raise_cfx(&err);
+    cfx_buffer_free(&out);
+    return text;
+}
+
+static PyObject *get_location(PyNode *self, void *unused)
+{
+    (void)unused;
+    const char *file = cfx_node_file(self->n);
+    if (!file)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(sI)", file, cfx_node_line(self->n));
+}
+
+static int set_location(PyNode *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    cfx_error err = {0};
+    const char *file = NULL;
+    unsigned line = 0;
+    if (value && value != Py_None && !PyArg_ParseTuple(value, "sI:_location", &file, &line))
+        return -1;
+    if (cfx_node_set_location(self->n, file, line, &err) == CFX_OK)
+        return 0;
+    raise_cfx(&err);
+    return -1;
+}
+
+static PyGetSetDef getset[] = {
+    {"graph", (getter)get_graph, NULL, "The Graph that the node belongs to.", NULL},
+    {"name", (getter)get_name, (setter)set_name, "Unique name; also the variable's.", NULL},
+    {"args", (getter)get_args, (setter)set_args, "Positional arguments, immutable.", NULL},
+    {"kwargs", (getter)get_kwargs, (setter)set_kwargs, "Keyword arguments, immutable.", NULL},
+    {"_args", (getter)get_args, (setter)set_args, NULL, NULL},
+    {"_kwargs", (getter)get_kwargs, (setter)set_kwargs, NULL, NULL},
+    {"type", (getter)get_type, (setter)set_type, "Type annotation, or None.", NULL},
+    {"users", (getter)get_users, NULL, "The nodes that use this one, as dict keys.", NULL},
+    {"all_input_nodes", (getter)get_inputs, NULL, "Distinct nodes among the arguments.", NULL},
+    {"_input_nodes", (getter)get_input_dict, NULL, NULL, NULL},
+    {"meta", (getter)get_meta, (setter)set_meta, "Free metadata.", NULL},
+    {"stack_trace", (getter)get_stack_trace, (setter)set_stack_trace, "meta['stack_trace'].", NULL},
+    {"next", (getter)get_next, NULL, "The next node; the root after the last.", NULL},
+    {"prev", (getter)get_prev, NULL, "The node before; the root before the first.", NULL},
+    {"_next", (getter)get_next, NULL, NULL, NULL},
+    {"_prev", (getter)get_prev, NULL, NULL, NULL},
+    {"_erased", (getter)get_erased, NULL, NULL, NULL},
+    {"_sort_key", (getter)get_sort_key, NULL, NULL, NULL},
+    {"_location", (getter)get_location, (setter)set_location, "(file, line) or None.", NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"prepend", (PyCFunction)prepend, METH_O, "Moves node x directly before this one."},
+    {"append", (PyCFunction)append, METH_O, "Moves node x directly after this one."},
+    {"update_arg", FAST(update_arg), "Replaces positional argument idx by arg."},
+    {"insert_arg", FAST(insert_arg), "Inserts arg as positional argument idx."},
+    {"update_kwarg", FAST(update_kwarg), "Sets keyword argument key to arg."},
+    {"replace_all_uses_with", FAST(replace_all_uses_with),
+     "Makes the users of this node use replace_with; returns the users that changed."},
+    {"replace_input_with", FAST(replace_input_with), "Replaces old_input by new_input here."},
+    {"_rename", (PyCFunction)rename_node, METH_O, NULL},
+    {"_format_plain", (PyCFunction)format_plain, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+/* `op` and `target` are members so that reading them is fast; writing goes to the core. */
+static int node_setattro(PyObject *self, PyObject *name, PyObject *value)
+{
+    module_state *st = node_state((PyNode *)self);
+    if (PyUnicode_Check(name) && PyUnicode_Compare(name, st->str_target) == 0)
+        return set_target((PyNode *)self, value);
+    if (PyUnicode_Check(name) && PyUnicode_Compare(name, st->str_op) == 0)
+        return set_op((PyNode *)self, value);
+    return PyObject_GenericSetAttr(self, name, value);
+}
+
+static PyMemberDef members[] = {
+    {"op", T_OBJECT_EX, offsetof(PyNode, op), READONLY, "One of the six opcodes."},
+    {"target", T_OBJECT_EX, offsetof(PyNode, target), READONLY, "What is called or fetched."},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weak), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, node_new},
+    {Py_tp_dealloc, node_dealloc},
+    {Py_tp_traverse, node_traverse},
+    {Py_tp_clear, node_clear},
+    {Py_tp_repr, node_repr},
+    {Py_tp_hash, hash},
+    {Py_tp_setattro, node_setattro},
+    {Py_tp_richcompare, richcompare},
+    {Py_tp_getset, getset},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+PyType_Spec node_spec = {
+    .name = "cfx.node.Node",
+    .basicsize = sizeof(PyNode),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

@@ -1,0 +1,165 @@
+/* pycfx.h - what the files of the extension share: module state, object layouts, conversions.
+ *
+ * Who owns what (docs/ownership.md tells it at length):
+ *   Graph  owns its core graph (one count), and one reference to each Node object of a live node.
+ *   Node   owns a reference to its Graph object; its core node carries a borrowed pointer back.
+ * The Graph alone shows the garbage collector the host objects that the core graph holds.
+ */
+#ifndef PYCFX_H
+#define PYCFX_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cfx/cfx.h>
+
+/* ---- module state -------------------------------------------------------------------------- */
+
+/* Every object of the module's state stands here once, so that traverse and clear cannot forget
+ * one. `graph_class` is the Python shell of Graph, `glue` the module cfx._glue, NameType its class
+ * for objects that are known by name only: cfx._glue registers them. */
+#define STATE_OBJECTS(X)                                                                           \
+    X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(ImmutableListType)     \
+    X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
+    X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
+    X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op) X(str_target)
+
+typedef struct module_state {
+#define X(name) PyObject *name;
+    STATE_OBJECTS(X)
+#undef X
+    cfx_host host;  /* ctx is this state */
+} module_state;
+
+extern struct PyModuleDef pycfx_module;
+
+/* The state of the module that defines `type` or one of its bases; never fails for our types. */
+module_state *state_of(PyTypeObject *type);
+
+/* ---- objects ------------------------------------------------------------------------------- */
+
+typedef struct PyGraph {
+    PyObject_HEAD
+    cfx_graph *g;
+    module_state *st;
+    PyObject *owning_module;  /* or NULL */
+    PyObject *root;           /* the Node of the sentinel, made when first asked for */
+    PyObject *names;          /* its Namespace, likewise */
+    PyObject *weak;
+} PyGraph;
+
+typedef struct PyNode {
+    PyObject_HEAD
+    cfx_node *n;
+    PyObject *op;      /* read as plain members, as fast as Python can: kept by node_retarget */
+    PyObject *target;
+    PyObject *args;    /* cached, or NULL; stays NULL for the empty tuple */
+    PyObject *kwargs;  /* likewise */
+    PyObject *meta;    /* NULL until first asked for */
+    PyObject *users;   /* likewise */
+    PyObject *dict;
+    PyObject *weak;
+    bool owned;        /* whether the graph holds a reference to this object */
+} PyNode;
+
+static inline PyGraph *node_graph(const PyNode *node)
+{
+    return cfx_graph_binding(cfx_node_graph(node->n));
+}
+static inline module_state *node_state(const PyNode *node) { return node_graph(node)->st; }
+static inline bool is_node(const module_state *st, PyObject *o)
+{
+    return Py_TYPE(o) == (PyTypeObject *)st->NodeType;
+}
+static inline bool is_graph(const module_state *st, PyObject *o)
+{
+    return PyObject_TypeCheck(o, (PyTypeObject *)st->GraphType);
+}
+
+/* ---- errors (module.c) --------------------------------------------------------------------- */
+
+/* Raises the exception that status.def names, unless the host (Python) has raised already.
+ * Returns NULL, so that a function can end with `return raise_cfx(&err);`. */
+PyObject *raise_cfx(const cfx_error *err);
+
+/* Calls a function of the Python glue (cfx/_glue.py) by name. */
+PyObject *call_glue(module_state *st, const char *function, PyObject *argument);
+
+/* Sorts the arguments of a FASTCALL function into `out` (borrowed, NULL where absent), by position
+ * and by name; false with a TypeError. `names` has n entries, the first `required` must be given;
+ * at most `positional` may be given by position. */
+typedef struct arg_spec {
+    const char *function;
+    const char *const *names;
+    int n, required, positional;
+} arg_spec;
+bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+               PyObject **out);
+#define FAST(fn) ((PyCFunction)(void (*)(void))(fn)), METH_FASTCALL | METH_KEYWORDS
+
+/* Appends the UTF-8 of a str (lone surrogates allowed) to a sink. */
+cfx_status write_str(PyObject *str, cfx_sink out, cfx_error *err);
+
+/* ---- conversion (convert.c) ---------------------------------------------------------------- */
+
+/* A Python object as an argument of `graph`, floating; INVALID with a Python exception set.
+ * Containers are copied, as torch.fx does: tuples to tuples, lists and dicts of any class to
+ * immutable ones, named tuples and slices item by item. A node of another graph becomes a host
+ * value. Whoever does not use the value discards it. */
+cfx_value value_from_py(PyGraph *graph, PyObject *o);
+
+/* The tuple or dict of a node's arguments. An empty one is INVALID without an exception: check
+ * PyErr_Occurred. Lists are taken for tuples. */
+cfx_value args_from_py(PyGraph *graph, PyObject *args);
+cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs);
+
+/* A new reference; NULL with an exception. */
+PyObject *value_to_py(PyGraph *graph, cfx_value v);
+
+/* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
+const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
+PyObject *str_from_utf8(const char *text, size_t size);
+
+/* ---- graphs and nodes ---------------------------------------------------------------------- */
+
+/* The Node object of a core node: a new reference. */
+PyObject *node_wrap(PyGraph *graph, cfx_node *n);
+/* Brings a Node's `op` and `target` up to date: false with an exception. */
+bool node_retarget(PyNode *node);
+/* The Graph object of a core graph that may have none yet: a new reference. */
+PyObject *graph_wrap(module_state *st, cfx_graph *g);
+/* `o` as a target for `op`: false with torch.fx's exception. *keep is to be released after use. */
+bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **keep);
+/* An opcode by its name; false with an AssertionError. */
+bool opcode_from_py(PyObject *o, cfx_opcode *op);
+/* Calls the hooks of the graph's owning module: 0, or -1 with an exception. */
+int run_module_hooks(PyGraph *graph, PyObject *list_name, PyObject *node, PyObject *new_node,
+                     PyObject *user);
+
+PyObject *users_new(PyNode *node);
+PyObject *node_iter_new(PyGraph *graph, bool reverse);
+PyObject *namespace_for_graph(PyGraph *graph);
+
+/* ---- immutable containers and mapping (immutable.c, map.c) --------------------------------- */
+
+/* New, with room for n items: the caller fills it before anyone else sees it. */
+PyObject *immutable_list_new(module_state *st, Py_ssize_t n);
+PyObject *immutable_dict_new(module_state *st);
+
+/* map_aggregate in C: `fn(ctx, item)` gives a new reference for each leaf. */
+typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
+PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
+
+extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
+extern PyMethodDef codegen_functions[];  /* python_code, ... */
+
+/* ---- types --------------------------------------------------------------------------------- */
+
+extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
+    immutable_list_spec, immutable_dict_spec, namespace_spec;
+
+/* Fills state->host (host.c). */
+void host_init(module_state *st);
+
+#endif

@@ -1,0 +1,214 @@
+/* users.c - node.users: a dict that always shows the users the core knows.
+ *
+ * It is a real dict, so that it passes wherever a dict does; its contents are brought up to date
+ * when somebody looks, and only if the graph was edited since. Length and membership are asked of
+ * the core directly.
+ */
+#include "pycfx.h"
+
+typedef struct Users {
+    PyDictObject dict;
+    PyNode *node;
+    uint64_t version;
+    bool fresh;
+} Users;
+
+PyObject *users_new(PyNode *node)
+{
+    PyTypeObject *type = (PyTypeObject *)node_state(node)->UsersType;
+    PyObject *nothing = node_state(node)->empty_tuple;
+    Users *self = (Users *)type->tp_base->tp_new(type, nothing, NULL);
+    if (!self)
+        return NULL;
+    self->node = (PyNode *)Py_NewRef((PyObject *)node);
+    self->fresh = false;
+    return (PyObject *)self;
+}
+
+/* Fills the dict from the core: 0, or -1 with an exception. */
+static int bring_up(Users *self)
+{
+    PyGraph *graph = node_graph(self->node);
+    uint64_t version = cfx_graph_version(graph->g);
+    if (self->fresh && self->version == version)
+        return 0;
+    PyDict_Clear((PyObject *)self);
+    for (const cfx_use *use = cfx_node_first_use(self->node->n); use; use = cfx_use_next(use)) {
+        PyObject *user = node_wrap(graph, cfx_use_user(use));
+        if (!user || PyDict_SetItem((PyObject *)self, user, Py_None) < 0) {
+            Py_XDECREF(user);
+            return -1;
+        }
+        Py_DECREF(user);
+    }
+    self->version = version;
+    self->fresh = true;
+    return 0;
+}
+
+static Py_ssize_t length(Users *self) { return (Py_ssize_t)cfx_node_num_users(self->node->n); }
+
+static int contains(Users *self, PyObject *key)
+{
+    if (!is_node(node_state(self->node), key))
+        return 0;
+    const PyNode *user = (PyNode *)key;
+    return cfx_node_graph(user->n) == cfx_node_graph(self->node->n) &&
+           cfx_node_uses(user->n, self->node->n);
+}
+
+static PyObject *iterate(Users *self)
+{
+    return bring_up(self) < 0 ? NULL : PyDict_Type.tp_iter((PyObject *)self);
+}
+
+static PyObject *subscript(Users *self, PyObject *key)
+{
+    return bring_up(self) < 0 ? NULL : PyDict_Type.tp_as_mapping->mp_subscript((PyObject *)self, key);
+}
+
+static int assign(Users *self, PyObject *key, PyObject *value)
+{
+    (void)self;
+    (void)key;
+    (void)value;
+    PyErr_SetString(PyExc_TypeError, "users follows from the arguments of other nodes; assign "
+                                     "their args instead");
+    return -1;
+}
+
+static PyObject *compare(Users *self, PyObject *other, int op)
+{
+    return bring_up(self) < 0 ? NULL : PyDict_Type.tp_richcompare((PyObject *)self, other, op);
+}
+
+static PyObject *represent(Users *self)
+{
+    return bring_up(self) < 0 ? NULL : PyDict_Type.tp_repr((PyObject *)self);
+}
+
+/* A plain dict with the same keys. */
+static PyObject *snapshot(Users *self, PyObject *unused)
+{
+    (void)unused;
+    return bring_up(self) < 0 ? NULL : PyDict_Copy((PyObject *)self);
+}
+
+/* Calls dict's method of the same name once the contents are up to date. */
+static PyObject *view(Users *self, const char *method)
+{
+    if (bring_up(self) < 0)
+        return NULL;
+    PyObject *fn = PyObject_GetAttrString((PyObject *)&PyDict_Type, method);
+    PyObject *result = fn ? PyObject_CallOneArg(fn, (PyObject *)self) : NULL;
+    Py_XDECREF(fn);
+    return result;
+}
+
+static PyObject *keys(Users *self, PyObject *unused)
+{
+    (void)unused;
+    return view(self, "keys");
+}
+
+static PyObject *values(Users *self, PyObject *unused)
+{
+    (void)unused;
+    return view(self, "values");
+}
+
+static PyObject *items(Users *self, PyObject *unused)
+{
+    (void)unused;
+    return view(self, "items");
+}
+
+static PyObject *reversed(Users *self, PyObject *unused)
+{
+    (void)unused;
+    return view(self, "__reversed__");
+}
+
+static PyObject *get(Users *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs < 1 || nargs > 2)
+        return PyErr_Format(PyExc_TypeError, "get expected 1 or 2 arguments, got %zd", nargs);
+    if (contains(self, args[0]))
+        Py_RETURN_NONE;
+    return Py_NewRef(nargs == 2 ? args[1] : Py_None);
+}
+
+static PyObject *refuse(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    assign((Users *)self, NULL, NULL);
+    return NULL;
+}
+
+static PyObject *reduce(Users *self, PyObject *unused)
+{
+    PyObject *dict = snapshot(self, unused);
+    return dict ? Py_BuildValue("(O(N))", (PyObject *)&PyDict_Type, dict) : NULL;
+}
+
+static int traverse(Users *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->node);
+    return PyDict_Type.tp_traverse((PyObject *)self, visit, arg);
+}
+
+/* The node stays: its own clear drops this object, which ends the cycle. */
+static int clear(Users *self) { return PyDict_Type.tp_clear((PyObject *)self); }
+
+static void dealloc(Users *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyNode *node = self->node;
+    PyObject_GC_UnTrack(self);
+    self->node = NULL;
+    PyDict_Type.tp_dealloc((PyObject *)self);
+    Py_XDECREF((PyObject *)node);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"keys", (PyCFunction)keys, METH_NOARGS, NULL},
+    {"values", (PyCFunction)values, METH_NOARGS, NULL},
+    {"items", (PyCFunction)items, METH_NOARGS, NULL},
+    {"get", (PyCFunction)(void (*)(void))get, METH_FASTCALL, NULL},
+    {"copy", (PyCFunction)snapshot, METH_NOARGS, NULL},
+    {"__copy__", (PyCFunction)snapshot, METH_NOARGS, NULL},
+    {"__reversed__", (PyCFunction)reversed, METH_NOARGS, NULL},
+    {"__reduce__", (PyCFunction)reduce, METH_NOARGS, NULL},
+    {"__reduce_ex__", (PyCFunction)reduce, METH_O, NULL},
+    {"clear", refuse, METH_VARARGS, NULL},
+    {"pop", refuse, METH_VARARGS, NULL},
+    {"popitem", refuse, METH_VARARGS, NULL},
+    {"setdefault", refuse, METH_VARARGS, NULL},
+    {"update", refuse, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_iter, iterate},
+    {Py_tp_repr, represent},
+    {Py_tp_richcompare, compare},
+    {Py_tp_hash, PyObject_HashNotImplemented},
+    {Py_tp_methods, methods},
+    {Py_mp_length, length},
+    {Py_mp_subscript, subscript},
+    {Py_mp_ass_subscript, assign},
+    {Py_sq_contains, contains},
+    {0, NULL},
+};
+
+PyType_Spec users_spec = {
+    .name = "cfx.node.Users",
+    .basicsize = sizeof(Users),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};

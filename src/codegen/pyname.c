@@ -1,0 +1,542 @@
+/* pyname.c - names in generated Python: nodes, globals, and the functions that are called.
+ *
+ * torch.fx passes every name through one namespace, in the order in which the code mentions them.
+ * Here the nodes of a graph nearly always keep the names they have, which are unique already; so
+ * the namespace holds the globals alone until a global and a node want the same name, a node's
+ * name is no free identifier, or a region brings names of its own. From then on (`exact`) every
+ * name goes through it. The names given before are entered in their order, so that numbers come
+ * out as if it had been so from the start.
+ */
+#include "pycode_impl.h"
+
+#include <stdio.h>
+
+/* ---- maps by pointer ----------------------------------------------------------------------- */
+
+void cfxi_py_map_free(cfxi_py_map *map, const cfx_allocator *allocator)
+{
+    cfxi_free(allocator, map->keys, map->capacity * sizeof *map->keys);
+    cfxi_free(allocator, map->values, map->capacity * sizeof *map->values);
+    *map = (cfxi_py_map){0};
+}
+
+static size_t map_slot(const cfxi_py_map *map, const void *key)
+{
+    size_t i = cfxi_hash_pointer(key) & (map->capacity - 1);
+    while (map->keys[i] && map->keys[i] != key)
+        i = (i + 1) & (map->capacity - 1);
+    return i;
+}
+
+void *cfxi_py_map_get(const cfxi_py_map *map, const void *key)
+{
+    if (!map->size)
+        return NULL;
+    size_t i = map_slot(map, key);
+    return map->keys[i] ? map->values[i] : NULL;
+}
+
+static bool map_grow(cfxi_py_map *map, const cfx_allocator *allocator)
+{
+    cfxi_py_map big = {.capacity = map->capacity ? map->capacity * 2 : 64};
+    big.keys = cfxi_alloc(allocator, big.capacity * sizeof *big.keys);
+    big.values = cfxi_alloc(allocator, big.capacity * sizeof *big.values);
+    if (!big.keys || !big.values) {
+        cfxi_py_map_free(&big, allocator);
+        return false;
+    }
+    memset(big.keys, 0, big.capacity * sizeof *big.keys);
+    for (size_t i = 0; i < map->capacity; i++) {
+        if (!map->keys[i])
+            continue;
+        size_t at = map_slot(&big, map->keys[i]);
+        big.keys[at] = map->keys[i];
+        big.values[at] = map->values[i];
+    }
+    big.size = map->size;
+    cfxi_py_map_free(map, allocator);
+    *map = big;
+    return true;
+}
+
+bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value, const cfx_allocator *allocator)
+{
+    if ((map->size + 1) * 2 > map->capacity && !map_grow(map, allocator))
+        return false;
+    size_t i = map_slot(map, key);
+    map->size += map->keys[i] == NULL;
+    map->keys[i] = key;
+    map->values[i] = value;
+    return true;
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+const cfxi_name *cfxi_py_name(const cfx_pycode *gen, const cfx_node *n)
+{
+    const cfxi_name *name = gen->overrides.size ? cfxi_py_map_get(&gen->overrides, n) : NULL;
+    return name ? name : n->name;
+}
+
+void cfxi_py_put_name(cfx_pycode *gen, const cfx_node *n)
+{
+    const cfxi_name *name = cfxi_py_name(gen, n);
+    cfxi_py_put(gen, name->data, name->size);
+}
+
+const char *cfx_pycode_node_name(cfx_pycode *gen, const cfx_node *n, size_t *size)
+{
+    const cfxi_name *name = cfxi_py_name(gen, n);
+    if (size)
+        *size = name->size;
+    return name->data;
+}
+
+/* Whether the name can stand as it is. No reserved word has a digit, and those with an underscore
+ * are fx_pytree and what starts with two; that spares most names the search. */
+static bool is_plain(const cfx_node *n)
+{
+    const char *text = n->name->data;
+    size_t size = n->name->size;
+    if (n->name->owner != n || size == 0 || !cfxi_is_ident_start(text[0]))
+        return false;
+    bool digit = false;
+    bool underscore = false;
+    for (size_t i = 0; i < size; i++) {
+        if (!cfxi_is_ident(text[i]))
+            return false;
+        digit |= cfxi_is_digit(text[i]);
+        underscore |= text[i] == '_';
+    }
+    if (digit || (underscore && text[0] != '_' && text[0] != 'f'))
+        return true;
+    return !cfx_name_is_reserved(text, size);
+}
+
+static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
+                           cfx_error *err)
+{
+    if (!cfxi_py_map_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
+        return cfxi_nomem(err);
+    return CFX_OK;
+}
+
+static cfx_status take_name(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+{
+    const cfxi_name *own = n->name;
+    if (n->op == CFX_OP_OUTPUT)
+        return CFX_OK;  /* the code never mentions it */
+    const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
+    if (!name)
+        return CFX_E_NOMEM;
+    if (name->size == own->size && memcmp(name->data, own->data, own->size) == 0)
+        return CFX_OK;
+    return override(gen, n, name, err);
+}
+
+/* Enters a global that the fast way has named already; it gets the same name again. */
+static cfx_status enter_global(cfx_namespace *names, const cfxi_py_global *global, cfx_error *err)
+{
+    const char *name = global->entry.name;
+    return cfxi_namespace_take(names, name, strlen(name), true, err) ? CFX_OK : CFX_E_NOMEM;
+}
+
+cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
+{
+    if (gen->exact && (!all || gen->all_named))
+        return CFX_OK;
+    cfx_node *n = gen->graph->root.next;
+    size_t i = 0;
+    size_t g = 0;
+    if (gen->exact) {
+        for (; i < gen->named; i++)
+            n = n->next;
+        g = gen->globals.size;
+    } else {
+        cfx_namespace *names = cfx_namespace_new(gen->allocator, err);
+        if (!names)
+            return CFX_E_NOMEM;
+        /* Globals keep their text: it lives in the arena of the run, not in the namespace. */
+        cfx_namespace_free(gen->names);
+        gen->names = names;
+        gen->exact = true;
+    }
+    const cfxi_py_global *globals = gen->globals.data;
+    for (;; i++, n = n->next) {
+        for (; g < gen->globals.size && globals[g].named <= i; g++)
+            CFX_TRY(enter_global(gen->names, &globals[g], err));
+        if (cfxi_node_is_root(n) || (!all && i >= gen->named))
+            break;
+        CFX_TRY(take_name(gen, n, err));
+    }
+    gen->all_named = all;
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+{
+    if (!gen->exact && !is_plain(n))
+        CFX_TRY(cfxi_py_go_exact(gen, false, err));
+    if (gen->exact && !gen->all_named)
+        CFX_TRY(take_name(gen, n, err));
+    gen->named++;
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+{
+    const cfxi_name *own = n->name;
+    const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
+    return name ? override(gen, n, name, err) : CFX_E_NOMEM;
+}
+
+cfx_status cfxi_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err)
+{
+    return override(gen, n, name, err);
+}
+
+/* ---- globals ------------------------------------------------------------------------------- */
+
+static const char *keep_text(cfx_pycode *gen, const char *text, size_t size)
+{
+    char *copy = cfxi_arena_alloc(&gen->memory->arena, size + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    return copy;
+}
+
+/* A name for a new global. Until `exact`, a live node of that name makes it so. */
+static const char *global_name(cfx_pycode *gen, const char *wish, size_t size, bool allow_reserved,
+                               cfx_error *err)
+{
+    if (!gen->exact) {
+        cfxi_name *name = cfxi_namespace_take(gen->names, wish, size, allow_reserved, err);
+        if (!name)
+            return NULL;
+        const cfxi_name *taken = cfxi_namespace_find(&gen->graph->names, name->data, name->size);
+        if (!taken || !taken->owner)
+            return keep_text(gen, name->data, name->size);
+        if (cfxi_py_go_exact(gen, false, err))
+            return NULL;
+    }
+    cfxi_name *name = cfxi_namespace_take(gen->names, wish, size, allow_reserved, err);
+    return name ? keep_text(gen, name->data, name->size) : NULL;
+}
+
+static cfx_status add_global(cfx_pycode *gen, cfx_pycode_name entry, size_t qualified_size,
+                             const char *wish, size_t size, bool allow_reserved, const char **name,
+                             cfx_error *err)
+{
+    entry.name = global_name(gen, wish, size, allow_reserved, err);
+    if (entry.qualified)
+        entry.qualified = keep_text(gen, entry.qualified, qualified_size);
+    if (!entry.name || !cfxi_vec_reserve(&gen->globals, 1, sizeof(cfxi_py_global), gen->allocator))
+        return cfxi_nomem(err);
+    cfxi_py_global *globals = gen->globals.data;
+    globals[gen->globals.size++] = (cfxi_py_global){entry, gen->named, qualified_size};
+    *name = entry.name;
+    return CFX_OK;
+}
+
+static cfx_status object_global(cfx_pycode *gen, void *object, cfx_pycode_text qualified,
+                                cfx_pycode_text wish, bool allow_reserved, const char **name,
+                                cfx_error *err)
+{
+    uintptr_t index = (uintptr_t)cfxi_py_map_get(&gen->objects, object);
+    if (index) {
+        *name = ((const cfxi_py_global *)gen->globals.data)[index - 1].entry.name;
+        return CFX_OK;
+    }
+    cfx_pycode_name entry = {NULL, object, qualified.data};
+    CFX_TRY(
+        add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
+    index = gen->globals.size;
+    if (!cfxi_py_map_set(&gen->objects, object, (void *)index, gen->allocator))
+        return cfxi_nomem(err);
+    return CFX_OK;
+}
+
+cfx_status cfx_pycode_global(cfx_pycode *gen, void *object, const char *wish, size_t size,
+                             bool allow_reserved, const char **name, cfx_error *err)
+{
+    return object_global(gen, object, (cfx_pycode_text){NULL, 0}, (cfx_pycode_text){wish, size},
+                         allow_reserved, name, err);
+}
+
+/* Globals that are known by name only: the same name is the same global, in regions too. */
+typedef struct named_global {
+    const char *name;
+    uint32_t size;
+    uint32_t hash;
+    const char *qualified;
+} named_global;
+
+static bool same_named(const void *item, const void *key, size_t size)
+{
+    const named_global *named = item;
+    return named->size == size && memcmp(named->qualified, key, size) == 0;
+}
+
+static uint32_t hash_named(const void *item)
+{
+    return ((const named_global *)item)->hash;
+}
+
+static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_pycode_text wish,
+                              bool allow_reserved, const char **name, cfx_error *err)
+{
+    uint32_t hash = (uint32_t)cfxi_hash_bytes(qualified.data, qualified.size);
+    named_global *named =
+        cfxi_table_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
+    if (named) {
+        *name = named->name;
+        return CFX_OK;
+    }
+    if (!cfxi_table_reserve(&gen->by_name, hash_named, gen->allocator) ||
+        !(named = cfxi_arena_alloc(&gen->memory->arena, sizeof *named)))
+        return cfxi_nomem(err);
+    cfx_pycode_name entry = {NULL, NULL, qualified.data};
+    CFX_TRY(
+        add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
+    const cfxi_py_global *globals = gen->globals.data;
+    *named = (named_global){*name, (uint32_t)qualified.size, hash,
+                            globals[gen->globals.size - 1].entry.qualified};
+    cfxi_table_insert(&gen->by_name, hash, named);
+    return CFX_OK;
+}
+
+/* ---- functions and types ------------------------------------------------------------------- */
+
+static bool starts_with(cfx_pycode_text text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size > size && memcmp(text.data, prefix, size) == 0;
+}
+
+static cfx_pycode_text drop(cfx_pycode_text text, size_t size)
+{
+    return (cfx_pycode_text){text.data + size, text.size - size};
+}
+
+static bool is_text(cfx_pycode_text text, const char *other)
+{
+    return text.size == strlen(other) && memcmp(text.data, other, text.size) == 0;
+}
+
+/* Names that are there without being registered. */
+static bool builtin_text(cfx_pycode *gen, cfx_pycode_text name, cfx_pycode_text *text)
+{
+    if (is_text(name, "torch.device")) {
+        gen->builtins |= CFX_PYCODE_DEVICE;
+        *text = (cfx_pycode_text){"device", 6};
+        return true;
+    }
+    if (is_text(name, "NoneType") || is_text(name, "types.NoneType")) {
+        gen->builtins |= CFX_PYCODE_NONETYPE;
+        *text = (cfx_pycode_text){"NoneType", 8};
+        return true;
+    }
+    if (starts_with(name, "torch.") && !starts_with(name, "torch.Tensor.")) {
+        gen->builtins |= CFX_PYCODE_TORCH;
+        *text = name;
+        return true;
+    }
+    return false;
+}
+
+/* What torch.fx makes of a qualified name: torch's as they are, others one global each. */
+static cfx_status qualified_text(cfx_pycode *gen, cfx_ref *ref, cfx_pycode_text qualified,
+                                 cfx_pycode_text *text, cfx_error *err)
+{
+    cfx_pycode_text name = qualified;
+    if (starts_with(name, "builtins."))
+        name = drop(name, 9);
+    if (builtin_text(gen, name, text))
+        return CFX_OK;
+    bool bare = memchr(name.data, '.', name.size) == NULL;
+    char wish[512] = "_";
+    if (starts_with(name, "operator.") && name.size < sizeof wish) {
+        /* The functions of operator live in _operator, and torch.fx shows it. */
+        memcpy(wish + 1, name.data, name.size);
+        bool getter = is_text(drop(name, 9), "attrgetter") ||
+                      is_text(drop(name, 9), "itemgetter") ||
+                      is_text(drop(name, 9), "methodcaller");
+        if (!getter)
+            name = (cfx_pycode_text){wish, name.size + 1};
+    }
+    const char *global = NULL;
+    if (ref->kind == CFXI_REF_OBJECT)
+        CFX_TRY(object_global(gen, ref->object, qualified, name, bare, &global, err));
+    else
+        CFX_TRY(name_global(gen, qualified, name, bare, &global, err));
+    *text = (cfx_pycode_text){global, strlen(global)};
+    return CFX_OK;
+}
+
+/* The qualified name, or an empty text for an object that has none. */
+static cfx_status qualified_name(cfx_graph *g, cfx_ref *ref, cfx_pycode_text *name, cfx_error *err)
+{
+    cfx_error local = {.status = CFX_E_HOST};
+    const cfx_str *str = cfxi_ref_qualified_name(g, ref, &local);
+    *name = (cfx_pycode_text){str ? str->data : "", str ? str->size : 0};
+    if (str || local.status == CFX_E_KEY)
+        return CFX_OK;
+    if (err)
+        *err = local;
+    return local.status;
+}
+
+cfx_status cfxi_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
+                            cfx_pycode_text *text, cfx_error *err)
+{
+    const cfx_pycode_options *options = gen->options;
+    if (ref->kind == CFXI_REF_OBJECT && options->target) {
+        cfx_sink out = cfxi_py_scratch(gen);
+        CFX_TRY(options->target(options->ctx, gen, ref->object, out, err));
+        if (gen->scratch.size) {
+            text->data = keep_text(gen, gen->scratch.data, gen->scratch.size);
+            text->size = gen->scratch.size;
+            return text->data ? CFX_OK : cfxi_nomem(err);
+        }
+    }
+    cfx_pycode_text name;
+    CFX_TRY(qualified_name(g, ref, &name, err));
+    if (!name.size)
+        return cfxi_py_fail(n, CFX_E_KEY, err, "the function or type has no name to call it by");
+    return qualified_text(gen, ref, name, text, err);
+}
+
+/* ---- functions that are called ------------------------------------------------------------- */
+
+typedef struct operator_row {
+    const char *name;
+    cfxi_py_form form;
+    const char *symbol;
+} operator_row;
+
+static const operator_row operators[] = {
+    {"add", CFXI_PY_INFIX, " + "},         {"sub", CFXI_PY_INFIX, " - "},
+    {"mul", CFXI_PY_INFIX, " * "},         {"truediv", CFXI_PY_INFIX, " / "},
+    {"floordiv", CFXI_PY_INFIX, " // "},   {"mod", CFXI_PY_INFIX, " % "},
+    {"pow", CFXI_PY_INFIX, " ** "},        {"lshift", CFXI_PY_INFIX, " << "},
+    {"rshift", CFXI_PY_INFIX, " >> "},     {"and_", CFXI_PY_INFIX, " & "},
+    {"or_", CFXI_PY_INFIX, " | "},         {"xor", CFXI_PY_INFIX, " ^ "},
+    {"matmul", CFXI_PY_INFIX, " @ "},      {"eq", CFXI_PY_INFIX, " == "},
+    {"ne", CFXI_PY_INFIX, " != "},         {"lt", CFXI_PY_INFIX, " < "},
+    {"gt", CFXI_PY_INFIX, " > "},          {"le", CFXI_PY_INFIX, " <= "},
+    {"ge", CFXI_PY_INFIX, " >= "},         {"getitem", CFXI_PY_GETITEM, ""},
+    {"neg", CFXI_PY_PREFIX, "-"},          {"pos", CFXI_PY_PREFIX, "+"},
+    {"invert", CFXI_PY_PREFIX, "~"},       {"iadd", CFXI_PY_INPLACE, " += "},
+    {"isub", CFXI_PY_INPLACE, " -= "},     {"imul", CFXI_PY_INPLACE, " *= "},
+    {"itruediv", CFXI_PY_INPLACE, " /= "}, {"ifloordiv", CFXI_PY_INPLACE, " //= "},
+    {"imod", CFXI_PY_INPLACE, " %= "},     {"ipow", CFXI_PY_INPLACE, " **= "},
+    {"ilshift", CFXI_PY_INPLACE, " <<= "}, {"irshift", CFXI_PY_INPLACE, " >>= "},
+    {"iand", CFXI_PY_INPLACE, " &= "},     {"ior", CFXI_PY_INPLACE, " |= "},
+    {"ixor", CFXI_PY_INPLACE, " ^= "},     {"imatmul", CFXI_PY_INPLACE, " @= "},
+    {"setitem", CFXI_PY_SETITEM, ""},
+};
+
+static const operator_row *find_operator(cfx_pycode_text name)
+{
+    if (starts_with(name, "_operator."))
+        name = drop(name, 10);
+    else if (starts_with(name, "operator."))
+        name = drop(name, 9);
+    else
+        return NULL;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (is_text(name, operators[i].name))
+            return &operators[i];
+    return NULL;
+}
+
+static cfxi_py_form region_form(const cfx_node *n)
+{
+    switch (cfx_node_operator(n)) {
+    case CFX_OPID_cond:
+        return CFXI_PY_COND;
+    case CFX_OPID_while_loop:
+        return CFXI_PY_WHILE;
+    case CFX_OPID_for_loop:
+        return CFXI_PY_FOR;
+    case CFX_OPID_NONE:
+    case CFX_OPERATOR_COUNT:
+        break;
+    }
+    return CFXI_PY_CALL;
+}
+
+static cfx_status callee_text(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee, cfx_error *err)
+{
+    cfx_pycode_text text;
+    CFX_TRY(cfxi_py_ref_text(gen, n->graph, n->callee->ref, n, &text, err));
+    callee->text = text.data;
+    callee->size = text.size;
+    return CFX_OK;
+}
+
+static cfx_status describe(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee, cfx_error *err)
+{
+    cfx_ref *ref = n->callee->ref;
+    cfx_pycode_text name;
+    CFX_TRY(qualified_name(n->graph, ref, &name, err));
+    const operator_row *row = find_operator(name);
+    if (row) {
+        *callee = (cfxi_py_callee){row->form, true, row->symbol, strlen(row->symbol)};
+        return CFX_OK;
+    }
+    *callee = (cfxi_py_callee){region_form(n), false, NULL, 0};
+    if (callee->form != CFXI_PY_CALL)
+        return CFX_OK; /* its text is needed only if the arguments are no regions */
+    CFX_TRY(callee_text(gen, n, callee, err));
+    if (is_text(name, "builtins.getattr") || is_text(name, "getattr")) {
+        callee->form = CFXI_PY_GETATTR;
+        callee->wrapped = true; /* torch.fx does not wrap it */
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee **callee,
+                             cfx_error *err)
+{
+    if (n->callee == gen->last_callee) {
+        *callee = gen->last_info;
+        return CFX_OK;
+    }
+    cfxi_py_callee *info = cfxi_py_map_get(&gen->callees, n->callee);
+    if (!info) {
+        info = cfxi_arena_alloc(&gen->memory->arena, sizeof *info);
+        if (!info)
+            return cfxi_nomem(err);
+        CFX_TRY(describe(gen, n, info, err));
+        if (!cfxi_py_map_set(&gen->callees, n->callee, info, gen->allocator))
+            return cfxi_nomem(err);
+    }
+    if (!info->text && !cfxi_py_has_regions(n, info->form))
+        CFX_TRY(callee_text(gen, n, info, err));
+    gen->last_callee = info->text ? n->callee : NULL;
+    gen->last_info = info;
+    *callee = info;
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
+{
+    const cfx_pycode_options *options = gen->options;
+    if (!options->is_wrapped || callee->wrapped)
+        return CFX_OK;
+    int wrapped = options->is_wrapped(options->ctx, n);
+    if (wrapped < 0)
+        return cfx_error_set(err, CFX_E_HOST, "asking whether a function is wrapped failed");
+    if (!wrapped)
+        return CFX_OK;
+    cfx_sink out = cfx_buffer_sink(&gen->wraps);
+    if ((gen->wraps.size && out.write(out.ctx, "\n", 1)) ||
+        out.write(out.ctx, "torch.fx._symbolic_trace.wrap(\"", 31) ||
+        out.write(out.ctx, callee->text, callee->size) || out.write(out.ctx, "\")", 2))
+        return cfxi_nomem(err);
+    ((cfxi_py_callee *)cfxi_py_map_get(&gen->callees, n->callee))->wrapped = true;
+    return CFX_OK;
+}

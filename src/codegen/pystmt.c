@@ -1,0 +1,328 @@
+/* pystmt.c - one Python statement for each node, and the clearing of what is used no more.
+ *
+ * The order in which a statement asks for names is torch.fx's: the type, the function, the node's
+ * own name, the arguments; for `a += b` and `a[b] = c` the arguments come before the name. It only
+ * shows where names collide.
+ */
+#include "pycode_impl.h"
+
+/* ---- types --------------------------------------------------------------------------------- */
+
+/* Moves what was written to the body since `start` to another buffer. */
+static cfx_status take_text(cfx_pycode *gen, size_t start, cfx_buffer *to, cfx_error *err)
+{
+    if (gen->nomem || cfx_buffer_append(to, gen->body.data + start, gen->body.size - start))
+        return cfxi_nomem(err);
+    gen->body.size = start;
+    return CFX_OK;
+}
+
+static cfx_status write_type(cfx_pycode *gen, cfx_node *n, cfx_value type, cfx_error *err)
+{
+    const cfx_pycode_options *options = gen->options;
+    if (options->type) {
+        cfx_sink out = cfxi_py_scratch(gen);
+        CFX_TRY(options->type(options->ctx, gen, type, out, err));
+        if (gen->scratch.size) {
+            cfxi_py_put_text(gen, gen->scratch.data, gen->scratch.size);
+            return CFX_OK;
+        }
+    }
+    if (type.kind != CFX_KIND_HOST)
+        return cfxi_py_value(gen, type, n, err);
+    cfx_pycode_text text;
+    CFX_TRY(cfxi_py_ref_text(gen, n->graph, type.as.ref, n, &text, err));
+    cfxi_py_put(gen, text.data, text.size);
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    gen->type_text.size = 0;
+    cfx_value type = n->ext ? n->ext->type : cfx_invalid();
+    if (type.kind == CFX_KIND_INVALID || type.kind == CFX_KIND_NONE)
+        return CFX_OK;
+    size_t start = gen->body.size;
+    gen->raw = true;
+    cfx_status status = write_type(gen, n, type, err);
+    gen->raw = false;
+    CFX_TRY(status);
+    return take_text(gen, start, &gen->type_text, err);
+}
+
+/* What follows the name: the host's annotation, or the type that cfxi_py_type_text found. */
+static cfx_status put_annotation(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    const cfx_pycode_options *options = gen->options;
+    if (options->annotation) {
+        cfx_sink out = cfxi_py_scratch(gen);
+        CFX_TRY(options->annotation(options->ctx, gen, n, out, err));
+        if (gen->scratch.size) {
+            cfxi_py_put_text(gen, gen->scratch.data, gen->scratch.size);
+            return CFX_OK;
+        }
+    }
+    if (gen->type_text.size) {
+        CFXI_PY_LIT(gen, " : ");
+        cfxi_py_put(gen, gen->type_text.data, gen->type_text.size);
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    cfxi_py_put_name(gen, n);
+    return put_annotation(gen, n, err);
+}
+
+/* ---- clearing ------------------------------------------------------------------------------ */
+
+size_t cfxi_py_dead_names(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
+{
+    size_t dead = 0;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfx_node *def = n->inputs[i].def;
+        if (def->mark != frame->stamp + frame->index ||
+            (frame->region && def->op == CFX_OP_PLACEHOLDER))
+            continue;
+        cfxi_py_put_name(gen, def);
+        CFXI_PY_LIT(gen, " = ");
+        dead++;
+    }
+    if (n->n_users == 0 && n->op != CFX_OP_OUTPUT) {
+        cfxi_py_put_name(gen, n);
+        CFXI_PY_LIT(gen, " = ");
+        dead++;
+    }
+    return dead;
+}
+
+void cfxi_py_clear_dead(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
+{
+    size_t start = gen->body.size;
+    CFXI_PY_LIT(gen, ";  ");
+    if (gen->options->colored)
+        CFXI_PY_LIT(gen, "\033[2m");
+    if (cfxi_py_dead_names(gen, frame, n) == 0) {
+        gen->body.size = gen->nomem ? gen->body.size : start;
+        return;
+    }
+    CFXI_PY_LIT(gen, "None");
+    if (gen->options->colored)
+        CFXI_PY_LIT(gen, "\033[0m");
+}
+
+/* ---- placeholders -------------------------------------------------------------------------- */
+
+static cfx_status param_remark(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    const cfx_pycode_options *options = gen->options;
+    if (!options->expanded_def || !options->remark)
+        return CFX_OK;
+    cfx_sink out = cfxi_py_scratch(gen);
+    CFX_TRY(options->remark(options->ctx, gen, n, out, err));
+    if (gen->scratch.size) {
+        CFXI_PY_LIT(gen, "  # ");
+        cfxi_py_put_text(gen, gen->scratch.data, gen->scratch.size);
+    }
+    return CFX_OK;
+}
+
+static cfx_status param_text(cfx_pycode *gen, cfx_node *n, const cfx_str *target, cfx_error *err)
+{
+    cfxi_py_put(gen, target->data, target->size);
+    CFX_TRY(put_annotation(gen, n, err));
+    if (n->args && n->args->size > 0) {
+        CFXI_PY_LIT(gen, " = ");
+        CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+    }
+    return param_remark(gen, n, err);
+}
+
+/* Whether the parameter is called otherwise than the node: renamed, or one with stars. */
+static bool is_renamed(const cfx_str *target, const cfxi_name *name)
+{
+    return target->size != name->size || memcmp(target->data, name->data, name->size) != 0;
+}
+
+static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    const cfx_str *target = n->callee->ref->name;
+    if (!target)
+        return cfxi_py_fail(n, CFX_E_TYPE, err, "the target of a placeholder must be a string");
+    CFX_TRY(cfxi_py_type_text(gen, n, err));
+    cfxi_py_param param = {.start = gen->params_text.size};
+    size_t start = gen->body.size;
+    gen->raw = true;
+    cfx_status status = param_text(gen, n, target, err);
+    gen->raw = false;
+    CFX_TRY(status);
+    CFX_TRY(take_text(gen, start, &gen->params_text, err));
+    param.size = gen->params_text.size - param.start;
+    if (!cfxi_vec_reserve(&gen->params, 1, sizeof param, gen->allocator))
+        return cfxi_nomem(err);
+    ((cfxi_py_param *)gen->params.data)[gen->params.size++] = param;
+    CFX_TRY(cfxi_py_define(gen, n, err));
+    if (!is_renamed(target, cfxi_py_name(gen, n)))
+        return CFX_OK;
+    cfxi_py_begin_line(gen);
+    cfxi_py_put_name(gen, n);
+    CFXI_PY_LIT(gen, " = ");
+    for (uint32_t i = 0; i < target->size; i++)
+        if (target->data[i] != '*')
+            cfxi_py_char(gen, target->data[i]);
+    cfxi_py_end_line(gen);
+    return CFX_OK;
+}
+
+/* ---- the other nodes ----------------------------------------------------------------------- */
+
+static cfx_status output(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    const cfx_pycode_options *options = gen->options;
+    CFX_TRY(cfxi_py_type_text(gen, n, err));
+    if (gen->type_text.size) {
+        gen->returns.size = 0;
+        if (cfx_buffer_append(&gen->returns, " -> ", 4) ||
+            cfx_buffer_append(&gen->returns, gen->type_text.data, gen->type_text.size))
+            return cfxi_nomem(err);
+    }
+    CFX_TRY(cfxi_py_define(gen, n, err));
+    if (!n->args || n->args->size == 0)
+        return cfxi_py_fail(n, CFX_E_INDEX, err, "the output has no value");
+    cfxi_py_begin_line(gen);
+    cfx_sink out = cfxi_py_scratch(gen);
+    if (options->output)
+        CFX_TRY(options->output(options->ctx, gen, n, out, err));
+    if (gen->scratch.size) {
+        cfxi_py_put_text(gen, gen->scratch.data, gen->scratch.size);
+    } else {
+        CFXI_PY_LIT(gen, "return ");
+        CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+    }
+    cfxi_py_end_piece(gen);
+    cfxi_py_end_line(gen);
+    return CFX_OK;
+}
+
+/* `name = expression`. */
+static cfx_status assignment(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
+                             cfx_error *err)
+{
+    CFX_TRY(cfxi_py_assigned_name(gen, n, err));
+    CFXI_PY_LIT(gen, " = ");
+    return cfxi_py_rhs(gen, n, callee, err);
+}
+
+/* `x += y;  name = x` as torch.fx writes it. */
+static cfx_status update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
+{
+    CFX_TRY(cfxi_py_inplace(gen, n, callee, false, err));
+    CFX_TRY(cfxi_py_define(gen, n, err));
+    CFXI_PY_LIT(gen, ";  ");
+    CFX_TRY(cfxi_py_assigned_name(gen, n, err));
+    CFXI_PY_LIT(gen, " = ");
+    return cfxi_py_value(gen, n->args->items[0], n, err);
+}
+
+/* `name = x;  name += y`: in a region `x` may be the name of a value outside, or of a loop's
+ * state, and must not be bound to another value if it is a number. */
+static cfx_status local_update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
+                               cfx_error *err)
+{
+    if (!n->args || n->args->size == 0)
+        return cfxi_py_inplace(gen, n, callee, true, err);
+    CFX_TRY(cfxi_py_assigned_name(gen, n, err));
+    CFXI_PY_LIT(gen, " = ");
+    CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+    CFXI_PY_LIT(gen, ";  ");
+    return cfxi_py_inplace(gen, n, callee, true, err);
+}
+
+static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                         const cfxi_py_callee *callee, cfx_error *err)
+{
+    bool inplace = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
+    cfxi_py_begin_line(gen);
+    if (inplace && !frame->region)
+        CFX_TRY(update(gen, n, callee, err));
+    else if (inplace)
+        CFX_TRY(local_update(gen, n, callee, err));
+    else
+        CFX_TRY(assignment(gen, n, callee, err));
+    cfxi_py_end_piece(gen);
+    cfxi_py_clear_dead(gen, frame, n);
+    cfxi_py_end_line(gen);
+    return CFX_OK;
+}
+
+/* torch.fx names these after the node itself, even where its name in the code is another. */
+static void record_enter(cfx_pycode *gen, const cfx_node *n)
+{
+    char number[CFXI_NUMBER_SIZE];
+    size_t size = cfxi_format_int(gen->node, number);
+    cfxi_py_begin_line(gen);
+    CFXI_PY_LIT(gen, "_rf_");
+    cfxi_py_put(gen, n->name->data, n->name->size);
+    CFXI_PY_LIT(gen, " = torch._C._profiler._RecordFunctionFast('## ");
+    cfxi_py_put(gen, number, size);
+    CFXI_PY_LIT(gen, " ##'); _rf_");
+    cfxi_py_put(gen, n->name->data, n->name->size);
+    CFXI_PY_LIT(gen, ".__enter__()");
+    cfxi_py_end_line(gen);
+}
+
+static void record_exit(cfx_pycode *gen, const cfx_node *n)
+{
+    cfxi_py_begin_line(gen);
+    CFXI_PY_LIT(gen, "_rf_");
+    cfxi_py_put(gen, n->name->data, n->name->size);
+    CFXI_PY_LIT(gen, ".__exit__(None, None, None)");
+    cfxi_py_end_line(gen);
+}
+
+static cfx_status operation(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
+{
+    const cfxi_py_callee *callee = NULL;
+    CFX_TRY(cfxi_py_type_text(gen, n, err));
+    if (n->op == CFX_OP_CALL_FUNCTION) {
+        CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
+        CFX_TRY(cfxi_py_wrap(gen, n, callee, err));
+    }
+    bool regions = callee && cfxi_py_has_regions(n, callee->form);
+    bool late = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
+    bool record = gen->options->record_func && n->op != CFX_OP_GET_ATTR && !frame->region;
+    if (regions && !gen->all_named)
+        CFX_TRY(cfxi_py_go_exact(gen, true, err));
+    if (frame->region)
+        CFX_TRY(cfxi_py_define_local(gen, n, err));
+    else if (!late)
+        CFX_TRY(cfxi_py_define(gen, n, err));
+    if (record)
+        record_enter(gen, n);
+    if (regions)
+        CFX_TRY(cfxi_py_control_flow(gen, frame, n, callee->form, err));
+    else
+        CFX_TRY(simple(gen, frame, n, callee, err));
+    if (record)
+        record_exit(gen, n);
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_statement(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
+{
+    switch ((cfx_opcode)n->op) {
+    case CFX_OP_PLACEHOLDER:
+        return placeholder(gen, n, err);
+    case CFX_OP_OUTPUT:
+        return output(gen, n, err);
+    case CFX_OP_GET_ATTR:
+    case CFX_OP_CALL_FUNCTION:
+    case CFX_OP_CALL_MODULE:
+    case CFX_OP_CALL_METHOD:
+        return operation(gen, frame, n, err);
+    case CFX_OPCODE_COUNT:
+        break;
+    }
+    return cfxi_py_fail(n, CFX_E_UNSUPPORTED, err, "unknown opcode");
+}
