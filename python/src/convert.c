@@ -17,9 +17,26 @@ const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep)
     return PyBytes_AS_STRING(*keep);
 }
 
+static bool is_ascii(const char *text, size_t size)
+{
+    uint64_t all = 0;
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        all |= word;
+    }
+    for (; i < size; i++)
+        all |= (unsigned char)text[i];
+    return (all & 0x8080808080808080u) == 0;
+}
+
 PyObject *str_from_utf8(const char *text, size_t size)
 {
-    PyObject *str = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogatepass");
+    if (!is_ascii(text, size))
+        return PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogatepass");
+    PyObject *str = PyUnicode_New((Py_ssize_t)size, 127);
+    if (str && size > 0)
+        memcpy(PyUnicode_1BYTE_DATA(str), text, size);
     return str;
 }
 
