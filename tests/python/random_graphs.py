@@ -49,6 +49,7 @@ class Maker:
         self.wild = wild
         self.regions = regions  # how deep regions may still nest
         self.values = Values(rng, wild)
+        self.tame = Values(rng)
         self.steps = []
 
     def add(self, step, *data):
@@ -145,7 +146,7 @@ class Maker:
             "args": lambda: (values.args(1),),
             "kwargs": lambda: (values.kwargs(),),
             "update_arg": lambda: (self.number(), values.value()),
-            "insert_arg": lambda: (self.number(), values.value()),
+            "insert_arg": lambda: (self.number(), self.tame.value()),
             "update_kwarg": lambda: (self.rng.choice(["dim", "alpha", "new"]), values.value()),
             "rename": lambda: (self.rng.choice(NAMES),),
             "type": lambda: (values.type(),),
