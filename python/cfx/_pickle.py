@@ -39,7 +39,8 @@ def _find_operator(name):
     return found
 
 
-def _portable(value):
+def portable(value):
+    """`value`, or what is pickled for it."""
     if type(value).__module__ != "torch._ops":
         return value
     name = Node._pretty_print_target(value)
@@ -70,13 +71,13 @@ def reduce_graph(graph):
 
 
 def _record(node, index):
-    def portable(value):
+    def number(value):
         if type(value) is Node:
             return _Ref(index[value]) if value in index else value
-        return _portable(value)
+        return portable(value)
 
-    args, kwargs = map_aggregate((node.args, node.kwargs), portable)
-    target = _portable(node.target)
+    args, kwargs = map_aggregate((node.args, node.kwargs), number)
+    target = portable(node.target)
     return node.op, node.name, target, args, kwargs, node.type, node._location
 
 

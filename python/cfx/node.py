@@ -272,7 +272,9 @@ def _erased_node(op, name, target):
 def _reduce(self, protocol=None):
     index = _index_of(self)
     if index is None:
-        return _erased_node, (self.op, self.name, self.target)
+        from ._pickle import portable
+
+        return _erased_node, (self.op, self.name, portable(self.target))
     return _node_at, (self.graph, index)
 
 
