@@ -90,6 +90,9 @@ def test_edits_leave_the_graph_well_formed(seeds):
 #   insert_arg of a list or dict of another class
 #                            torch.fx keeps that very object, so that a node's arguments can change
 #                            behind its back; cfx copies it, as every other way to set arguments does
+# and what is not compared:
+#   users after deepcopy     torch.fx brings them into the order of the nodes; cfx keeps their order
+#   deepcopy of wild graphs  torch.fx cannot copy a node that stands before what it uses
 
 # Programs whose generated code differs on purpose (docs/codegen.md), by what their nodes have.
 CODE_DIFFERENCES = {
@@ -129,7 +132,8 @@ def table(graph):
 
 def code(graph):
     made = graph.python_code("self")
-    return made.src, list(made.globals.items()), made._lineno_map, made._prologue_start
+    objects = {**made.globals, "fx_pytree": None}  # each library has its own
+    return made.src, list(objects.items()), made._lineno_map, made._prologue_start
 
 
 VIEWS = {
@@ -179,9 +183,8 @@ def check_parity(steps, wild):
     for name, view in VIEWS.items():
         if name != "code" or not skip:
             assert (name, outcome(view, ours)) == (name, outcome(view, theirs))
-    ours, theirs = copy.deepcopy(ours), copy.deepcopy(theirs)
-    assert str(ours) == str(theirs)
-    assert VIEWS["users"](ours) == VIEWS["users"](theirs)
+    if not wild:
+        assert str(copy.deepcopy(ours)) == str(copy.deepcopy(theirs))
 
 
 @chunks
