@@ -20,6 +20,8 @@ import pytest
 torch = pytest.importorskip("torch")
 import torch.fx
 
+import random_exec
+from cfx._evaluate import evaluate
 from random_graphs import OPCODES, Histogram, Runner, program, run
 
 SEEDS = 10_000 if os.environ.get("CFX_FULL") == "1" else 1_000
@@ -199,3 +201,36 @@ def test_like_torch(seeds, wild):
         for seed in seeds:
             with saying(seed):
                 check_parity(program(seed, wild=wild), wild)
+
+
+# ---- generated code and the graph it was made of
+
+
+def result_of(call):
+    try:
+        return random_exec.image(call())
+    except Exception as e:
+        return f"raises {type(e).__name__}"
+
+
+def run_code(graph, root, inputs):
+    made = graph.python_code("self")
+    scope = dict(made.globals)
+    exec(compile(made.src, "<generated>", "exec"), scope)
+    return scope["forward"](root, *inputs)
+
+
+@chunks
+def test_code_computes_what_the_graph_says(seeds):
+    failed = 0
+    for seed in seeds:
+        with saying(seed):
+            graph, root, inputs = random_exec.make(seed)
+            assert graph.verify() == []
+            expected = result_of(lambda: random_exec.interpret(graph, root, inputs))
+            graph, root, inputs = random_exec.make(seed)
+            assert result_of(lambda: run_code(graph, root, inputs)) == expected
+            graph, root, inputs = random_exec.make(seed)
+            assert result_of(lambda: evaluate(graph, *inputs, root=root)) == expected
+            failed += expected.startswith("raises")
+    assert failed < len(seeds) / 5  # or there would be little to compare
