@@ -15,7 +15,8 @@ import cfx
 import torch
 
 NUMBERS = [0, 1, -1, 3, 10**20, 0.5, -0.0, -2.5, 1e300, math.inf, -math.inf, math.nan]
-NAMES = ["x", "x_1", "for", "len", "torch", "self", "add", "random_exec_total", "_", "getattr_1"]
+# Not "self": as in torch.fx, a node of that name hides the module in generated code.
+NAMES = ["x", "x_1", "for", "len", "torch", "add", "random_exec_total", "_", "getattr_1", "range"]
 MAX_REGIONS = 2
 
 
