@@ -172,6 +172,7 @@ struct cfx_graph {
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
     uint32_t next_hook;
+    bool settling;          /* see cfxi_graph_settle */
     cfxi_vec hooks;         /* of cfxi_hook */
     cfxi_vec locations;     /* of cfxi_location *, by number - 1 */
     cfxi_vec scopes;        /* of cfxi_scope *, by number - 1 */
