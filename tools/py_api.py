@@ -12,9 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden/python_api.txt"
-MODULES = [
-    "cfx", "cfx.graph", "cfx.node", "cfx.immutable_collections", "cfx._pytree",
-    "cfx._compatibility",
+MODULES = [  # what two of them have is described where it comes first
+    "cfx.graph", "cfx.node", "cfx.immutable_collections", "cfx._pytree", "cfx._compatibility", "cfx",
 ]  # fmt: skip
 
 
@@ -30,38 +29,40 @@ def public(module):
 
 
 def signature(function):
-    """Parameters with their defaults, without annotations; None where there is no signature."""
+    """Parameters with their defaults, without self and annotations; None if they are unknown."""
     try:
-        found = inspect.signature(function)
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
-    plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
-    return found.replace(parameters=plain, return_annotation=found.empty)
+    plain = [p.replace(annotation=p.empty) for p in parameters if p.name != "self"]
+    return inspect.Signature(plain)
 
 
 def members(class_):
-    """The public members that a class or a base of it in cfx defines, by name."""
+    """The public members that a class or a base of it in cfx defines: (name, value)."""
     for name in sorted(dir(class_)):
         owner = next((c for c in class_.__mro__ if name in vars(c)), None)
         ours = owner is not None and owner.__module__.startswith("cfx")
         if ours and (not name.startswith("_") or name == "__init__"):
-            yield name, inspect.getattr_static(class_, name)
+            yield name, getattr(class_, name)
+
+
+def describe(path, value):
+    text = signature(value) if callable(value) and not isinstance(value, type) else None
+    yield f"class {path}" if isinstance(value, type) else f"{path}{text or ''}"
+    for name, member in members(value) if isinstance(value, type) else ():
+        yield from describe(f"{path}.{name}", member)
 
 
 def lines():
+    known = {}
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         for name in public(module):
             value = getattr(module, name)
             path = f"{module_name}.{name}"
-            if isinstance(value, type):
-                yield f"class {path}({', '.join(b.__name__ for b in value.__bases__)})"
-                for member, raw in members(value):
-                    given = signature(getattr(value, member)) if callable(raw) or isinstance(
-                        raw, (staticmethod, classmethod)) else None
-                    yield f"{path}.{member}{given or ''}"
-            else:
-                yield f"{path}{(signature(value) if callable(value) else None) or ''}"
+            first = known.setdefault(id(value), path)
+            yield from describe(path, value) if first == path else [f"{path} = {first}"]
 
 
 def difference():
