@@ -51,7 +51,7 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 {
     const char *best = NULL;
     size_t size = strlen(word);
-    size_t limit = size / 3 + 2; /* one more than the distance that still counts as near */
+    size_t limit = size > 5 ? size / 3 + 1 : 2; /* what is nearer than that is near */
     for (size_t i = 0; i < n; i++) {
         const char *other = *(const char *const *)((const char *)words + i * stride);
         size_t d = size > 2 && strncmp(word, other, size) == 0 ? 1 : distance(word, other);

@@ -96,8 +96,8 @@ static bool last_is(const scanner *s, const char *word)
     return s->last_size == strlen(word) && memcmp(s->text + s->last, word, s->last_size) == 0;
 }
 
-/* A node's statement begins with %name, or with the word output; but that may also be an opcode
- * behind '=', a file behind '@', or a scope behind "in" and '>'. */
+/* A node's statement begins with %name, or with the word output; but that may also be a name behind
+ * '%', an opcode behind '=', a file behind '@', or a scope behind "in" and '>'. */
 static bool begins_statement(const scanner *s, size_t size)
 {
     const char *token = s->text + s->at;
@@ -105,8 +105,8 @@ static bool begins_statement(const scanner *s, size_t size)
         return false;
     if (*token == '%')
         return true;
-    return size == 6 && memcmp(token, "output", 6) == 0 && !last_is(s, "=") && !last_is(s, "@") &&
-           !last_is(s, "in") && !last_is(s, ">");
+    return size == 6 && memcmp(token, "output", 6) == 0 && !last_is(s, "%") && !last_is(s, "=") &&
+           !last_is(s, "@") && !last_is(s, "in") && !last_is(s, ">");
 }
 
 static void count_bracket(scanner *s)
@@ -227,37 +227,41 @@ static void print_line(const cli_input *in, size_t start, size_t at)
         fprintf(stderr, "  %*s^\n", (int)(at - start), "");
 }
 
-/* The findings come in the order of the text: *line is the line at *counted. */
-static void print_finding(const cli_input *in, const finding *f, size_t *line, size_t *counted)
+/* In the order of the text; the line is shown once for all that is found at one place. */
+static void print_findings(const cli_input *in, const findings *all)
 {
-    if (f->at == SIZE_MAX) {
-        fprintf(stderr, "%s: %s\n", in->name, f->message);
-        return;
+    size_t line = 1;
+    size_t start = 0; /* of that line */
+    for (size_t i = 0; i < all->n; i++) {
+        const finding *f = &all->items[i];
+        if (f->at == SIZE_MAX) {
+            fprintf(stderr, "%s: %s\n", in->name, f->message);
+            continue;
+        }
+        for (size_t at = start; at < f->at; at++) {
+            if (in->text[at] == '\n') {
+                line++;
+                start = at + 1;
+            }
+        }
+        fprintf(stderr, "%s:%zu:%zu: %s\n", in->name, line, f->at - start + 1, f->message);
+        if (i + 1 == all->n || f[1].at != f->at)
+            print_line(in, start, f->at);
     }
-    size_t start = f->at;
-    while (start > 0 && in->text[start - 1] != '\n')
-        start--;
-    for (; *counted < start; ++*counted)
-        *line += in->text[*counted] == '\n';
-    fprintf(stderr, "%s:%zu:%zu: %s\n", in->name, *line, f->at - start + 1, f->message);
-    print_line(in, start, f->at);
 }
 
 size_t cli_findings(const cli_input *in, cli_check_fn *check)
 {
     findings all = {0};
-    size_t line = 1;
-    size_t counted = 0;
     cfx_error err = {.status = CFX_OK};
     cli_progress("checking", in->size);
     cfx_status status = check(in->graph, collect, &all, &err);
     cli_progress_end();
     if (all.n > 0)
         sort_by_place(in, &all);
-    for (size_t i = 0; i < all.n; i++) {
-        print_finding(in, &all.items[i], &line, &counted);
+    print_findings(in, &all);
+    for (size_t i = 0; i < all.n; i++)
         free(all.items[i].message);
-    }
     free(all.items);
     if (all.nomem || (status != CFX_OK && status != CFX_E_GRAPH)) {
         cfx_error_set(&err, CFX_E_NOMEM, "out of memory");

@@ -6,7 +6,7 @@
 
 static const cli_verb verbs[] = {
     {"show", "print a graph: as a table, as IR text, or as torch.fx prints it",
-     "[--table | --text | --str] [--wide] FILE", show_options,
+     "[--table | --text | --str] [--wide | --width N] FILE", show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"
      "  cfx show --text model.ir          the IR text, laid out anew\n",
@@ -45,9 +45,9 @@ static int help(FILE *out, int code)
     fprintf(out, "usage: cfx VERB [OPTION...] [FILE]\n\n"
                  "Reads a graph from FILE, in IR text; - or no FILE is standard input.\n\n");
     for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(out, "  %-10s%s\n", verbs[i].name, verbs[i].summary);
-    fprintf(out, "  %-10s%s\n", "help", "explain a verb, with examples: cfx help show");
-    fprintf(out, "  %-10s%s\n\n", "--version", "print the version");
+        fprintf(out, "  %-11s%s\n", verbs[i].name, verbs[i].summary);
+    fprintf(out, "  %-11s%s\n", "help", "explain a verb, with examples: cfx help show");
+    fprintf(out, "  %-11s%s\n\n", "--version", "print the version");
     fprintf(out, "Exit status: 0 done, 1 the input is wrong, 2 the command line is wrong.\n");
     return code;
 }
@@ -75,7 +75,10 @@ static int help_verb(const cli_verb *verb)
 
 static int unknown_verb(const char *word)
 {
-    const char *near = cli_nearest(word, &verbs->name, sizeof *verbs, VERB_COUNT);
+    const char *words[VERB_COUNT + 3] = {"help", "--help", "--version"};
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        words[i + 3] = verbs[i].name;
+    const char *near = cli_nearest(word, words, sizeof *words, VERB_COUNT + 3);
     fprintf(stderr, "cfx: there is no verb '%s'%s%s%s\n", word, near ? "; did you mean " : "",
             near ? near : "", near ? "?" : "");
     fprintf(stderr, "usage: cfx VERB [OPTION...] [FILE]\nSee: cfx --help\n");
