@@ -22,8 +22,9 @@ def boundaries():
 
 
 def main():
-    print(f"/* printable.def - made by tools/printable.py from Unicode {unicodedata.unidata_version}:"
-          " where printable turns. */")
+    version = unicodedata.unidata_version
+    print(f"/* printable.def - made by tools/printable.py from Unicode {version}: where printable"
+          " turns. */")
     line = ""
     for code in boundaries():
         item = f"{code:#x},"

@@ -41,7 +41,7 @@ typedef struct cfx_error {
     cfx_status status;
     uint32_t line;      /* line of the text being parsed, from 1; 0 where there is none */
     uint32_t column;    /* column in that line, in bytes, from 1; 0 where there is none */
-    char message[500];  /* what, where, what to do; always terminated */
+    char message[500];  /* what, where, what to do; terminated UTF-8 */
 } cfx_error;
 
 /* The constant's name without its prefix ("NOMEM"), its meaning, the Python exception's name

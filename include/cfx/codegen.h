@@ -37,9 +37,9 @@ typedef struct cfx_pycode_options {
     bool colored;          /* terminal colours for literals and for what is cleared */
     void *ctx;
 
-    /* The expression that names a host object which is called, or which is the type of a named
-     * tuple: asked once for each object. Operators (operator.add, ...) are not asked for.
-     * Default: from its qualified name; torch's as they are, others as the global pkg_mod_fn. */
+    /* The expression that names a host object: a function that is called (asked once), the type of
+     * a named tuple, a type without a `type` callback. Operators (operator.add, ...) are not asked
+     * for. Default: by its qualified name; torch's as it is, others as the global pkg_mod_fn. */
     cfx_status (*target)(void *ctx, cfx_pycode *gen, void *object, cfx_sink out, cfx_error *err);
 
     /* The expression for a host object among the arguments. Default: its repr. */

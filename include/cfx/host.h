@@ -32,8 +32,8 @@ typedef struct cfx_host {
     /* Writes repr(object). */
     cfx_status (*repr)(void *ctx, void *object, cfx_sink out, cfx_error *err);
 
-    /* Writes `object` as torch.fx's printers show it in the place `where`. (optional: the repr; for
-     * types and targets the qualified name) */
+    /* Writes `object` as torch.fx's printers show it in the place `where`. Not asked for targets,
+     * whose qualified name is known. (optional: the repr; for types the qualified name) */
     cfx_status (*show)(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err);
 
     /* Writes the dotted name under which `object` can be found again ("torch.nn.functional.relu"),

@@ -205,7 +205,7 @@ CFX_API cfx_value cfx_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, cfx
 
 /* Same kind and content; the items of a set in any order. Nodes compare by identity, floats bit by
  * bit (0.0 is not -0.0; but every nan equals every nan), host objects by identity or the host's
- * `equal`, regions by cfx_graph_equal. */
+ * `equal`, a name and an object by the object's qualified name, regions by cfx_graph_equal. */
 CFX_API bool cfx_value_equal(cfx_value a, cfx_value b);
 
 #ifdef __cplusplus

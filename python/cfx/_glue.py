@@ -52,6 +52,12 @@ def qualified_name(obj):
     return Node._pretty_print_target(obj)
 
 
+def type_repr(obj):
+    from .node import _type_repr
+
+    return _type_repr(obj)
+
+
 def resolve(name):
     """The object that `name` stands for: a dotted name of something already loaded, perhaps with
     arguments in brackets (`typing.List[int]`). A `Name` if there is none. Imports nothing."""

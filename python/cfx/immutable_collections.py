@@ -1,8 +1,8 @@
 """The list and the dict that a Node's arguments are made of."""
 from typing import Any
 
-from cfx._compatibility import compatibility
-from cfx._core import immutable_dict, immutable_list
+from ._compatibility import compatibility
+from ._core import immutable_dict, immutable_list
 
 __all__ = ["immutable_list", "immutable_dict"]
 
@@ -14,7 +14,7 @@ def _register_with_torch() -> None:
     """Lets torch.utils._pytree look into them. Needs torch; harmless when repeated."""
     import torch.utils._pytree as pytree
 
-    from cfx import _pytree
+    from . import _pytree
 
     def list_flatten(items: immutable_list) -> tuple[list[Any], None]:
         return list(items), None

@@ -635,15 +635,64 @@ static void add_finding(void *ctx, const cfx_node *n, const char *message)
     Py_XDECREF(text);
 }
 
-/* Every finding of the verifier, as a list of messages. */
-static PyObject *verify(PyGraph *self, PyObject *unused)
+/* A node of another graph among the arguments is held as a plain object: whether `v` has it. */
+static bool holds_object(cfx_value v, const void *object)
 {
-    (void)unused;
+    size_t n;
+    if (v.kind == CFX_KIND_HOST)
+        return cfx_value_object(v) == object;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; i < n; i++)
+        if (holds_object(items[i], object))
+            return true;
+    return false;
+}
+
+typedef struct foreign_job {
+    PyGraph *graph;
+    PyObject *found;
+} foreign_job;
+
+static int find_foreign(void *object, void *ctx)
+{
+    foreign_job *job = ctx;
+    if (!is_node(job->graph->st, object) ||
+        cfx_node_graph(((PyNode *)object)->n) == job->graph->g)
+        return 0;
+    job->found = object;
+    return 1;
+}
+
+static int add_foreign(PyGraph *self, PyObject *findings)
+{
+    foreign_job job = {self, NULL};
+    cfx_graph_visit_hosts(self->g, find_foreign, &job);
+    if (!job.found)
+        return 0;
+    cfx_node *n = cfx_graph_first(self->g);
+    while (n && !holds_object(cfx_node_args(n), job.found) &&
+           !holds_object(cfx_node_kwargs(n), job.found))
+        n = cfx_node_next(n);
+    PyObject *text = PyUnicode_FromFormat(
+        "Argument '%S' of Node '%s' does not belong to this Graph, but was used as an argument! If "
+        "you are copying nodes from another graph, make sure to use ``arg_transform`` on "
+        "node_copy() to remap values", job.found, n ? cfx_node_name(n, NULL) : "?");
+    int failed = text ? PyList_Append(findings, text) : -1;
+    Py_XDECREF(text);
+    return failed;
+}
+
+/* The findings as a list of messages: of lint, or of the stricter verifier. */
+static PyObject *find_faults(PyGraph *self, PyObject *strict)
+{
     cfx_error err = {0};
     PyObject *findings = PyList_New(0);
-    if (!findings)
+    if (!findings || add_foreign(self, findings) < 0) {
+        Py_XDECREF(findings);
         return NULL;
-    cfx_status status = cfx_graph_verify(self->g, add_finding, findings, &err);
+    }
+    cfx_status status = strict == Py_True ? cfx_graph_verify(self->g, add_finding, findings, &err)
+                                          : cfx_graph_lint(self->g, add_finding, findings, &err);
     if (status == CFX_OK || PyList_GET_SIZE(findings) > 0)
         return findings;
     Py_DECREF(findings);
@@ -834,7 +883,7 @@ static PyMethodDef methods[] = {
     {"_set_insert_point", (PyCFunction)set_insert_point, METH_VARARGS, NULL},
     {"_clear_nodes", (PyCFunction)clear_nodes, METH_NOARGS, NULL},
     {"_clone", (PyCFunction)clone_graph, METH_NOARGS, NULL},
-    {"_verify", (PyCFunction)verify, METH_NOARGS, NULL},
+    {"_faults", (PyCFunction)find_faults, METH_O, NULL},
     {"_dce", (PyCFunction)dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},

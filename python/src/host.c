@@ -34,6 +34,35 @@ static cfx_status repr(void *ctx, void *object, cfx_sink out, cfx_error *err)
     return write_result(PyObject_Repr(object), out, err);
 }
 
+static PyObject *show_argument(module_state *st, PyObject *object)
+{
+    if (is_node(st, object))  /* of another graph */
+        return PyUnicode_FromFormat("%%%S", object);
+    PyObject *custom = PyObject_GetAttrString(object, "_custom_fx_repr_fn");
+    if (!custom) {
+        PyErr_Clear();  /* most objects have no spelling of their own */
+        return PyObject_Str(object);
+    }
+    PyObject *text = PyObject_CallNoArgs(custom);
+    Py_DECREF(custom);
+    return text;
+}
+
+static cfx_status show(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err)
+{
+    switch (where) {
+    case CFX_SHOW_ARG:
+        return write_result(show_argument(ctx, object), out, err);
+    case CFX_SHOW_STR:
+        return write_result(PyObject_Str(object), out, err);
+    case CFX_SHOW_TYPE:
+        return write_result(call_glue(ctx, "type_repr", object), out, err);
+    case CFX_SHOW_TARGET:
+        break;
+    }
+    return write_result(call_glue(ctx, "qualified_name", object), out, err);
+}
+
 static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
 {
     return write_result(call_glue(ctx, "qualified_name", object), out, err);
@@ -106,6 +135,7 @@ void host_init(module_state *st)
         .retain = retain,
         .release = release,
         .repr = repr,
+        .show = show,
         .qualified_name = qualified_name,
         .resolve = resolve,
         .name_hint = name_hint,

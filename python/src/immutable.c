@@ -72,7 +72,7 @@ static int refuse_subscript(PyObject *self, PyObject *key, PyObject *value)
 }
 
 #define REFUSED(name)                                                                              \
-    {name, (PyCFunction)(void (*)(void))refuse_call, METH_FASTCALL | METH_KEYWORDS,                \
+    {name, FAST(refuse_call),                                                                      \
      PyDoc_STR(name "($self, /, *args, **kwargs)\n--\n\nRaises a TypeError.")}
 
 /* ---- the list ------------------------------------------------------------------------------ */

@@ -5,49 +5,6 @@
  */
 #include "pycfx.h"
 
-/* ---- arguments of the functions ------------------------------------------------------------ */
-
-static bool keyword_argument(const char *function, const char *const names[2], PyObject *keyword,
-                             PyObject *value, PyObject *out[2])
-{
-    for (int i = 0; i < 2; i++) {
-        if (PyUnicode_CompareWithASCIIString(keyword, names[i]) != 0)
-            continue;
-        if (out[i])
-            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", function,
-                         names[i]);
-        else
-            out[i] = value;
-        return !PyErr_Occurred();
-    }
-    PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function,
-                 keyword);
-    return false;
-}
-
-bool two_arguments(const char *function, const char *const names[2], PyObject *const *args,
-                   Py_ssize_t nargs, PyObject *kwnames, PyObject *out[2])
-{
-    if (nargs > 2) {
-        PyErr_Format(PyExc_TypeError, "%s() takes 2 positional arguments but %zd were given",
-                     function, nargs);
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < 2; i++)
-        out[i] = i < nargs ? args[i] : NULL;
-    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
-        if (!keyword_argument(function, names, PyTuple_GET_ITEM(kwnames, i), args[nargs + i], out))
-            return false;
-    if (!out[0] && !out[1])
-        PyErr_Format(PyExc_TypeError,
-                     "%s() missing 2 required positional arguments: '%s' and '%s'", function,
-                     names[0], names[1]);
-    else if (!out[0] || !out[1])
-        PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%s'",
-                     function, names[out[0] != NULL]);
-    return out[0] && out[1];
-}
-
 /* ---- containers ---------------------------------------------------------------------------- */
 
 /* A tuple that is being filled is kept from the garbage collector, and so from gc.get_objects. */
@@ -163,7 +120,9 @@ PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
 
 /* ---- the functions ------------------------------------------------------------------------- */
 
-static const char *const map_names[2] = {"a", "fn"};
+static const char *const names[] = {"a", "fn"};
+static const arg_spec map_aggregate_args = {"map_aggregate", names, 2, 2, 2};
+static const arg_spec map_arg_args = {"map_arg", names, 2, 2, 2};
 
 static PyObject *call_leaf(void *ctx, PyObject *leaf) { return PyObject_CallOneArg(ctx, leaf); }
 
@@ -182,7 +141,7 @@ static PyObject *map_aggregate(PyObject *module, PyObject *const *args, Py_ssize
                                PyObject *kwnames)
 {
     PyObject *given[2];
-    if (!two_arguments("map_aggregate", map_names, args, nargs, kwnames, given))
+    if (!take_args(&map_aggregate_args, args, nargs, kwnames, given))
         return NULL;
     return map_tree(PyModule_GetState(module), given[0], call_leaf, given[1]);
 }
@@ -191,7 +150,7 @@ static PyObject *map_arg(PyObject *module, PyObject *const *args, Py_ssize_t nar
                          PyObject *kwnames)
 {
     PyObject *given[2];
-    if (!two_arguments("map_arg", map_names, args, nargs, kwnames, given))
+    if (!take_args(&map_arg_args, args, nargs, kwnames, given))
         return NULL;
     if (!PyCallable_Check(given[1])) {
         PyErr_SetString(PyExc_AssertionError, "cfx.map_arg(a, fn): fn must be a callable");
@@ -212,8 +171,7 @@ PyDoc_STRVAR(map_arg_doc,
 "A copy of `a` with fn(node) in the place of every Node. See map_aggregate.");
 
 PyMethodDef map_functions[] = {
-    {"map_aggregate", (PyCFunction)(void (*)(void))map_aggregate, METH_FASTCALL | METH_KEYWORDS,
-     map_aggregate_doc},
-    {"map_arg", (PyCFunction)(void (*)(void))map_arg, METH_FASTCALL | METH_KEYWORDS, map_arg_doc},
+    {"map_aggregate", FAST(map_aggregate), map_aggregate_doc},
+    {"map_arg", FAST(map_arg), map_arg_doc},
     {0},
 };

@@ -150,9 +150,10 @@ PyDoc_STRVAR(create_name_doc,
 static PyObject *namespace_create_name(PyNamespace *self, PyObject *const *args, Py_ssize_t nargs,
                                        PyObject *kwnames)
 {
-    static const char *const names[2] = {"candidate", "obj"};
+    static const char *const names[] = {"candidate", "obj"};
+    static const arg_spec spec = {"_Namespace.create_name", names, 2, 2, 2};
     PyObject *given[2];
-    if (!two_arguments("_Namespace.create_name", names, args, nargs, kwnames, given))
+    if (!take_args(&spec, args, nargs, kwnames, given))
         return NULL;
     PyObject *object = given[1];
     PyObject *name = object != Py_None ? name_of(self, object) : NULL;
@@ -172,9 +173,10 @@ PyDoc_STRVAR(associate_doc,
 static PyObject *namespace_associate(PyNamespace *self, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *kwnames)
 {
-    static const char *const names[2] = {"name", "obj"};
+    static const char *const names[] = {"name", "obj"};
+    static const arg_spec spec = {"_Namespace.associate_name_with_obj", names, 2, 2, 2};
     PyObject *given[2];
-    if (!two_arguments("_Namespace.associate_name_with_obj", names, args, nargs, kwnames, given) ||
+    if (!take_args(&spec, args, nargs, kwnames, given) ||
         !check_name(given[0]))
         return NULL;
     PyObject *old = name_of(self, given[1]);
@@ -207,9 +209,10 @@ PyDoc_STRVAR(rename_doc,
 static PyObject *namespace_rename(PyNamespace *self, PyObject *const *args, Py_ssize_t nargs,
                                   PyObject *kwnames)
 {
-    static const char *const names[2] = {"obj", "name"};
+    static const char *const names[] = {"obj", "name"};
+    static const arg_spec spec = {"_Namespace._rename_object", names, 2, 2, 2};
     PyObject *given[2];
-    if (!two_arguments("_Namespace._rename_object", names, args, nargs, kwnames, given) ||
+    if (!take_args(&spec, args, nargs, kwnames, given) ||
         !check_name(given[1]))
         return NULL;
     PyObject *old = name_of(self, given[0]);
@@ -293,14 +296,12 @@ static void namespace_dealloc(PyNamespace *self)
     Py_DECREF(type);
 }
 
-#define FAST(function) (PyCFunction)(void (*)(void))function
 static PyMethodDef namespace_methods[] = {
-    {"create_name", FAST(namespace_create_name), METH_FASTCALL | METH_KEYWORDS, create_name_doc},
-    {"associate_name_with_obj", FAST(namespace_associate), METH_FASTCALL | METH_KEYWORDS,
-     associate_doc},
-    {"_rename_object", FAST(namespace_rename), METH_FASTCALL | METH_KEYWORDS, rename_doc},
-    {"_register_global", FAST(namespace_register_global), METH_FASTCALL | METH_CLASS,
-     register_global_doc},
+    {"create_name", FAST(namespace_create_name), create_name_doc},
+    {"associate_name_with_obj", FAST(namespace_associate), associate_doc},
+    {"_rename_object", FAST(namespace_rename), rename_doc},
+    {"_register_global", (PyCFunction)(void (*)(void))namespace_register_global,
+     METH_FASTCALL | METH_CLASS, register_global_doc},
     {0},
 };
 

@@ -147,10 +147,6 @@ PyObject *immutable_dict_new(module_state *st);
 typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
-/* The two arguments of a METH_FASTCALL | METH_KEYWORDS function, borrowed; false with a TypeError. */
-bool two_arguments(const char *function, const char *const names[2], PyObject *const *args,
-                   Py_ssize_t nargs, PyObject *kwnames, PyObject *out[2]);
-
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* python_code, ... */
 

@@ -67,22 +67,29 @@ void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocat
     *vec = (cfxi_vec){0};
 }
 
+/* Little-endian on every machine: hashes are stored. */
+static uint64_t load_word(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
 uint64_t cfxi_hash_bytes(const void *data, size_t size)
 {
     const unsigned char *p = data;
     uint64_t h = 0x2d358dccaa6c78a5u ^ size;
-    while (size >= 8) {
-        uint64_t word = 0;
-        for (int i = 7; i >= 0; i--)  /* little-endian on every machine: hashes are stored */
-            word = word << 8 | p[i];
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+    for (; size >= 8; p += 8, size -= 8) {
+        h = (h ^ load_word(p)) * 0x9e3779b97f4a7c15u;
         h ^= h >> 29;
-        p += 8;
-        size -= 8;
     }
     uint64_t tail = 0;
     for (size_t i = size; i > 0; i--)
         tail = tail << 8 | p[i - 1];
     h = (h ^ tail) * 0xff51afd7ed558ccdu;
+    h = (h ^ (h >> 32)) * 0xc4ceb9fe1a85ec53u;  /* names differ at their ends: in the high bits */
     return h ^ (h >> 32);
 }

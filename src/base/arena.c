@@ -4,8 +4,18 @@
 /* Classes: multiples of 8 up to 512 bytes, then steps of 128 up to CFXI_ARENA_LARGE. */
 enum { FINE = 512, FINE_CLASSES = FINE / 8, STEP = 128 };
 
-_Static_assert(FINE_CLASSES + (CFXI_ARENA_LARGE - FINE) / STEP <= CFXI_ARENA_CLASSES,
+_Static_assert(FINE_CLASSES + (CFXI_ARENA_LARGE - FINE) / STEP == CFXI_ARENA_CLASSES,
                "every size up to CFXI_ARENA_LARGE needs a class");
+
+/* Freed blocks are forbidden ground where the address sanitizer can guard it. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define FORBID(ptr, size) ASAN_POISON_MEMORY_REGION(ptr, size)
+#define ALLOW(ptr, size) ASAN_UNPOISON_MEMORY_REGION(ptr, size)
+#else
+#define FORBID(ptr, size) ((void)0)
+#define ALLOW(ptr, size) ((void)0)
+#endif
 
 struct cfxi_chunk {
     struct cfxi_chunk *next;
@@ -40,6 +50,7 @@ void cfxi_arena_release(cfxi_arena *arena)
 {
     for (struct cfxi_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
+        ALLOW(chunk, chunk->size);
         cfxi_free(arena->allocator, chunk, chunk->size);
     }
     for (struct cfxi_large *large = arena->large, *next; large; large = next) {
@@ -78,11 +89,16 @@ static void free_large(cfxi_arena *arena, void *ptr)
     cfxi_free(arena->allocator, large, large->size);
 }
 
-/* Small graphs are many: the first chunk is small, later ones grow up to the full size. */
+/* Small graphs are many: the first chunk is small, later ones double the arena up to the full
+ * size. */
 static bool grow(cfxi_arena *arena, size_t needed)
 {
-    size_t size = arena->bytes < CFXI_ARENA_CHUNK / 16 ? CFXI_ARENA_CHUNK / 16 : CFXI_ARENA_CHUNK;
     size_t least = needed + sizeof(struct cfxi_chunk);
+    size_t size = arena->bytes;
+    if (size < CFXI_ARENA_CHUNK / 16)
+        size = CFXI_ARENA_CHUNK / 16;
+    if (size > CFXI_ARENA_CHUNK)
+        size = CFXI_ARENA_CHUNK;
     if (size < least)
         size = least;
     struct cfxi_chunk *chunk = cfxi_alloc(arena->allocator, size);
@@ -105,6 +121,7 @@ void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
     size_t class_ = size_class(size, &rounded);
     void *block = arena->free_lists[class_];
     if (block) {
+        ALLOW(block, rounded);
         memcpy(&arena->free_lists[class_], block, sizeof(void *));
         return block;
     }
@@ -129,5 +146,6 @@ void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size)
     memset(ptr, 0xdd, rounded);  /* whoever still looks at it should notice */
 #endif
     memcpy(ptr, &arena->free_lists[class_], sizeof(void *));
+    FORBID(ptr, rounded);
     arena->free_lists[class_] = ptr;
 }

@@ -34,6 +34,14 @@ cfx_status cfxi_nomem(cfx_error *err);
 /* For a callback that failed with `status`: fills *err if the callback has not. */
 cfx_status cfxi_failed(cfx_error *err, cfx_status status);
 
+/* Where a function that must know why something failed lets it be said: `own` if the caller does
+ * not ask. */
+static inline cfx_error *cfxi_error_or(cfx_error *err, cfx_error *own)
+{
+    own->status = CFX_OK;
+    return err ? err : own;
+}
+
 /* A growing array of fixed-size items. */
 typedef struct cfxi_vec {
     void *data;
@@ -50,7 +58,7 @@ void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocat
 /* Bump allocation in chunks, with a free list per size class: a freed block is handed out again
  * for the same class, so editing in place leaves memory flat. Blocks are 8-byte aligned. Blocks
  * over CFXI_ARENA_LARGE go to the allocator directly. */
-enum { CFXI_ARENA_CHUNK = 64 * 1024, CFXI_ARENA_LARGE = 8 * 1024, CFXI_ARENA_CLASSES = 160 };
+enum { CFXI_ARENA_CHUNK = 64 * 1024, CFXI_ARENA_LARGE = 8 * 1024, CFXI_ARENA_CLASSES = 124 };
 
 typedef struct cfxi_arena {
     const cfx_allocator *allocator;
@@ -133,6 +141,8 @@ bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it 
 size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code);
 size_t cfxi_utf8_encode(uint32_t code, char out[4]);
 bool cfxi_utf8_valid(const char *text, size_t size);
+/* Replaces every byte that is not UTF-8 by '?', in place. */
+void cfxi_utf8_clean(char *text);
 /* Whether Python's repr shows the character as it is. */
 bool cfxi_is_printable(uint32_t code);
 /* Columns that a terminal needs for valid UTF-8 text: one for each character. */

@@ -63,6 +63,7 @@ cfx_status cfx_error_set(cfx_error *err, cfx_status status, const char *format, 
         err->message[0] = '\0';
     else if ((size_t)length >= sizeof err->message)
         cut_at_character(err->message, sizeof err->message);
+    cfxi_utf8_clean(err->message);  /* a name in it may be any bytes, or have been cut */
     return status;
 }
 

@@ -49,12 +49,32 @@ bool cfxi_utf8_valid(const char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {
         uint32_t code;
+        uint64_t eight;
+        if (size - at >= sizeof eight) { /* ASCII is what most text is */
+            memcpy(&eight, text + at, sizeof eight);
+            if ((eight & 0x8080808080808080u) == 0) {
+                at += sizeof eight;
+                continue;
+            }
+        }
         const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
         if (n == 0)
             return false;
         at += n;
     }
     return true;
+}
+
+void cfxi_utf8_clean(char *text)
+{
+    const size_t size = strlen(text);
+    for (size_t at = 0; at < size;) {
+        uint32_t code;
+        const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
+        if (n == 0)
+            text[at] = '?';
+        at += n ? n : 1;
+    }
 }
 
 size_t cfxi_text_width(const char *text, size_t size)

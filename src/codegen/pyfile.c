@@ -6,17 +6,24 @@
  */
 #include "pycode_impl.h"
 
+static bool uses_module(const cfx_graph *g);
+
+static bool regions_use_module(const cfx_seq *args)
+{
+    for (uint32_t i = 0; args && i < args->size; i++) {
+        const cfx_graph *region = cfx_value_graph(args->items[i]);
+        if (region && uses_module(region))
+            return true;
+    }
+    return false;
+}
+
 static bool uses_module(const cfx_graph *g)
 {
-    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        if (n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_CALL_MODULE)
+    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        if (n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_CALL_MODULE ||
+            regions_use_module(n->args) || regions_use_module(n->kwargs))
             return true;
-        for (uint32_t i = 0; n->args && i < n->args->size; i++) {
-            const cfx_graph *region = cfx_value_graph(n->args->items[i]);
-            if (region && uses_module(region))
-                return true;
-        }
-    }
     return false;
 }
 

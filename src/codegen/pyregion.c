@@ -13,20 +13,44 @@
  */
 #include "pycode_impl.h"
 
-static cfx_graph *region_of(const cfx_node *n, size_t i)
+/* The parameters of an operator by position; any may be given by its name. */
+static const char *parameter_name(cfxi_py_form form, size_t i)
 {
-    return n->args && i < n->args->size ? cfx_value_graph(n->args->items[i]) : NULL;
+    static const char *const cond_names[] = {"pred", "then", "else", "operands"};
+    static const char *const while_names[] = {"test", "body", "state"};
+    static const char *const for_names[] = {"count", "body", "state"};
+    if (form == CFXI_PY_COND)
+        return cond_names[i];
+    return form == CFXI_PY_WHILE ? while_names[i] : for_names[i];
+}
+
+static cfx_value parameter(const cfx_node *n, cfxi_py_form form, size_t i)
+{
+    cfx_value v = cfx_node_arg(n, i);
+    return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, parameter_name(form, i));
+}
+
+static cfx_graph *region_of(const cfx_node *n, cfxi_py_form form, size_t i)
+{
+    return cfx_value_graph(parameter(n, form, i));
+}
+
+/* The values that the regions are called with; none if they are left out. */
+static cfx_value operands_of(const cfx_node *n, cfxi_py_form form)
+{
+    cfx_value v = parameter(n, form, form == CFXI_PY_COND ? 3 : 2);
+    return v.kind != CFX_KIND_INVALID ? v : cfxi_seq_value(CFX_KIND_TUPLE, NULL, 0);
 }
 
 bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form)
 {
     switch (form) {
     case CFXI_PY_COND:
-        return region_of(n, 1) && region_of(n, 2);
+        return region_of(n, form, 1) && region_of(n, form, 2);
     case CFXI_PY_WHILE:
-        return region_of(n, 0) && region_of(n, 1);
+        return region_of(n, form, 0) && region_of(n, form, 1);
     case CFXI_PY_FOR:
-        return region_of(n, 1) != NULL;
+        return region_of(n, form, 1) != NULL;
     case CFXI_PY_CALL:
     case CFXI_PY_INFIX:
     case CFXI_PY_PREFIX:
@@ -60,13 +84,6 @@ static size_t count_inputs(const cfx_graph *region)
 static bool is_sequence(cfx_value v)
 {
     return v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST;
-}
-
-static cfx_value arg_or_empty(const cfx_node *n, size_t i)
-{
-    if (n->args && i < n->args->size)
-        return n->args->items[i];
-    return cfxi_seq_value(CFX_KIND_TUPLE, NULL, 0);
 }
 
 /* The values for the inputs of a region must be as many as those. */
@@ -196,13 +213,13 @@ static void clear_line(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_no
 
 /* ---- cond ---------------------------------------------------------------------------------- */
 
-static cfx_status branch(cfx_pycode *gen, cfx_node *n, size_t region, cfx_error *err)
+static cfx_status branch(cfx_pycode *gen, cfx_node *n, cfx_graph *region, cfx_error *err)
 {
     cfxi_py_frame frame;
     const cfx_node *output = NULL;
     gen->indent += 4;
-    CFX_TRY(bind_operands(gen, region_of(n, region), arg_or_empty(n, 3), n, err));
-    CFX_TRY(region_body(gen, region_of(n, region), n, &frame, &output, err));
+    CFX_TRY(bind_operands(gen, region, operands_of(n, CFXI_PY_COND), n, err));
+    CFX_TRY(region_body(gen, region, n, &frame, &output, err));
     CFX_TRY(cfxi_py_type_text(gen, n, err));
     cfxi_py_begin_line(gen);
     CFX_TRY(cfxi_py_assigned_name(gen, n, err));
@@ -218,12 +235,12 @@ static cfx_status cond(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_e
 {
     cfxi_py_begin_line(gen);
     CFXI_PY_LIT(gen, "if ");
-    CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+    CFX_TRY(cfxi_py_value(gen, parameter(n, CFXI_PY_COND, 0), n, err));
     cfxi_py_char(gen, ':');
     cfxi_py_end_line(gen);
-    CFX_TRY(branch(gen, n, 1, err));
+    CFX_TRY(branch(gen, n, region_of(n, CFXI_PY_COND, 1), err));
     put_line(gen, "else:");
-    CFX_TRY(branch(gen, n, 2, err));
+    CFX_TRY(branch(gen, n, region_of(n, CFXI_PY_COND, 2), err));
     clear_line(gen, frame, n);
     return CFX_OK;
 }
@@ -319,10 +336,10 @@ static cfx_status loop_result(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_n
 
 static cfx_status for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
-    cfx_graph *region = region_of(n, 1);
+    cfx_graph *region = region_of(n, CFXI_PY_FOR, 1);
     cfx_node *index = next_input(region, NULL);
     cfx_node *first = index ? next_input(region, index) : NULL;
-    cfx_value state = arg_or_empty(n, 2);
+    cfx_value state = operands_of(n, CFXI_PY_FOR);
     size_t n_inputs = count_inputs(region);
     size_t n_state = n_inputs ? n_inputs - 1 : 0;
     CFX_TRY(check_count(n, state, n_state, "state of a loop", err));
@@ -337,7 +354,7 @@ static cfx_status for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, c
     else
         cfxi_py_char(gen, '_');
     CFXI_PY_LIT(gen, " in range(");
-    CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+    CFX_TRY(cfxi_py_value(gen, parameter(n, CFXI_PY_FOR, 0), n, err));
     CFXI_PY_LIT(gen, "):");
     cfxi_py_end_line(gen);
     gen->indent += 4;
@@ -415,10 +432,10 @@ static cfx_status while_line(cfx_pycode *gen, const cfx_node *n, cfx_graph *test
 
 static cfx_status while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
-    cfx_graph *test = region_of(n, 0);
-    cfx_graph *body = region_of(n, 1);
+    cfx_graph *test = region_of(n, CFXI_PY_WHILE, 0);
+    cfx_graph *body = region_of(n, CFXI_PY_WHILE, 1);
     cfx_node *first = next_input(body, NULL);
-    cfx_value state = arg_or_empty(n, 2);
+    cfx_value state = operands_of(n, CFXI_PY_WHILE);
     size_t n_state = count_inputs(body);
     CFX_TRY(check_count(n, state, n_state, "state of a loop", err));
     if (count_inputs(test) != n_state)

@@ -330,7 +330,8 @@ static uint32_t count_newlines(const char *text, size_t size)
 
 /* Puts what goes before the body in front of it, in the same buffer: a large body is not copied to
  * memory that was never touched before, which costs more than writing it. */
-static cfx_status prepend(cfx_buffer *body, size_t skipped, const cfx_buffer *prefix, cfx_error *err)
+static cfx_status prepend(cfx_buffer *body, size_t skipped, const cfx_buffer *prefix,
+                          cfx_error *err)
 {
     const size_t size = body->size - skipped;
     if (cfx_buffer_append(body, prefix->data, prefix->size))

@@ -155,8 +155,7 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
 cfx_status cfx_node_set_type(cfx_node *n, cfx_value type, cfx_error *err)
 {
     cfx_graph *g = n->graph;
-    if (type.kind == CFX_KIND_NODE)
-        return cfx_error_set(err, CFX_E_TYPE, "the type of a node cannot be a node");
+    CFX_TRY(cfxi_type_check(g, type, err));
     if (!cfxi_node_set_type(n, type))
         return cfxi_nomem(err);
     g->version++;

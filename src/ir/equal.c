@@ -21,14 +21,15 @@ static bool same_str(const cfx_str *a, const cfx_str *b)
     return a == b || (a && b && a->size == b->size && memcmp(a->data, b->data, a->size) == 0);
 }
 
-static bool same_ref(const cfx_ref *a, const cfx_ref *b)
+/* A name stands for the object that has it. */
+static bool same_ref(cfx_ref *a, cfx_ref *b)
 {
     if (a == b)
         return true;
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == CFXI_REF_NAME)
-        return same_str(a->name, b->name);
+    if (a->kind == CFXI_REF_NAME || b->kind == CFXI_REF_NAME) {
+        const cfx_str *name = cfxi_ref_qualified_name(a->graph, a, NULL);
+        return name && same_str(name, cfxi_ref_qualified_name(b->graph, b, NULL));
+    }
     if (a->object == b->object)
         return true;
     const cfx_host *host = a->graph->host;

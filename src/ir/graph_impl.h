@@ -307,6 +307,8 @@ void cfxi_args_abandon(cfxi_arg_change *change);  /* its values are as floating 
 
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
 bool cfxi_node_set_type(cfx_node *n, cfx_value type);
+/* Whether `type`, INVALID for none, may be the type of a node; sets *err. (node.c) */
+cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
 
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 

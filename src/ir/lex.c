@@ -5,18 +5,30 @@
 
 /* ---- classes of characters ----------------------------------------------------------------- */
 
-bool cfxi_is_name_char(char c) { return cfxi_is_ident(c); }
-bool cfxi_is_dotted_char(char c) { return cfxi_is_ident(c) || c == '.'; }
+enum {
+    F = CFXI_CHAR_FILE,
+    N = CFXI_CHAR_NUMBER | F,
+    D = CFXI_CHAR_DOTTED | N,
+    W = CFXI_CHAR_NAME | D,
+    B = CFXI_CHAR_BLANK
+};
 
-bool cfxi_is_file_char(char c)
-{
-    return cfxi_is_dotted_char(c) || c == '/' || c == '-' || c == '+' || c == '~';
-}
+/* ASCII; all other bytes are in no class. */
+const uint8_t cfxi_char_classes[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, B, B, 0, 0, B, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    B, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, N, 0, N, D, F,  /* ! to / */
+    W, W, W, W, W, W, W, W, W, W, 0, 0, 0, 0, 0, 0,  /* 0 to ? */
+    0, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,  /* @ to O */
+    W, W, W, W, W, W, W, W, W, W, W, 0, 0, 0, 0, W,  /* P to _ */
+    0, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,  /* ` to o */
+    W, W, W, W, W, W, W, W, W, W, W, 0, 0, 0, F, 0,  /* p to ~ */
+};
 
-bool cfxi_is_run(cfxi_char_fn *is, const char *text, size_t size)
+bool cfxi_is_run(cfxi_char_class class, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (!is(text[i]))
+        if (!cfxi_is_char(class, text[i]))
             return false;
     }
     return size > 0;
@@ -47,7 +59,7 @@ typedef struct excerpt {
 
 static excerpt find_excerpt(const cfxi_lexer *lex, size_t at)
 {
-    enum { BEFORE = 100, AFTER = 80 };
+    enum { BEFORE = 48, AFTER = 24 }; /* a terminal has 80 columns */
     excerpt e = {at, at, false, false};
     while (e.first > 0 && lex->text[e.first - 1] != '\n' && at - e.first < BEFORE)
         e.first--;
@@ -115,7 +127,7 @@ const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE])
     uint32_t code;
     if (left == 0)
         return "the end of the text";
-    while (n < left && n < 24 && cfxi_is_dotted_char(text[n]))
+    while (n < left && n < 24 && cfxi_is_char(CFXI_CHAR_DOTTED, text[n]))
         n++;
     if (n == 0)
         n = cfxi_utf8_decode(text, left, &code);
@@ -128,6 +140,8 @@ const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE])
 
 cfx_status cfxi_lex_check(cfxi_lexer *lex)
 {
+    if (cfxi_utf8_valid(lex->text, lex->size))
+        return CFX_OK;
     for (size_t at = 0; at < lex->size;) {
         uint32_t code;
         const size_t n = cfxi_utf8_decode(lex->text + at, lex->size - at, &code);
@@ -147,11 +161,11 @@ void cfxi_lex_skip(cfxi_lexer *lex)
 {
     while (lex->at < lex->size) {
         const char c = lex->text[lex->at];
-        if (c == '#') {
+        if (cfxi_is_char(CFXI_CHAR_BLANK, c)) {
+            lex->at++;
+        } else if (c == '#') {
             const char *end = memchr(lex->text + lex->at, '\n', lex->size - lex->at);
             lex->at = end ? (size_t)(end - lex->text) : lex->size;
-        } else if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-            lex->at++;
         } else {
             return;
         }
@@ -181,12 +195,14 @@ cfx_status cfxi_lex_expect(cfxi_lexer *lex, char c, const char *where)
                           cfxi_lex_found(lex, found));
 }
 
-cfxi_slice cfxi_lex_run(cfxi_lexer *lex, cfxi_char_fn *is)
+cfxi_slice cfxi_lex_run(cfxi_lexer *lex, cfxi_char_class class)
 {
     const size_t first = lex->at;
-    while (lex->at < lex->size && is(lex->text[lex->at]))
-        lex->at++;
-    return (cfxi_slice){lex->text + first, lex->at - first};
+    size_t at = first;
+    while (at < lex->size && cfxi_is_char(class, lex->text[at]))
+        at++;
+    lex->at = at;
+    return (cfxi_slice){lex->text + first, at - first};
 }
 
 /* ---- quoted text --------------------------------------------------------------------------- */

@@ -19,12 +19,21 @@ typedef struct cfxi_lexer {
 
 /* ---- classes of characters ----------------------------------------------------------------- */
 
-typedef bool cfxi_char_fn(char c);
-bool cfxi_is_name_char(char c);    /* of a node's name */
-bool cfxi_is_dotted_char(char c);  /* of a target, a host's name, a scope */
-bool cfxi_is_file_char(char c);
+typedef enum cfxi_char_class {
+    CFXI_CHAR_NAME = 1,    /* of a node's name: letters, digits, '_' */
+    CFXI_CHAR_DOTTED = 2,  /* of a target, a host's name, a scope: those and '.' */
+    CFXI_CHAR_NUMBER = 4,  /* those and '+', '-' */
+    CFXI_CHAR_FILE = 8,    /* those and '/', '~' */
+    CFXI_CHAR_BLANK = 16   /* between words */
+} cfxi_char_class;
+extern const uint8_t cfxi_char_classes[256];
+
+static inline bool cfxi_is_char(cfxi_char_class class, char c)
+{
+    return (cfxi_char_classes[(unsigned char)c] & class) != 0;
+}
 /* Whether the text consists of such characters alone, at least one: then it needs no quotes. */
-bool cfxi_is_run(cfxi_char_fn *is, const char *text, size_t size);
+bool cfxi_is_run(cfxi_char_class class, const char *text, size_t size);
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -37,7 +46,7 @@ bool cfxi_lex_accept(cfxi_lexer *lex, char c);
 /* Takes `c` or fails: "expected 'c' <where>, found ...". */
 cfx_status cfxi_lex_expect(cfxi_lexer *lex, char c, const char *where);
 /* Takes as many such characters as there are, without skipping first. */
-cfxi_slice cfxi_lex_run(cfxi_lexer *lex, cfxi_char_fn *is);
+cfxi_slice cfxi_lex_run(cfxi_lexer *lex, cfxi_char_class class);
 /* Takes the quoted text that begins here; valid until the next one is read. */
 cfx_status cfxi_lex_quoted(cfxi_lexer *lex, bool bytes, cfxi_slice *out);
 

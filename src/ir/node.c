@@ -73,13 +73,26 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
     return n;
 }
 
+static cfx_status reject_node(void *ctx, cfx_node *n)
+{
+    return cfx_error_set(ctx, CFX_E_TYPE, "the type of a node cannot hold a node (%%%s)",
+                         cfx_node_name(n, NULL));
+}
+
+/* Types have no use edges, so a node in one could be erased unnoticed. */
+cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err)
+{
+    if (type.kind == CFX_KIND_INVALID)
+        return CFX_OK;
+    CFX_TRY(cfx_value_each_node(type, reject_node, err));
+    return cfxi_value_check(g, type, err);
+}
+
 static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_value type, cfx_error *err)
 {
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
-    if (type.kind == CFX_KIND_NODE)
-        return cfx_error_set(err, CFX_E_TYPE, "the type of a node cannot be a node");
-    return type.kind == CFX_KIND_INVALID ? CFX_OK : cfxi_value_check(g, type, err);
+    return cfxi_type_check(g, type, err);
 }
 
 cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,

@@ -34,10 +34,10 @@ static cfx_status read_scopes(cfxi_parser *p, cfx_node *n)
         cfxi_slice s;
         cfxi_lex_skip(&p->lex);
         const size_t at = p->lex.at;
-        CFX_TRY(cfxi_parse_word(p, cfxi_is_dotted_char, "the path of a module", &s));
+        CFX_TRY(cfxi_parse_word(p, CFXI_CHAR_DOTTED, "the path of a module", &s));
         CFX_TRY(copy_word(p, 0, s, at));
         CFX_TRY(cfxi_lex_expect(&p->lex, '(', "and the module's class, as in layers.0(nn.Linear)"));
-        CFX_TRY(cfxi_parse_word(p, cfxi_is_dotted_char, "the module's class", &s));
+        CFX_TRY(cfxi_parse_word(p, CFXI_CHAR_DOTTED, "the module's class", &s));
         CFX_TRY(copy_word(p, 1, s, at));
         CFX_TRY(cfxi_lex_expect(&p->lex, ')', "after the module's class"));
         scope = cfx_graph_scope(p->graph, scope, p->words[0].data, p->words[1].data, &p->core);
@@ -55,7 +55,7 @@ static cfx_status read_line(cfxi_parser *p, cfx_node *n, size_t at)
     CFX_TRY(cfxi_lex_expect(&p->lex, ':', "and a line number after the file"));
     cfxi_lex_skip(&p->lex);
     const size_t number_at = p->lex.at;
-    const cfxi_slice s = cfxi_lex_run(&p->lex, cfxi_is_name_char);
+    const cfxi_slice s = cfxi_lex_run(&p->lex, CFXI_CHAR_NAME);
     if (s.size == 0 || !cfxi_parse_int(s.data, s.size, &line) || line > UINT32_MAX)
         return cfxi_lex_error(&p->lex, number_at, CFX_E_SYNTAX,
                               "expected a line number from 0 to 4294967295");
@@ -69,7 +69,7 @@ static bool accept_in(cfxi_parser *p)
     cfxi_lexer *lex = &p->lex;
     cfxi_lex_skip(lex);
     const size_t at = lex->at;
-    if (cfxi_slice_is(cfxi_lex_run(lex, cfxi_is_dotted_char), "in"))
+    if (cfxi_slice_is(cfxi_lex_run(lex, CFXI_CHAR_DOTTED), "in"))
         return true;
     lex->at = at;
     return false;
@@ -84,7 +84,7 @@ static cfx_status read_location(cfxi_parser *p, cfx_node *n)
     if (accept_in(p))
         return read_scopes(p, n);
     const size_t at = p->lex.at;
-    CFX_TRY(cfxi_parse_word(p, cfxi_is_file_char, "a file (quoted if it has blanks) or 'in'", &s));
+    CFX_TRY(cfxi_parse_word(p, CFXI_CHAR_FILE, "a file (quoted if it has blanks) or 'in'", &s));
     CFX_TRY(copy_word(p, 0, s, at));
     CFX_TRY(read_line(p, n, at));
     return accept_in(p) ? read_scopes(p, n) : CFX_OK;
@@ -263,7 +263,7 @@ static cfx_status read_keyword(cfxi_parser *p, bool *found)
     if (c == '"')
         CFX_TRY(cfxi_lex_quoted(lex, false, &s));
     else if (c >= 0 && cfxi_is_ident_start((char)c))
-        s = cfxi_lex_run(lex, cfxi_is_name_char);
+        s = cfxi_lex_run(lex, CFXI_CHAR_NAME);
     else
         return CFX_OK;
     if (!cfxi_lex_accept(lex, '=')) {
@@ -348,7 +348,7 @@ static cfx_status read_opcode(cfxi_parser *p, cfx_opcode *op)
     cfxi_lexer *lex = &p->lex;
     cfxi_lex_skip(lex);
     const size_t at = lex->at;
-    const cfxi_slice s = cfxi_lex_run(lex, cfxi_is_dotted_char);
+    const cfxi_slice s = cfxi_lex_run(lex, CFXI_CHAR_DOTTED);
     for (int i = 0; i < CFX_OPCODE_COUNT; i++) {
         if (cfxi_slice_is(s, cfx_opcode_name((cfx_opcode)i))) {
             *op = (cfx_opcode)i;
@@ -372,7 +372,7 @@ static cfx_status read_target(cfxi_parser *p, cfx_opcode op, cfxi_slice *target)
     }
     CFX_TRY(cfxi_lex_expect(lex, '[', "and the target, as in get_attr[target=weight]"));
     cfxi_lex_skip(lex);
-    if (!cfxi_slice_is(cfxi_lex_run(lex, cfxi_is_name_char), "target"))
+    if (!cfxi_slice_is(cfxi_lex_run(lex, CFXI_CHAR_NAME), "target"))
         return cfxi_lex_error(lex, lex->at, CFX_E_SYNTAX, "expected target=, as in "
                               "get_attr[target=weight]");
     CFX_TRY(cfxi_lex_expect(lex, '=', "after target"));
@@ -382,10 +382,10 @@ static cfx_status read_target(cfxi_parser *p, cfx_opcode op, cfxi_slice *target)
         lex->at++;
     const size_t stars = lex->at - stars_at;
     if (stars == 0) {
-        CFX_TRY(cfxi_parse_word(p, cfxi_is_dotted_char, "a target (quoted if it is no dotted name)",
+        CFX_TRY(cfxi_parse_word(p, CFXI_CHAR_DOTTED, "a target (quoted if it is no dotted name)",
                           target));
     } else {
-        *target = cfxi_lex_run(lex, cfxi_is_dotted_char);
+        *target = cfxi_lex_run(lex, CFXI_CHAR_DOTTED);
         if (target->size == 0)
             return cfxi_parse_unexpected(p, "a name after '*'");
         *target = (cfxi_slice){target->data - stars, target->size + stars};
@@ -484,7 +484,7 @@ static cfx_status parse_statement(cfxi_parser *p)
         return cfxi_lex_error(lex, at, CFX_E_SYNTAX, "the text ends inside the region that line "
                               "%u opens; close it with '}'",
                               (unsigned)cfxi_lex_line(lex, cfxi_parse_top(p)->at));
-    if (!cfxi_slice_is(cfxi_lex_run(lex, cfxi_is_name_char), "output")) {
+    if (!cfxi_slice_is(cfxi_lex_run(lex, CFXI_CHAR_NAME), "output")) {
         lex->at = at;
         return cfxi_parse_unexpected(p, "a node, as in %x = placeholder[target=x](), or "
                                         "output(...)");
@@ -500,7 +500,7 @@ static cfx_status parse_header(cfxi_parser *p)
 {
     static const char form[] = "in the first line, which is 'graph():'";
     cfxi_lex_skip(&p->lex);
-    if (!cfxi_slice_is(cfxi_lex_run(&p->lex, cfxi_is_name_char), "graph")) {
+    if (!cfxi_slice_is(cfxi_lex_run(&p->lex, CFXI_CHAR_NAME), "graph")) {
         p->lex.at = 0;
         return cfxi_parse_unexpected(p, "'graph():' in the first line");
     }

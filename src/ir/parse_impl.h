@@ -33,7 +33,7 @@ typedef struct cfxi_pending {
 } cfxi_pending;
 
 /* Functions called before, so that the host is asked once for each. */
-enum { CFXI_PARSE_CACHE = 64 };
+enum { CFXI_PARSE_CACHE = 64, CFXI_PARSE_RECENT = 256 };
 typedef struct cfxi_cached {
     const cfx_graph *graph;
     cfxi_slice name;
@@ -52,6 +52,7 @@ typedef struct cfxi_parser {
     cfxi_vec pending;    /* of cfxi_pending */
     cfx_buffer words[2]; /* terminated copies */
     cfxi_cached cache[CFXI_PARSE_CACHE];
+    cfx_node *recent[CFXI_PARSE_RECENT]; /* by the hash of their names: spares a cold lookup */
     cfx_graph *result;
 } cfxi_parser;
 
@@ -77,7 +78,8 @@ cfx_status cfxi_parse_open_graph(cfxi_parser *p, size_t at);
 /* Reads a scalar onto the stack, or opens a container or a region. */
 cfx_status cfxi_parse_value(cfxi_parser *p);
 /* A word of the class, or quoted text. */
-cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_fn *is, const char *wanted, cfxi_slice *s);
+cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_class class, const char *wanted,
+                           cfxi_slice *s);
 /* "%name" with the '%' taken. */
 cfx_status cfxi_parse_node_name(cfxi_parser *p, cfxi_slice *name);
 /* The node of that name in the innermost graph, declared if it is new: it can be referred to, but

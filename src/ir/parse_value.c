@@ -64,15 +64,25 @@ static cfx_node *declare(cfxi_parser *p, cfxi_name *name)
     return n;
 }
 
-/* The node of that name in the innermost graph, declared if it is new. */
+static bool is_named(const cfx_node *n, const cfx_graph *g, cfxi_slice text)
+{
+    return n && n->graph == g && n->name->size == text.size &&
+           memcmp(n->name->data, text.data, text.size) == 0;
+}
+
 cfx_status cfxi_parse_find_node(cfxi_parser *p, cfxi_slice text, cfx_node **n, bool *is_new)
 {
+    cfx_node **recent = &p->recent[cfxi_hash_bytes(text.data, text.size) % CFXI_PARSE_RECENT];
+    *is_new = false;
+    *n = *recent;
+    if (is_named(*n, p->graph, text))
+        return CFX_OK;
     cfxi_name *name = cfxi_namespace_exact(&p->graph->names, text.data, text.size, &p->core);
-    *n = NULL;
     if (!name)
         return cfxi_parse_nomem(p);
     *is_new = !name->owner;
     *n = name->owner ? name->owner : declare(p, name);
+    *recent = *n;
     return *n ? CFX_OK : cfxi_parse_nomem(p);
 }
 
@@ -82,7 +92,7 @@ cfx_status cfxi_parse_node_name(cfxi_parser *p, cfxi_slice *name)
     cfxi_lexer *lex = &p->lex;
     if (lex->at < lex->size && lex->text[lex->at] == '"')
         return cfxi_lex_quoted(lex, false, name);
-    *name = cfxi_lex_run(lex, cfxi_is_name_char);
+    *name = cfxi_lex_run(lex, CFXI_CHAR_NAME);
     return name->size ? CFX_OK : cfxi_parse_unexpected(p, "the name of a node after '%'");
 }
 
@@ -104,15 +114,10 @@ static cfx_status read_node_value(cfxi_parser *p)
 
 /* ---- scalars ------------------------------------------------------------------------------- */
 
-static bool is_number_char(char c)
-{
-    return cfxi_is_dotted_char(c) || c == '+' || c == '-';
-}
-
 static cfx_status read_number(cfxi_parser *p)
 {
     const size_t at = p->lex.at;
-    const cfxi_slice s = cfxi_lex_run(&p->lex, is_number_char);
+    const cfxi_slice s = cfxi_lex_run(&p->lex, CFXI_CHAR_NUMBER);
     size_t digits = s.data[0] == '-';
     double f;
     while (digits < s.size && cfxi_is_digit(s.data[digits]))
@@ -132,7 +137,7 @@ static cfx_status read_nan(cfxi_parser *p, size_t at)
     double f;
     if (p->lex.at < p->lex.size && p->lex.text[p->lex.at] == '(') {
         p->lex.at++;
-        const cfxi_slice s = cfxi_lex_run(&p->lex, cfxi_is_name_char);
+        const cfxi_slice s = cfxi_lex_run(&p->lex, CFXI_CHAR_NAME);
         bool good = s.size == 18 && memcmp(s.data, "0x", 2) == 0;
         bits = 0;
         for (size_t i = 2; good && i < s.size; i++) {
@@ -168,11 +173,12 @@ static cfx_status read_bytes(cfxi_parser *p)
 }
 
 /* A word of the class, or quoted text. */
-cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_fn *is, const char *wanted, cfxi_slice *s)
+cfx_status cfxi_parse_word(cfxi_parser *p, cfxi_char_class class, const char *wanted,
+                           cfxi_slice *s)
 {
     if (cfxi_lex_peek(&p->lex) == '"')
         return cfxi_lex_quoted(&p->lex, false, s);
-    *s = cfxi_lex_run(&p->lex, is);
+    *s = cfxi_lex_run(&p->lex, class);
     return s->size ? CFX_OK : cfxi_parse_unexpected(p, wanted);
 }
 
@@ -180,7 +186,7 @@ static cfx_status read_host(cfxi_parser *p)
 {
     const size_t at = p->lex.at++;
     cfxi_slice s;
-    CFX_TRY(cfxi_parse_word(p, cfxi_is_dotted_char, "a qualified name after '&'", &s));
+    CFX_TRY(cfxi_parse_word(p, CFXI_CHAR_DOTTED, "a qualified name after '&'", &s));
     return cfxi_parse_push_value(p, cfx_value_name(p->graph, s.data, s.size, &p->core), at);
 }
 
@@ -258,7 +264,7 @@ static cfx_status read_word_value(cfxi_parser *p)
 {
     cfxi_lexer *lex = &p->lex;
     const size_t at = lex->at;
-    const cfxi_slice s = cfxi_lex_run(lex, cfxi_is_dotted_char);
+    const cfxi_slice s = cfxi_lex_run(lex, CFXI_CHAR_DOTTED);
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         if (cfxi_slice_is(s, constants[i].word))
             return cfxi_parse_push_value(p, constants[i].value, at);
@@ -280,7 +286,7 @@ static cfx_status read_word_value(cfxi_parser *p)
         return cfxi_parse_open_graph(p, at);
     }
     lex->at = at;
-    if (cfxi_slice_is(s, "inf") || cfxi_is_digit(s.data[0]) || s.data[0] == '.')
+    if (cfxi_slice_is(s, "inf") || s.data[0] == '.')
         return read_number(p);
     return unknown_word(p, s, at);
 }
@@ -317,7 +323,9 @@ cfx_status cfxi_parse_value(cfxi_parser *p)
     case '+':
         return read_number(p);
     default:
-        return c >= 0 && cfxi_is_dotted_char((char)c) ? read_word_value(p)
-                                                      : cfxi_parse_unexpected(p, "a value");
+        if (c >= '0' && c <= '9')
+            return read_number(p);
+        return c >= 0 && cfxi_is_char(CFXI_CHAR_DOTTED, (char)c)
+                   ? read_word_value(p) : cfxi_parse_unexpected(p, "a value");
     }
 }

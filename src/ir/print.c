@@ -66,7 +66,7 @@ static void show_ref(printer *p, cfx_ref *ref, cfx_show where)
     const cfx_host *host = p->graph->host;
     if (p->out.status != CFX_OK)
         return;
-    if (ref->kind == CFXI_REF_OBJECT && host->show) {
+    if (ref->kind == CFXI_REF_OBJECT && host->show && where != CFX_SHOW_TARGET) {
         host_done(p, host->show(host->ctx, ref->object, where, cfxi_out_sink(&p->out), p->err));
         return;
     }

@@ -44,9 +44,9 @@ static void write_nomem(writer *w) { stop(w, cfxi_nomem(w->err)); }
 /* ---- words --------------------------------------------------------------------------------- */
 
 /* As it is if every character belongs to the class, else quoted. */
-static void write_word(writer *w, cfxi_char_fn *is, const char *text, size_t size)
+static void write_word(writer *w, cfxi_char_class class, const char *text, size_t size)
 {
-    if (cfxi_is_run(is, text, size)) {
+    if (cfxi_is_run(class, text, size)) {
         cfxi_out_write(&w->out, text, size);
         return;
     }
@@ -59,10 +59,7 @@ static void write_word(writer *w, cfxi_char_fn *is, const char *text, size_t siz
 static void write_node_name(writer *w, const cfx_node *n)
 {
     cfxi_out_char(&w->out, '%');
-    if (cfxi_is_identifier(n->name->data, n->name->size))
-        cfxi_out_write(&w->out, n->name->data, n->name->size);
-    else
-        write_word(w, cfxi_is_name_char, n->name->data, n->name->size);
+    write_word(w, CFXI_CHAR_NAME, n->name->data, n->name->size);
 }
 
 static void write_key(writer *w, const cfx_str *key)
@@ -137,7 +134,7 @@ static void write_host(writer *w, cfx_ref *ref)
     const cfx_str *name = name_of(w, ref, "an argument");
     cfxi_out_char(&w->out, '&');
     if (name)
-        write_word(w, cfxi_is_dotted_char, name->data, name->size);
+        write_word(w, CFXI_CHAR_DOTTED, name->data, name->size);
 }
 
 /* How a container opens; brackets as in Python, the others as a call. */
@@ -281,9 +278,9 @@ static void write_scopes(writer *w, uint32_t scope)
         const char *path = cfx_scope_path(w->graph, at);
         const char *type = cfx_scope_type(w->graph, at);
         cfxi_out_str(&w->out, i == w->scopes.size ? " in " : " > ");
-        write_word(w, cfxi_is_dotted_char, path, strlen(path));
+        write_word(w, CFXI_CHAR_DOTTED, path, strlen(path));
         cfxi_out_char(&w->out, '(');
-        write_word(w, cfxi_is_dotted_char, type, strlen(type));
+        write_word(w, CFXI_CHAR_DOTTED, type, strlen(type));
         cfxi_out_char(&w->out, ')');
     }
 }
@@ -299,7 +296,7 @@ static void write_location(writer *w, const cfx_node *n)
         if (strcmp(file, "in") == 0) /* the word that introduces the scopes */
             cfxi_out_quoted(&w->out, file, 2, '"');
         else
-            write_word(w, cfxi_is_file_char, file, strlen(file));
+            write_word(w, CFXI_CHAR_FILE, file, strlen(file));
         cfxi_out_char(&w->out, ':');
         write_int(w, cfx_node_line(n));
     }
@@ -337,10 +334,10 @@ static void write_target(writer *w, const cfx_str *target)
     size_t stars = 0;
     while (stars < target->size && stars < 2 && target->data[stars] == '*')
         stars++;
-    if (!cfxi_is_run(cfxi_is_dotted_char, target->data + stars, target->size - stars))
+    if (!cfxi_is_run(CFXI_CHAR_DOTTED, target->data + stars, target->size - stars))
         stars = 0;
     cfxi_out_write(&w->out, target->data, stars);
-    write_word(w, cfxi_is_dotted_char, target->data + stars, target->size - stars);
+    write_word(w, CFXI_CHAR_DOTTED, target->data + stars, target->size - stars);
 }
 
 /* From the opcode to the opening parenthesis; the arguments follow. */

@@ -53,7 +53,7 @@ static void check_unique(cfxi_verifier *v, cfx_node *n)
     if (!other && cfx_node_map_get(v->names, key).kind == CFX_KIND_NODE)
         other = cfx_node_map_get(v->names, key).as.node;
     if (other)
-        cfxi_finding(v, n, "another node has the same name; rename one of them");
+        cfxi_finding(v, n, "Node redefined name %s! Rename one of the two", name->data);
     else if (cfx_node_map_set(v->names, key, cfx_from_node(n), NULL) != CFX_OK)
         give_up(v);
 }
@@ -80,14 +80,17 @@ static void check_target(cfxi_verifier *v, const cfx_node *n)
 static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *arg)
 {
     const char *name = arg->name ? arg->name->data : "?";
+    const char *user = n->name->data;
     if (arg->graph != v->graph)
-        cfxi_finding(v, n, "its argument %%%s belongs to another graph; copy that node into this "
-                     "one and use the copy", name);
+        cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' does not belong to this Graph, but "
+                     "was used as an argument! Copy it into this graph and use the copy", name,
+                     user);
     else if (!cfxi_is_listed(v, arg))
-        cfxi_finding(v, n, "its argument %%%s was erased; replace it", name);
+        cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was erased; replace it", name, user);
     else if (arg->mark >= n->mark)
-        cfxi_finding(v, n, "its argument %%%s is used before it is defined; move one of them so "
-                     "that definitions come first", name);
+        cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was used before it has been "
+                     "defined! Please check that Nodes in the graph are topologically ordered",
+                     name, user);
 }
 
 static void check_value(cfxi_verifier *v, const cfx_node *n, cfx_value value)

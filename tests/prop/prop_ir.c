@@ -104,16 +104,47 @@ static const char *check_copy_into(cfx_graph *g)
     return failed;
 }
 
+/* The IR text is lossless: parsing it gives the same graph, which has the same text. */
+static const char *check_text(cfx_graph *g)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_buffer text;
+    cfx_buffer again;
+    const char *failed = NULL;
+    cfx_graph *parsed = NULL;
+    cfx_buffer_init(&text, NULL);
+    cfx_buffer_init(&again, NULL);
+    if (cfx_graph_text(g, cfx_buffer_sink(&text), &err) != CFX_OK)
+        failed = "text";
+    else if (!(parsed = cfx_graph_parse(text.data, text.size, NULL, cfx_graph_host(g), &err)))
+        failed = "parse(text(g))";
+    else if (!verifies(parsed))
+        failed = "verify of parse(text(g))";
+    else if (!cfx_graph_equal(g, parsed, false) || hash_of(g, false) != hash_of(parsed, false))
+        failed = "parse(text(g)) equals g";
+    else if (cfx_graph_text(parsed, cfx_buffer_sink(&again), &err) != CFX_OK ||
+             text.size != again.size || memcmp(text.data, again.data, text.size) != 0)
+        failed = "text(parse(text(g))) equals text(g)";
+    if (failed)
+        printf("    %s\n%s", err.message, text.data);
+    cfx_graph_release(parsed);
+    cfx_buffer_free(&text);
+    cfx_buffer_free(&again);
+    return failed;
+}
+
 static const char *check_graph(cfx_graph *g, uint64_t seed)
 {
     if (!verifies(g))
         return "verify of a new graph";
     cfx_graph *copy = cfx_graph_clone(g, NULL, NULL);
     const char *failed = check_clone(g, copy);
+    failed = failed ? failed : check_text(g);
     failed = failed ? failed : check_edits(g, copy, seed);
     cfx_graph_release(copy);
     copy = cfx_graph_clone(g, NULL, NULL);
     failed = failed ? failed : check_clone(g, copy);
+    failed = failed ? failed : check_text(g);
     failed = failed ? failed : check_copy_into(g);
     failed = failed ? failed : check_dce(g);
     cfx_graph_release(copy);

@@ -6,7 +6,7 @@ import inspect
 import sys
 
 import pytest
-from parity import growth, outcome
+from parity import SANITIZED, growth, outcome
 
 from cfx._core import Node, immutable_dict, immutable_list, map_aggregate, map_arg
 
@@ -127,14 +127,14 @@ def test_signatures():
     assert str(inspect.signature(map_arg)) == str(inspect.signature(map_aggregate)) == "(a, fn)"
     assert map_aggregate(fn=str, a=[1]) == map_aggregate([1], fn=str) == ["1"]
     for call, text in [
-        (lambda: map_arg(), r"map_arg\(\) missing 2 required positional arguments: 'a' and 'fn'"),
-        (lambda: map_arg(1), r"map_arg\(\) missing 1 required positional argument: 'fn'"),
-        (lambda: map_arg(fn=1), r"map_arg\(\) missing 1 required positional argument: 'a'"),
-        (lambda: map_arg(1, 2, 3), r"map_arg\(\) takes 2 positional arguments but 3 were given"),
-        (lambda: map_arg(1, x=2), r"map_arg\(\) got an unexpected keyword argument 'x'"),
-        (lambda: map_arg(1, a=2), r"map_arg\(\) got multiple values for argument 'a'"),
+        (lambda: map_arg(), "missing"),
+        (lambda: map_arg(1), "missing.*'fn'"),
+        (lambda: map_arg(fn=1), "missing.*'a'"),
+        (lambda: map_arg(1, 2, 3), "positional arguments"),
+        (lambda: map_arg(1, x=2), "unexpected keyword argument 'x'"),
+        (lambda: map_arg(1, a=2), "multiple values for argument 'a'"),
     ]:
-        with pytest.raises(TypeError, match=text):
+        with pytest.raises(TypeError, match=rf"map_arg\(\).*{text}"):
             call()
 
 
@@ -318,6 +318,8 @@ CALLBACKS = {
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
 def test_like_torch(tree, callback):
     theirs = pytest.importorskip("torch.fx.node")
+    if SANITIZED and callback in (CALLBACKS["fails"], CALLBACKS["no arguments"], 5):
+        pytest.skip("torch cannot raise under the sanitizer")
     calls = [], []
 
     def logged(which):

@@ -292,7 +292,7 @@ def test_like_torch_with_objects(theirs):
         lambda n: n.create_name("i", 1), lambda n: n.create_name("f", 1.0),
         lambda n: n.create_name("b", True), lambda n: n.associate_name_with_obj("kw", None),
         lambda n: n.create_name("kw", None), lambda n: n._rename_object(None, "kw2"),
-        lambda n: n.create_name("for", object), lambda n: n.create_name("x"),
+        lambda n: n.create_name("for", object),
         lambda n: sorted(n._used_names),
     ]
     ours, other = _Namespace(), theirs()

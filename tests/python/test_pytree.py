@@ -1,6 +1,7 @@
 """_pytree: flattening by a spec, registering classes, and working without torch."""
 import collections
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -96,7 +97,7 @@ except AttributeError:
 
 
 def test_without_torch():
-    env = {"PYTHONPATH": str(Path(fx_pytree.__file__).parents[1])}
+    env = {**os.environ, "PYTHONPATH": str(Path(fx_pytree.__file__).parents[1])}
     run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True,
                          env=env)
     assert run.stdout == "good\n", run.stderr

@@ -210,6 +210,23 @@ TEST(clone_leaves_erased_nodes_behind)
     cfx_graph_release(g);
 }
 
+/* A clone relies on it: nodes in a type would have no use edges. */
+TEST(types_hold_no_nodes)
+{
+    cfx_graph *g = sample_graph(NULL, NULL);
+    cfx_node *x = cfx_graph_first(g);
+    cfx_value node = cfx_from_node(x);
+    cfx_value list = cfx_value_list(g, &node, 1, NULL);
+    cfx_error err = {.status = CFX_OK};
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(x, list, &err));
+    CHECK_STR_EQ("the type of a node cannot hold a node (%x)", err.message);
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(x, node, NULL));
+    cfx_target t = {.name = "y", .size = 1};
+    CHECK(!cfx_graph_create(g, CFX_OP_PLACEHOLDER, t, cfx_invalid(), cfx_invalid(), NULL, list,
+                            NULL));
+    cfx_graph_release(g);
+}
+
 /* ---- copying nodes ------------------------------------------------------------------------- */
 
 static cfx_value to_seven(void *ctx, cfx_node *n, cfx_error *err)

@@ -1,4 +1,4 @@
-/* text_tools.h - what the tests of the texts share: graphs to strings, and a host of fake objects. */
+/* text_tools.h - what the tests of the texts share: graphs to strings, a host of fake objects. */
 #ifndef CFX_TESTS_TEXT_TOOLS_H
 #define CFX_TESTS_TEXT_TOOLS_H
 
@@ -39,7 +39,7 @@ static inline const char *value_repr(cfx_graph *g, cfx_value v)
     AS_STRING(cfx_value_repr(g, v, out, NULL));
 }
 
-/* ---- a host ------------------------------------------------------------------------------------- */
+/* ---- a host -------------------------------------------------------------------------------- */
 
 typedef struct fake_object {
     const char *repr;

@@ -76,14 +76,14 @@ TEST(definitions_come_before_uses)
     cfx_node *b = cfx_graph_find(g, "b");
     cfx_node_set_location(b, "model.py", 3, NULL);
     cfx_node_move_after(b, cfx_graph_find(g, "a"), NULL);
-    EXPECT(g, "model.py:3: node %b: its argument %a is used before it is defined; move");
+    EXPECT(g, "model.py:3: node %b: Argument 'a' of Node 'b' was used before it has been defined!");
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_node_set_args(b, cfx_node_args(b), NULL);
     cfx_node_move_before(b, cfx_graph_find(g, "a"), NULL);
     EXPECT_GOOD(g);
     cfx_value self = cfx_from_node(b);
     cfx_node_set_arg(b, 0, self, NULL);
-    EXPECT(g, "node %b: its argument %b is used before it is defined");
+    EXPECT(g, "node %b: Argument 'b' of Node 'b' was used before it has been defined!");
     cfx_graph_release(g);
 }
 
@@ -91,7 +91,7 @@ TEST(names_are_unique_identifiers)
 {
     cfx_graph *g = line_graph();
     cfx_node_set_name(cfx_graph_find(g, "a"), "b", 1, NULL);
-    EXPECT(g, "node %b: another node has the same name; rename one of them");
+    EXPECT(g, "node %b: Node redefined name b! Rename one of the two");
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_node_set_name(cfx_node_next(cfx_graph_first(g)), "a b", 3, NULL);
     EXPECT(g, "node %a b: its name is not an identifier");
@@ -108,9 +108,9 @@ TEST(names_without_an_owner)
     cfx_node *c = cfx_graph_placeholder(g, "c", NULL);
     cfx_node_set_name(b, "a", 1, NULL);
     cfx_node_set_name(c, "a", 1, NULL);
-    EXPECT(g, "node %a: another node has the same name", "node %a: another node has the same");
+    EXPECT(g, "node %a: Node redefined name a!", "node %a: Node redefined name");
     cfx_graph_erase(g, a, NULL);
-    EXPECT(g, "node %a: another node has the same name");
+    EXPECT(g, "node %a: Node redefined name a!");
     cfx_graph_erase(g, b, NULL);
     EXPECT_GOOD(g);
     cfx_graph_release(g);
@@ -138,7 +138,7 @@ TEST(every_finding_is_reported)
     cfx_node_move_after(cfx_graph_find(g, "b"), cfx_graph_find(g, "a"), NULL);
     cfx_node_set_name(cfx_graph_first(g), "1x", 2, NULL);
     cfx_graph_output(g, cfx_none(), NULL);
-    EXPECT(g, "node %1x: its name is not an identifier", "node %b: its argument %a is used before",
+    EXPECT(g, "node %1x: its name is not an identifier", "node %b: Argument 'a' of Node 'b' was used before",
            "node %output_1: it stands behind the output %output");
     cfx_graph_release(g);
 }
@@ -227,7 +227,7 @@ TEST(findings_in_a_region_three_deep)
     for (int i = 0; i < 3; i++)
         at = cfx_value_graph(cfx_node_arg(cfx_graph_find(at, "cond"), 1));
     cfx_node_set_name(cfx_graph_find(at, "mod"), "x", 1, NULL);
-    EXPECT(g, "node %x: another node has the same name");
+    EXPECT(g, "node %x: Node redefined name x!");
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);
 }
@@ -330,7 +330,7 @@ TEST(arguments_that_are_not_there)
     cfx_node *b = cfx_graph_find(g, "b");
     cfx_value a = b->args->items[0];
     b->args->items[0] = cfx_from_node(cfx_graph_first(h));
-    EXPECT(g, "node %b: its argument %x belongs to another graph; copy that node",
+    EXPECT(g, "node %b: Argument 'x' of Node 'b' does not belong to this Graph",
            "node %b: it counts 1 more uses of %a");
     b->args->items[0] = cfx_invalid();
     EXPECT(g, "node %b: an argument is invalid", "node %b: it counts 1 more uses of %a");
@@ -339,7 +339,7 @@ TEST(arguments_that_are_not_there)
     cfx_node_pin(dead);
     cfx_graph_erase(g, dead, NULL);
     b->args->items[0] = cfx_from_node(dead);
-    EXPECT(g, "node %b: its argument %dead was erased", "node %b: it counts 1 more uses of %a");
+    EXPECT(g, "node %b: Argument 'dead' of Node 'b' was erased", "node %b: it counts 1 more uses of %a");
     b->args->items[0] = a;
     EXPECT_GOOD(g);
     cfx_node_unpin(dead);

@@ -1,0 +1,206 @@
+"""Graph, and what torch.fx.graph offers beside it.
+
+The graph itself is C (cfx._core.Graph): this class adds what has to do with Python's own objects,
+and torch.fx's signatures.
+"""
+import contextlib
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from . import _core, _modules
+from ._codegen import (
+    CodeGen,
+    PythonCode,
+    _BoxedCodeGen,
+    _custom_builtins,
+    _CustomBuiltin,
+    _PyTreeCodeGen,
+    _PyTreeInfo,
+    _register_custom_builtin,
+    dtype_abbrs,
+    inplace_methods,
+    magic_methods,
+    reflectable_magic_methods,
+)
+from ._core import _Namespace, _NodeIter, _node_list
+from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr
+
+__all__ = ["PythonCode", "CodeGen", "Graph"]
+
+_snake_case = _core._snake_case
+
+
+class _InsertPoint:
+    """The insertion point until the end of a `with` block; the old one is put back then."""
+
+    def __init__(self, graph, orig_insert):
+        self.graph = graph
+        self.orig_insert = orig_insert
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, type_, value, traceback):
+        node, after = self.orig_insert
+        if node is not None and node._erased:
+            node, after = None, False
+        self.graph._set_insert_point(node, after)
+
+
+class Graph(_core.Graph):
+    """The main data structure: a list of nodes, each one of the six opcodes.
+
+    Created empty; nodes are added with `placeholder`, `call_function`, ... at the insertion point.
+    """
+
+    def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
+        self.owning_module = owning_module
+        self._tracer_cls = tracer_cls
+        self._tracer_extras = tracer_extras
+        self._codegen = CodeGen()
+        self._co_fields = {}
+
+    def __getattr__(self, name):
+        # A graph that the core made (a copy, a region, a parsed text) gets its Python state when
+        # somebody first asks for it.
+        if name in ("_tracer_cls", "_tracer_extras", "_codegen", "_co_fields"):
+            Graph.__init__(self, self.owning_module)
+            return getattr(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    # ---- insertion points ----
+
+    def _insert_at(self, n, after):
+        if n is not None and not isinstance(n, Node):
+            raise AttributeError(f"'{type(n).__name__}' object has no attribute 'graph'")
+        where = "after" if after else "before"
+        if n is None:  # torch.fx: before "nothing" is the start, after it the end
+            n, after = self._root, not after
+            return _InsertPoint(self, self._set_insert_point(n, after))
+        assert n.graph is self, f"Node to insert {where} is not in graph."
+        return _InsertPoint(self, self._set_insert_point(n, after))
+
+    def inserting_before(self, n: Node | None = None):
+        """New nodes go before `n` until the `with` block ends (or for good without one)."""
+        return self._insert_at(n, False)
+
+    def inserting_after(self, n: Node | None = None):
+        """New nodes go directly after `n` until the `with` block ends (or for good)."""
+        return self._insert_at(n, True)
+
+    # ---- looking ----
+
+    def output_node(self) -> Node:
+        """The output, which must be the last node."""
+        node = self._root.prev
+        assert node.op == "output", f"Expected output node, got op={node.op}"
+        return node
+
+    def print_tabular(self) -> None:
+        """Prints the nodes as a table."""
+        print(self._table(), end="")
+
+    def _target_to_str(self, target: Target | None) -> str:
+        if callable(target):
+            name = target.__name__
+        else:
+            assert isinstance(target, str), f"Expected target to be str, got {type(target)}"
+            name = target
+            if name.startswith("__") and name.endswith("__"):
+                name = name[2:-2]
+        return _snake_case(name)
+
+    # ---- checking and cleaning ----
+
+    def lint(self) -> None:
+        """Raises RuntimeError with the first thing that is wrong with the graph."""
+        findings = self._faults(False)
+        if findings:
+            raise RuntimeError(findings[0])
+        _modules.check_paths(self)
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with the graph, by rules stricter than `lint`'s: placeholders
+        come first, one output comes last, names are identifiers. Empty if nothing is."""
+        return self._faults(True)
+
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
+        """Erases nodes that nobody uses and that have no effect; True if there were any."""
+        self.lint()
+        return self._dce(is_impure_node)
+
+    # ---- code ----
+
+    def set_codegen(self, codegen: CodeGen) -> None:
+        self._codegen = codegen
+
+    def process_inputs(self, *args):
+        """The inputs of the generated function as the placeholders take them."""
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out):
+        return self._codegen.process_outputs(out)
+
+    def python_code(
+        self,
+        root_module: str,
+        *,
+        verbose: bool = False,
+        include_stride: bool = False,
+        include_device: bool = False,
+        colored: bool = False,
+        expanded_def: bool = False,
+        record_func: bool = False,
+        additional_meta: list[str] | None = None,
+    ) -> PythonCode:
+        """The graph as the source of a Python function, and the globals it needs."""
+        return self._python_code(
+            root_module,
+            _Namespace(),
+            verbose=verbose,
+            include_stride=include_stride,
+            include_device=include_device,
+            colored=colored,
+            expanded_def=expanded_def,
+            record_func=record_func,
+            additional_meta=additional_meta,
+        )
+
+    def _python_code(self, root_module: str, namespace: _Namespace, **options) -> PythonCode:
+        return self._codegen._gen_python_code(self.nodes, root_module, namespace, **options)
+
+    def on_generate_code(self, make_transformer):
+        """Installs a function that rewrites the lines of generated code; `make_transformer` gets
+        the one installed before, or None. Undone when used as a context manager."""
+        codegen = self._codegen
+        previous = codegen._body_transformer
+        codegen._body_transformer = make_transformer(previous)
+
+        @contextlib.contextmanager
+        def restore():
+            try:
+                yield
+            finally:
+                codegen._body_transformer = previous
+
+        return restore()
+
+    # ---- copies ----
+
+    def __deepcopy__(self, memo=None):
+        memo = {} if memo is None else memo
+        copied = self._clone()
+        Graph.__init__(copied, None, self._tracer_cls)
+        memo[id(self)] = copied
+        copied._codegen = copy.deepcopy(self._codegen, memo)
+        return copied
+
+    def __reduce_ex__(self, protocol):
+        from ._pickle import reduce_graph
+
+        return reduce_graph(self)
+
+
+_core._register(graph_class=Graph)

@@ -1,0 +1,278 @@
+"""Node, and what torch.fx.node offers beside it.
+
+The class is C (cfx._core); what depends on Python's own objects (how a function is called, what a
+type is called, whether a function has effects) is written here and given to it.
+"""
+import builtins
+import math
+import operator
+import types
+from collections.abc import Callable
+from typing import Any, Union
+
+from . import _core, _glue
+from ._compatibility import compatibility
+from ._core import Node, map_aggregate, map_arg
+
+__all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
+
+Target = Union[Callable[..., Any], str]
+Argument = Any
+_legal_ops = dict.fromkeys(
+    ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
+)
+_side_effectful_functions: set = {operator.setitem}
+
+
+# ---- names of functions and types -----------------------------------------------------------
+
+
+def _find_module_of_method(orig_method: Callable[..., Any]) -> str:
+    """The module of a builtin that does not say where it lives: torch or torch.nn.functional."""
+    module = orig_method.__module__
+    if module is not None:
+        return module
+    torch = _glue.find_torch()
+    name = orig_method.__name__
+    for guess in (torch, torch.nn.functional) if torch is not None else ():
+        if getattr(guess, name, None) is orig_method:
+            return guess.__name__
+    raise RuntimeError(f"cannot find module for {orig_method}")
+
+
+def _is_tensor_method(func):
+    torch = _glue.find_torch()
+    kinds = (types.MethodDescriptorType, types.WrapperDescriptorType)
+    return torch is not None and isinstance(func, kinds) and (
+        getattr(torch.Tensor, func.__name__, None) is func
+    )
+
+
+def _get_qualified_name(func: Callable[..., Any]) -> str:
+    """The name under which generated code calls a function."""
+    name = func.__name__
+    if getattr(builtins, name, None) is func:
+        return name
+    if _is_tensor_method(func):
+        return f"torch.Tensor.{name}"
+    if name == "<lambda>":
+        raise RuntimeError("Unable to represent lambda")
+    module = _find_module_of_method(func)
+    if module == "torch._ops" or module.startswith("torch._ops."):
+        module = "torch.ops" + module[len("torch._ops") :]
+    return f"{module}.{name}"
+
+
+def _pretty_print_target(target: object) -> str:
+    """The name that people know a function by: operator.add, builtins.len, torch.relu."""
+    if isinstance(target, str):
+        return target
+    name = getattr(target, "__name__", None)
+    if isinstance(name, str):
+        if getattr(builtins, name, None) is target:
+            return f"builtins.{name}"
+        if getattr(operator, name, None) is target and not isinstance(target, type):
+            return f"operator.{name}"
+    elif getattr(type(target), "__module__", "") in ("typing", "types"):
+        return _type_repr(target)  # an annotation such as typing.List[int]
+    return _get_qualified_name(target)
+
+
+def _type_repr(obj: object) -> str:
+    """A type as annotations spell it: int, torch.Tensor, typing.List[int]."""
+    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
+        if obj.__module__ == "builtins":
+            return obj.__qualname__
+        return f"{obj.__module__}.{obj.__qualname__}"
+    if obj is ...:
+        return "..."
+    if isinstance(obj, types.FunctionType):
+        return obj.__name__
+    return repr(obj)
+
+
+# ---- printing -------------------------------------------------------------------------------
+
+
+def _format_items(items, limit):
+    text = ", ".join(_format_arg(item) for item in items[: int(min(limit, len(items)))])
+    return text if len(items) <= limit else f"{text}, ...[total_len={len(items)}]"
+
+
+def _format_arg(arg: object, max_list_len: float = math.inf) -> str:
+    """An argument as str(graph) shows it: nodes as %name, strings without quotes."""
+    if hasattr(arg, "_custom_fx_repr_fn"):
+        return arg._custom_fx_repr_fn()
+    if isinstance(arg, list):
+        return f"[{_format_items(arg, max_list_len)}]"
+    if isinstance(arg, tuple):
+        comma = "," if len(arg) == 1 else ""
+        return f"({_format_items(arg, max_list_len)}{comma})"
+    if isinstance(arg, dict):
+        return "{" + ", ".join(f"{k}: {_format_arg(v)}" for k, v in arg.items()) + "}"
+    return f"%{arg}" if isinstance(arg, Node) else str(arg)
+
+
+def _tensor_annotation(node):
+    """`Tensor "f32[2, 3][3, 1]cpu"` from meta['val'], or the node's type; with a space after."""
+    torch = _glue.find_torch()
+    val = node.meta.get("val")
+    if torch is not None and type(val) is not dict and isinstance(val, torch.Tensor):
+        from ._codegen import dtype_abbrs
+
+        shape, stride = list(val.shape), list(val.stride())
+        return f'Tensor "{dtype_abbrs[val.dtype]}{shape}{stride}{val.device}"'
+    return f"{_type_repr(node.type)} " if node.type is not None else ""
+
+
+def format_node(
+    self,
+    placeholder_names: list[str] | None = None,
+    maybe_return_typename: list[str] | None = None,
+    *,
+    include_tensor_metadata: bool = False,
+) -> str | None:
+    """One line of str(graph). With a non-empty `placeholder_names` a placeholder is added to that
+    list and gives None; with a non-empty `maybe_return_typename` the type of an output goes to its
+    first element."""
+    if self.op == "placeholder" and placeholder_names:
+        annotation = f"{self.name}: {_type_repr(self.type)}" if self.type is not None else ""
+        placeholder_names.append(self.target + annotation)
+        return None
+    if self.op == "output" and maybe_return_typename and self.type is not None:
+        maybe_return_typename[0] = f" -> {_type_repr(self.type)}"
+    line = self._format_plain()
+    is_call = self.op in ("call_function", "call_method", "call_module")
+    if include_tensor_metadata and is_call:
+        plain = f"{_type_repr(self.type)} " if self.type is not None else ""
+        head = f"%{self.name} : "
+        line = head + _tensor_annotation(self) + line[len(head) + len(plain) :]
+    return line
+
+
+# ---- effects --------------------------------------------------------------------------------
+
+
+@compatibility(is_backward_compatible=False)
+def has_side_effect(fn):
+    """Marks a function as one that dead-code elimination must keep."""
+    _side_effectful_functions.add(fn)
+    return fn
+
+
+def _register_side_effects(torch):
+    """torch's functions that do something beside computing their result."""
+    _side_effectful_functions.update((torch._assert, torch._assert_async))
+    for path in (
+        "ops.aten._assert_async.msg",
+        "ops.aten._assert_scalar.default",
+        "ops.aten._assert_tensor_metadata.default",
+        "ops.aten.sym_constrain_range.default",
+        "ops.aten.sym_constrain_range_for_size.default",
+        "ops.profiler._record_function_enter",
+        "ops.profiler._record_function_enter.default",
+        "ops.profiler._record_function_enter_new",
+        "ops.profiler._record_function_enter_new.default",
+        "ops.profiler._record_function_exit",
+        "ops.profiler._record_function_exit._RecordFunction",
+        "_C._set_grad_enabled",
+        "amp._enter_autocast",
+        "amp._exit_autocast",
+    ):
+        obj = torch
+        for name in path.split("."):
+            obj = getattr(obj, name, None)
+            if obj is None:
+                break
+        if obj is not None:
+            _side_effectful_functions.add(obj)
+    for name in ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli"):
+        _random_functions.add(getattr(torch, name))
+    _random_functions.update(
+        (torch.randint_like, torch.normal, torch.poisson, torch.multinomial)
+    )
+
+
+_random_functions: set = set()
+
+
+def _schema_is_impure(target, impure_random):
+    """What the schema of one of torch's overloads says: whether it writes, or draws numbers."""
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        return False
+    if schema.is_mutable:
+        return True
+    torch = _glue.find_torch()
+    random = torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+    return bool(impure_random and random)
+
+
+def is_impure(self, impure_random: bool = True) -> bool:
+    """Whether dead-code elimination must keep the node though nobody uses it."""
+    if self.op in ("placeholder", "output"):
+        return True
+    if self.op == "call_function":
+        target = self.target
+        if target in _side_effectful_functions or target in _random_functions:
+            return True
+        return _schema_is_impure(target, impure_random)
+    if self.op == "call_module":
+        owner = self.graph.owning_module
+        assert owner is not None, "self.graph.owning_module not set for purity check"
+        module = owner.get_submodule(self.target)
+        assert module is not None, f"Did not find expected submodule target {self.target}"
+        return getattr(module, "_is_impure", False)
+    return False
+
+
+def normalized_arguments(
+    self,
+    root,
+    arg_types=None,
+    kwarg_types=None,
+    normalize_to_only_use_kwargs: bool = False,
+):
+    """The node's arguments in the order and with the names of the callee's signature, or None
+    where the callee cannot be asked."""
+    from ._normalize import normalize_node
+
+    return normalize_node(self, root, normalize_to_only_use_kwargs)
+
+
+# ---- copies ---------------------------------------------------------------------------------
+
+
+def _node_at(graph, index):
+    """How a node is found again in a copy of its graph."""
+    for i, node in enumerate(graph.nodes):
+        if i == index:
+            return node
+    raise LookupError(f"the graph has no node number {index}")
+
+
+def _index_of(node):
+    for i, other in enumerate(node.graph.nodes):
+        if other is node:
+            return i
+    raise ValueError(f"node {node} was erased and cannot be copied or pickled")
+
+
+def _reduce(self, protocol=None):
+    return _node_at, (self.graph, _index_of(self))
+
+
+def _deepcopy(self, memo):
+    import copy
+
+    return _node_at(copy.deepcopy(self.graph, memo), _index_of(self))
+
+
+Node.format_node = format_node
+Node.is_impure = is_impure
+Node.normalized_arguments = normalized_arguments
+Node._pretty_print_target = staticmethod(_pretty_print_target)
+Node.__reduce_ex__ = _reduce
+Node.__deepcopy__ = _deepcopy
+for _function in (format_node, is_impure, normalized_arguments):
+    _function.__qualname__ = f"Node.{_function.__name__}"
