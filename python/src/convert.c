@@ -17,9 +17,21 @@ const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep)
     return PyBytes_AS_STRING(*keep);
 }
 
+static bool is_ascii(const char *text, size_t size)
+{
+    unsigned char all = 0;
+    for (size_t i = 0; i < size; i++)
+        all |= (unsigned char)text[i];
+    return all < 0x80;
+}
+
 PyObject *str_from_utf8(const char *text, size_t size)
 {
-    PyObject *str = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogatepass");
+    if (!is_ascii(text, size))
+        return PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogatepass");
+    PyObject *str = PyUnicode_New((Py_ssize_t)size, 127);
+    if (str && size > 0)
+        memcpy(PyUnicode_1BYTE_DATA(str), text, size);
     return str;
 }
 

@@ -223,6 +223,8 @@ static int add_constants(module_state *st)
         PyTuple_SET_ITEM(st->op_names, i, name);
     }
     st->str_root = PyUnicode_InternFromString("root");
+    st->str_op = PyUnicode_InternFromString("op");
+    st->str_target = PyUnicode_InternFromString("target");
     st->str_empty = PyUnicode_InternFromString("");
     st->str_fields = PyUnicode_InternFromString("_fields");
     st->str_name = PyUnicode_InternFromString("__name__");

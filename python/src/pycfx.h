@@ -23,7 +23,7 @@
     X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace)
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op) X(str_target)
 
 typedef struct module_state {
 #define X(name) PyObject *name;
@@ -52,6 +52,8 @@ typedef struct PyGraph {
 typedef struct PyNode {
     PyObject_HEAD
     cfx_node *n;
+    PyObject *op;      /* read as plain members, as fast as Python can: kept by node_retarget */
+    PyObject *target;
     PyObject *args;    /* cached, or NULL; stays NULL for the empty tuple */
     PyObject *kwargs;  /* likewise */
     PyObject *meta;    /* NULL until first asked for */
@@ -123,6 +125,8 @@ PyObject *str_from_utf8(const char *text, size_t size);
 
 /* The Node object of a core node: a new reference. */
 PyObject *node_wrap(PyGraph *graph, cfx_node *n);
+/* Brings a Node's `op` and `target` up to date: false with an exception. */
+bool node_retarget(PyNode *node);
 /* The Graph object of a core graph that may have none yet: a new reference. */
 PyObject *graph_wrap(module_state *st, cfx_graph *g);
 /* `o` as a target for `op`: false with torch.fx's exception. *keep is to be released after use. */

@@ -121,6 +121,9 @@ static void switch_callee(cfx_node *n, cfxi_callee *callee)
     old->count--;
     cfxi_callee_tidy(n->graph, old);
     n->graph->version++;
+    const cfx_host *host = n->graph->host;
+    if (n->binding && host && host->retarget)
+        host->retarget(host->ctx, n);
     cfxi_graph_settle(n->graph);
 }
 

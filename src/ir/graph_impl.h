@@ -113,7 +113,7 @@ struct cfx_node {
 
 /* A hash set of pointers to items that know how to hash and compare themselves. */
 typedef struct cfxi_table {
-    void **slots;
+    uintptr_t *slots; /* an item and some bits of its hash */
     size_t size;      /* live entries */
     size_t used;      /* live entries and tombstones */
     size_t capacity;  /* a power of two, or 0 */
