@@ -34,7 +34,7 @@ cat mlp.ir
 say "The same graph as a table:"
 run show mlp.ir
 
-say "Nobody uses 'mul'. Dead-code elimination erases it, and all that only it needed:"
+say "Nobody uses mul: dead-code elimination erases it and what only it needs:"
 printf '$ cfx opt --pass dce mlp.ir >small.ir\n'
 "$cfx" opt --pass dce mlp.ir >"$scratch/small.ir"
 printf '$ cfx show --text mlp.ir | diff - small.ir\n'
