@@ -19,10 +19,15 @@ const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep)
 
 static bool is_ascii(const char *text, size_t size)
 {
-    unsigned char all = 0;
-    for (size_t i = 0; i < size; i++)
+    uint64_t all = 0;
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        all |= word;
+    }
+    for (; i < size; i++)
         all |= (unsigned char)text[i];
-    return all < 0x80;
+    return (all & 0x8080808080808080u) == 0;
 }
 
 PyObject *str_from_utf8(const char *text, size_t size)
