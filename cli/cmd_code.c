@@ -6,7 +6,7 @@
 enum { CODE_CLASS };
 
 const cli_option code_options[] = {
-    [CODE_CLASS] = {"--class", "NAME", false, "write a torch.nn.Module of that name, not a function"},
+    [CODE_CLASS] = {"--class", "NAME", false, "write a torch.nn.Module, not a function"},
     {NULL, NULL, false, NULL},
 };
 

@@ -8,7 +8,7 @@ enum { OPT_PASS, OPT_DUMP };
 
 const cli_option opt_options[] = {
     [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run, in this order"},
-    [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS, or after each"},
+    [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
     {NULL, NULL, false, NULL},
 };
 

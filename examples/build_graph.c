@@ -38,51 +38,45 @@ static void require(bool good, const cfx_error *err)
 /* A call with one node and at most one keyword as its arguments. Arguments are an array of values;
  * cfx_from_node(x) is the result of the node x. */
 static cfx_node *call(cfx_graph *g, cfx_opcode op, const char *target, cfx_node *x,
-                      const cfx_kwarg *kwarg)
+                      const cfx_kwarg *kwarg, cfx_error *err)
 {
-    cfx_error err = {.status = CFX_OK};
     cfx_value args[] = {cfx_from_node(x)};
-    cfx_node *n = cfx_graph_call(g, op, target, args, 1, kwarg, kwarg ? 1 : 0, &err);
-    require(n, &err);
-    return n;
+    return cfx_graph_call(g, op, target, args, 1, kwarg, kwarg ? 1 : 0, err);
 }
 
 /* The branch: relu.mean(-1, keepdim=True) * scale. Nobody uses its result. */
-static void build_branch(cfx_graph *g, cfx_node *relu)
+static cfx_node *build_branch(cfx_graph *g, cfx_node *relu, cfx_error *err)
 {
-    cfx_error err = {.status = CFX_OK};
     cfx_kwarg keepdim = {"keepdim", cfx_bool(true)};
-    cfx_node *mean = call(g, CFX_OP_CALL_METHOD, "mean", relu, &keepdim);
-    require(!cfx_node_insert_arg(mean, 1, cfx_int(-1), &err), &err);
-
-    cfx_node *scale = cfx_graph_get_attr(g, "scale", &err);
-    require(scale, &err);
+    cfx_value of_relu[] = {cfx_from_node(relu), cfx_int(-1)};
+    cfx_node *mean = cfx_graph_call(g, CFX_OP_CALL_METHOD, "mean", of_relu, 2, &keepdim, 1, err);
+    cfx_node *scale = cfx_graph_get_attr(g, "scale", err);
     cfx_value factors[] = {cfx_from_node(mean), cfx_from_node(scale)};
-    require(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.mul", factors, 2, NULL, 0, &err), &err);
+    return cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.mul", factors, 2, NULL, 0, err);
 }
 
 /* softmax(fc2(relu(fc1(x))), dim=-1), and the branch: what examples/graphs/mlp.ir holds as text.
- * Each node is named after its target, as torch.fx names it. */
+ * Each node is named after its target, as torch.fx names it.
+ *
+ * A node that could not be made is NULL, and a call that is given it fails too: for a chain of
+ * calls one look at the last is enough. */
 static void build(cfx_graph *g)
 {
     cfx_error err = {.status = CFX_OK};
+    cfx_kwarg dim = {"dim", cfx_int(-1)};
     cfx_node *x = cfx_graph_placeholder(g, "x", &err);
-    require(x, &err);
+    cfx_node *fc1 = call(g, CFX_OP_CALL_MODULE, "fc1", x, NULL, &err);
+    cfx_node *relu = call(g, CFX_OP_CALL_FUNCTION, "torch.relu", fc1, NULL, &err);
+    cfx_node *fc2 = call(g, CFX_OP_CALL_MODULE, "fc2", relu, NULL, &err);
+    cfx_node *mul = build_branch(g, relu, &err);
+    cfx_node *softmax = call(g, CFX_OP_CALL_FUNCTION, "torch.softmax", fc2, &dim, &err);
+    require(mul && cfx_graph_output(g, cfx_from_node(softmax), &err), &err);
 
-    /* Its type is known by name: no Python is needed to speak of torch.Tensor. */
+    /* A node can also have a type. It is known by name: no Python is needed to speak of it. */
     require(!cfx_node_set_type(x, cfx_value_name(g, "torch.Tensor", 12, &err), &err), &err);
 
-    cfx_node *fc1 = call(g, CFX_OP_CALL_MODULE, "fc1", x, NULL);
-    cfx_node *relu = call(g, CFX_OP_CALL_FUNCTION, "torch.relu", fc1, NULL);
-    cfx_node *fc2 = call(g, CFX_OP_CALL_MODULE, "fc2", relu, NULL);
-    build_branch(g, relu);
-
-    /* Where the user wrote it; messages and generated files speak of that line. */
+    /* And the place where the user wrote it, which messages will name. */
     require(!cfx_node_set_location(relu, "mlp.py", 11, &err), &err);
-
-    cfx_kwarg dim = {"dim", cfx_int(-1)};
-    cfx_node *softmax = call(g, CFX_OP_CALL_FUNCTION, "torch.softmax", fc2, &dim);
-    require(cfx_graph_output(g, cfx_from_node(softmax), &err), &err);
 }
 
 /* Replaces relu by gelu: a new node, the users moved over to it, the old node erased. */
