@@ -10,20 +10,46 @@
 
 enum { MIB = 1 << 20, LONG_WORK = 8 * MIB };
 
+/* ---- the terminal -------------------------------------------------------------------------- */
+
+/* Whether the stream is a terminal that understands escape sequences. */
+static bool is_smart_terminal(int stream)
+{
+    const char *term = getenv("TERM");
+    return isatty(stream) && term && strcmp(term, "dumb") != 0;
+}
+
+size_t cli_width(void)
+{
+    struct winsize size = {0};
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
+bool cli_has_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    return is_smart_terminal(STDOUT_FILENO) && !(no_colour && *no_colour);
+}
+
 /* ---- progress ------------------------------------------------------------------------------ */
+
+static bool progress_shown;
 
 void cli_progress(const char *what, size_t bytes)
 {
-    if (bytes < LONG_WORK || !isatty(STDERR_FILENO))
+    if (bytes < LONG_WORK || !is_smart_terminal(STDERR_FILENO))
         return;
     fprintf(stderr, "\r\033[Kcfx: %s, %zu MiB ...", what, bytes / MIB);
-    fflush(stderr);
+    progress_shown = true;
 }
 
 void cli_progress_end(void)
 {
-    if (isatty(STDERR_FILENO))
+    if (progress_shown)
         fputs("\r\033[K", stderr);
+    progress_shown = false;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -138,29 +164,12 @@ cfx_sink cli_stderr(void) { return (cfx_sink){write_stream, stderr}; }
 int cli_finish(int code)
 {
     errno = 0;
-    if (fflush(stdout) != 0)
-        write_errno = write_errno ? write_errno : errno;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !write_errno)
+        write_errno = errno ? errno : EIO;
     cli_progress_end();
     if (!write_errno)
         return code;
     if (write_errno != EPIPE)
         fprintf(stderr, "cfx: cannot write the output: %s\n", strerror(write_errno));
     return CLI_BAD_INPUT;
-}
-
-/* ---- the terminal -------------------------------------------------------------------------- */
-
-size_t cli_width(void)
-{
-    struct winsize size = {0};
-    if (!isatty(STDOUT_FILENO))
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-}
-
-bool cli_has_colour(void)
-{
-    const char *no_colour = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
 }
