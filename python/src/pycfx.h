@@ -117,6 +117,9 @@ cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs);
 /* A new reference; NULL with an exception. */
 PyObject *value_to_py(PyGraph *graph, cfx_value v);
 
+/* The name of a DTYPE, LAYOUT or MEMORY_FORMAT by its number; NULL past the last. */
+const char *token_name(cfx_kind kind, int64_t number);
+
 /* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
 const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
 PyObject *str_from_utf8(const char *text, size_t size);
