@@ -47,7 +47,7 @@ printf '$ cfx code --class MLP small.ir\n'
 say "A residual block, straight from its text to Python:"
 run code --class Block residual.ir
 
-say "Control flow is part of a graph: this loop runs as often as the data asks for."
+say "Control flow is part of a graph. This loop runs until the data says stop:"
 sed -n '/cfx.while_loop/,/newton.py:6/p' newton.ir
 
 say "In Python it is a loop again:"
