@@ -417,6 +417,8 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
     gen->use_pieces = gen->options->transform != NULL;
     gen->indent = INDENT;
     gen->node = CFX_PYCODE_NO_NODE;
+    if (gen->options->begin)
+        CFX_TRY(gen->options->begin(gen->options->ctx, gen, err));
     CFX_TRY(write_body(gen, err));
     if (gen->use_pieces)
         CFX_TRY(transform_body(gen, err));
