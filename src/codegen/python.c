@@ -96,7 +96,8 @@ void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 {
-    cfxi_py_frame frame = {g, cfxi_graph_stamp(g, (uint32_t)g->size + 1), 0, region};
+    uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size + 1);
+    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         mark--;
