@@ -91,11 +91,11 @@ def function(module, name):
 
 
 def visible(globals_):
-    """Globals by name and identity: strings by value, the two libraries' own modules as one."""
+    """Globals by name and identity: plain values by value, the two libraries' modules as one."""
     modules = (torch.fx._pytree, cfx._pytree)
 
     def mark(obj):
-        if isinstance(obj, str):
+        if type(obj) in (str, bytes, float, tuple, range):
             return obj
         return "fx_pytree" if obj in modules else id(obj)
 
