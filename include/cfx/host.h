@@ -58,6 +58,10 @@ typedef struct cfx_host {
      * `release`, when the graph is consistent. (optional) */
     void (*unbind)(void *ctx, void *binding);
 
+    /* The opcode or target of a node with a binding has changed. Must not edit the graph.
+     * (optional) */
+    void (*retarget)(void *ctx, cfx_node *n);
+
     /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
      * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for
      * call_module. (optional: no effect) */

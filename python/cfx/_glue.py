@@ -10,7 +10,7 @@ from . import _core
 class Name(str):
     """An object that is known by its qualified name only: nothing of that name is loaded."""
 
-    __slots__ = ()
+    token = None  # (kind number, name) for a dtype, layout, memory format or device
 
     def __repr__(self):
         return str(self)
@@ -39,7 +39,9 @@ def token(key):
     kind, name = key
     torch = find_torch()
     if torch is None:
-        return Name(f"torch.{name}")
+        unknown = Name(f"torch.{name}")
+        unknown.token = key
+        return unknown
     found = _tokens.get(key)
     if found is None:
         found = _tokens[key] = torch.device(name)

@@ -729,6 +729,7 @@ static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sin
     cfx_buffer out;
     PyObject *text = NULL;
     cfx_buffer_init(&out, NULL);
+    cfx_buffer_reserve(&out, cfx_graph_size(self->g) * 96);  /* a guess: growing copies */
     if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK)
         text = str_from_utf8(out.data, out.size);
     else

@@ -118,6 +118,13 @@ static void unbind(void *ctx, void *binding)
     Py_DECREF((PyObject *)node);
 }
 
+static void retarget(void *ctx, cfx_node *n)
+{
+    (void)ctx;
+    if (!node_retarget(cfx_node_binding(n)))
+        PyErr_Clear();  /* out of memory: the Node goes on showing what it showed */
+}
+
 static int is_impure(void *ctx, cfx_node *n)
 {
     module_state *st = ctx;
@@ -142,6 +149,7 @@ void host_init(module_state *st)
         .equal = equal,
         .bind_region = bind_region,
         .unbind = unbind,
+        .retarget = retarget,
         .is_impure = is_impure,
         .ctx = st,
     };

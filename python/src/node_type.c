@@ -3,6 +3,41 @@
 
 #include <structmember.h>
 
+/* ---- the target ---------------------------------------------------------------------------- */
+
+/* The target as Python sees it: a str, the object, or the name of one that is not loaded. */
+static PyObject *target_to_py(PyGraph *graph, cfx_node *n)
+{
+    PyObject *object = cfx_node_target_object(n);
+    if (object)
+        return Py_NewRef(object);
+    cfx_error err = {0};
+    size_t size;
+    const char *name = cfx_node_target(n, &size, &err);
+    if (!name)
+        return raise_cfx(&err);
+    if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
+        return PyObject_CallFunction(graph->st->NameType, "s#", name, (Py_ssize_t)size);
+    PyObject *str = str_from_utf8(name, size);
+    if (str)
+        PyUnicode_InternInPlace(&str);  /* many nodes call the same method */
+    return str;
+}
+
+bool node_retarget(PyNode *node)
+{
+    PyGraph *graph = node_graph(node);
+    bool root = node->n == cfx_graph_root(graph->g);
+    PyObject *op = root ? graph->st->str_root
+                        : PyTuple_GET_ITEM(graph->st->op_names, cfx_node_op(node->n));
+    PyObject *target = root ? Py_NewRef(graph->st->str_empty) : target_to_py(graph, node->n);
+    if (!target)
+        return false;
+    Py_XSETREF(node->op, Py_NewRef(op));
+    Py_XSETREF(node->target, target);
+    return true;
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 PyObject *node_wrap(PyGraph *graph, cfx_node *n)
@@ -18,6 +53,10 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n)
     Py_INCREF((PyObject *)graph);
     cfx_node_set_binding(n, node);
     cfx_node_args_changed(n);
+    if (!node_retarget(node)) {
+        Py_DECREF((PyObject *)node);
+        return NULL;
+    }
     if (n != cfx_graph_root(graph->g)) {
         cfx_node_pin(n);
         node->owned = !cfx_node_is_erased(n);
@@ -30,6 +69,7 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n)
 static int node_traverse(PyNode *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->target);
     Py_VISIT(self->args);
     Py_VISIT(self->kwargs);
     Py_VISIT(self->meta);
@@ -43,6 +83,7 @@ static int node_traverse(PyNode *self, visitproc visit, void *arg)
 /* The reference to the graph stays: the cycle is broken by the graph's own clear. */
 static int node_clear(PyNode *self)
 {
+    Py_CLEAR(self->target);
     Py_CLEAR(self->args);
     Py_CLEAR(self->kwargs);
     Py_CLEAR(self->meta);
@@ -59,6 +100,7 @@ static void node_dealloc(PyNode *self)
     if (self->weak)
         PyObject_ClearWeakRefs((PyObject *)self);
     node_clear(self);
+    Py_CLEAR(self->op);
     cfx_node_set_binding(self->n, NULL);
     if (self->n != cfx_graph_root(graph->g))
         cfx_node_unpin(self->n);
@@ -116,28 +158,9 @@ bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **k
 
 static bool is_root(const PyNode *self) { return self->n == cfx_graph_root(cfx_node_graph(self->n)); }
 
-static PyObject *get_target(PyNode *self, void *unused)
-{
-    (void)unused;
-    if (is_root(self))
-        return Py_NewRef(node_state(self)->str_empty);
-    PyObject *object = cfx_node_target_object(self->n);
-    if (object)
-        return Py_NewRef(object);
-    cfx_error err = {0};
-    size_t size;
-    const char *name = cfx_node_target(self->n, &size, &err);
-    if (!name)
-        return raise_cfx(&err);
-    if (cfx_node_op(self->n) == CFX_OP_CALL_FUNCTION)  /* a function nobody could find */
-        return PyObject_CallFunction(node_state(self)->NameType, "s#", name, (Py_ssize_t)size);
-    return str_from_utf8(name, size);
-}
-
 /* Unlike create_node, an assignment may leave opcode and target at odds until both are set. */
-static int set_target(PyNode *self, PyObject *value, void *unused)
+static int set_target(PyNode *self, PyObject *value)
 {
-    (void)unused;
     cfx_error err = {0};
     cfx_target target;
     PyObject *keep = NULL;
@@ -155,20 +178,15 @@ static int set_target(PyNode *self, PyObject *value, void *unused)
     return status == CFX_OK ? 0 : -1;
 }
 
-static PyObject *get_op(PyNode *self, void *unused)
+static int set_op(PyNode *self, PyObject *value)
 {
-    (void)unused;
-    module_state *st = node_state(self);
-    cfx_opcode op = cfx_node_op(self->n);
-    return Py_NewRef(op < CFX_OPCODE_COUNT ? PyTuple_GET_ITEM(st->op_names, op) : st->str_root);
-}
-
-static int set_op(PyNode *self, PyObject *value, void *unused)
-{
-    (void)unused;
     cfx_error err = {0};
     cfx_opcode op;
-    if (!value || !opcode_from_py(value, &op))
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the op of a node cannot be deleted");
+        return -1;
+    }
+    if (!opcode_from_py(value, &op))
         return -1;
     if (cfx_node_set_op(self->n, op, &err) == CFX_OK)
         return 0;
@@ -730,8 +748,6 @@ static int set_location(PyNode *self, PyObject *value, void *unused)
 static PyGetSetDef getset[] = {
     {"graph", (getter)get_graph, NULL, "The Graph that the node belongs to.", NULL},
     {"name", (getter)get_name, (setter)set_name, "Unique name; also the variable's.", NULL},
-    {"op", (getter)get_op, (setter)set_op, "One of the six opcodes.", NULL},
-    {"target", (getter)get_target, (setter)set_target, "What is called or fetched.", NULL},
     {"args", (getter)get_args, (setter)set_args, "Positional arguments, immutable.", NULL},
     {"kwargs", (getter)get_kwargs, (setter)set_kwargs, "Keyword arguments, immutable.", NULL},
     {"_args", (getter)get_args, (setter)set_args, NULL, NULL},
@@ -767,7 +783,20 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* `op` and `target` are members so that reading them is fast; writing goes to the core. */
+static int node_setattro(PyObject *self, PyObject *name, PyObject *value)
+{
+    module_state *st = node_state((PyNode *)self);
+    if (PyUnicode_Check(name) && PyUnicode_Compare(name, st->str_target) == 0)
+        return set_target((PyNode *)self, value);
+    if (PyUnicode_Check(name) && PyUnicode_Compare(name, st->str_op) == 0)
+        return set_op((PyNode *)self, value);
+    return PyObject_GenericSetAttr(self, name, value);
+}
+
 static PyMemberDef members[] = {
+    {"op", T_OBJECT_EX, offsetof(PyNode, op), READONLY, "One of the six opcodes."},
+    {"target", T_OBJECT_EX, offsetof(PyNode, target), READONLY, "What is called or fetched."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weak), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -780,6 +809,7 @@ static PyType_Slot slots[] = {
     {Py_tp_clear, node_clear},
     {Py_tp_repr, node_repr},
     {Py_tp_hash, hash},
+    {Py_tp_setattro, node_setattro},
     {Py_tp_richcompare, richcompare},
     {Py_tp_getset, getset},
     {Py_tp_methods, methods},

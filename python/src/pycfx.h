@@ -23,7 +23,7 @@
     X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace)
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op) X(str_target)
 
 typedef struct module_state {
 #define X(name) PyObject *name;
@@ -53,6 +53,8 @@ typedef struct PyGraph {
 typedef struct PyNode {
     PyObject_HEAD
     cfx_node *n;
+    PyObject *op;      /* read as plain members, as fast as Python can: kept by node_retarget */
+    PyObject *target;
     PyObject *args;    /* cached, or NULL; stays NULL for the empty tuple */
     PyObject *kwargs;  /* likewise */
     PyObject *meta;    /* NULL until first asked for */
@@ -116,6 +118,9 @@ cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs);
 /* A new reference; NULL with an exception. */
 PyObject *value_to_py(PyGraph *graph, cfx_value v);
 
+/* The name of a DTYPE, LAYOUT or MEMORY_FORMAT by its number; NULL past the last. */
+const char *token_name(cfx_kind kind, int64_t number);
+
 /* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
 const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
 PyObject *str_from_utf8(const char *text, size_t size);
@@ -124,6 +129,8 @@ PyObject *str_from_utf8(const char *text, size_t size);
 
 /* The Node object of a core node: a new reference. */
 PyObject *node_wrap(PyGraph *graph, cfx_node *n);
+/* Brings a Node's `op` and `target` up to date: false with an exception. */
+bool node_retarget(PyNode *node);
 /* The Graph object of a core graph that may have none yet: a new reference. */
 PyObject *graph_wrap(module_state *st, cfx_graph *g);
 /* `o` as a target for `op`: false with torch.fx's exception. *keep is to be released after use. */

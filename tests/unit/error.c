@@ -77,6 +77,8 @@ TEST(a_callback_need_not_say_why)
     CHECK_INT_EQ(CFX_E_HOST, cfxi_failed(&err, CFX_E_HOST));
     CHECK_INT_EQ(CFX_E_HOST, err.status);
     CHECK_STR_EQ(cfx_status_text(CFX_E_HOST), err.message);
+    CHECK_INT_EQ(CFX_E_LIMIT, cfxi_failed(&err, CFX_E_LIMIT)); /* what stood there was of old */
+    CHECK_INT_EQ(CFX_E_LIMIT, err.status);
     cfx_error_set(&err, CFX_E_KEY, "said");
     CHECK_INT_EQ(CFX_E_KEY, cfxi_failed(&err, CFX_E_KEY));
     CHECK_STR_EQ("said", err.message);
