@@ -47,6 +47,7 @@ typedef struct PyGraph {
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
+    cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
 } PyGraph;
 
 typedef struct PyNode {
@@ -155,7 +156,7 @@ typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
-extern PyMethodDef codegen_functions[];  /* python_code, ... */
+extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 
 /* ---- types --------------------------------------------------------------------------------- */
 

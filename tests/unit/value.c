@@ -130,7 +130,7 @@ TEST(integers)
 
 TEST(devices)
 {
-    static const char *const good[] = {"cpu", "cuda:0", "cuda:12", "meta", "_x9", "privateuseone:3"};
+    static const char *const good[] = {"cpu", "cuda:0", "cuda:12", "meta", "_x9", "xpu:3"};
     static const char *const bad[] = {"", ":0", "cuda:", "cuda:a", "cuda:0:1", "9cpu", "cu da",
                                       "cuda :0", "cpu\n"};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
