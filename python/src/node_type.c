@@ -692,6 +692,12 @@ static Py_hash_t hash(PyObject *self) { return _Py_HashPointer(self); }
 static PyObject *node_repr(PyNode *self)
 {
     PyObject *fn = NULL;
+    cfx_pycode *code = node_graph(self)->code;
+    if (code && !is_root(self)) {
+        size_t size;
+        const char *name = cfx_pycode_node_name(code, self->n, &size);
+        return str_from_utf8(name, size);
+    }
     if (self->dict)
         fn = PyDict_GetItemWithError(self->dict, node_state(self)->str_repr_fn);
     if (fn && fn != Py_None)

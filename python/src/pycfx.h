@@ -23,7 +23,8 @@
     X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op) X(str_target)
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)             \
+    X(str_target)
 
 typedef struct module_state {
 #define X(name) PyObject *name;
@@ -47,6 +48,7 @@ typedef struct PyGraph {
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
+    cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
 } PyGraph;
 
 typedef struct PyNode {
@@ -158,7 +160,7 @@ typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
-extern PyMethodDef codegen_functions[];  /* python_code, ... */
+extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 
 /* ---- types --------------------------------------------------------------------------------- */
 
