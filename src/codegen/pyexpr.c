@@ -486,7 +486,7 @@ static bool is_negative(cfx_value v)
            (v.kind == CFX_KIND_FLOAT && signbit(v.as.f)) ||
            (v.kind == CFX_KIND_BIGINT && v.as.str->data[0] == '-') ||
            (v.kind == CFX_KIND_COMPLEX && v.as.seq->items[0].as.f == 0 &&
-            signbit(v.as.seq->items[1].as.f));
+            !signbit(v.as.seq->items[0].as.f) && signbit(v.as.seq->items[1].as.f));
 }
 
 /* An operand, in parentheses where the bare literal would mean something else: -2 ** x, 3.real. */

@@ -84,6 +84,19 @@ TEST(numbers_in_parentheses)
            NULL);
 }
 
+/* repr puts most complex numbers in parentheses, but not -2j. */
+TEST(complex_numbers_in_parentheses)
+{
+    start();
+    cfx_node *a = METHOD("f", cfx_value_complex(graph, 0, -2, &error));
+    cfx_node *b = METHOD("g", cfx_value_complex(graph, -0.0, -2, &error));
+    cfx_node *c = METHOD("h", cfx_value_complex(graph, 0, 1, &error));
+    result(TUPLE(V(a), V(b), V(c)));
+    EXPECT("def forward(self):\n    f = (-2j).f()\n    g = (-0-2j).g()\n    h = 1j.h()\n"
+           "    return (f, g, h)",
+           NULL);
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 #define EXPECT_FUNCTION(target, name, text, about)                                                 \
