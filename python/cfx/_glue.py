@@ -2,7 +2,9 @@
 
 Nothing here is for users. cfx._core calls these functions by name (python/src/host.c).
 """
+import enum
 import sys
+import typing
 
 from . import _core
 
@@ -49,8 +51,15 @@ def token(key):
 
 
 def qualified_name(obj):
-    from .node import Node
+    """The name under which `resolve` finds `obj` again, or None for an object without one."""
+    from .node import Node, _type_repr
 
+    if isinstance(obj, enum.Enum):
+        return f"{type(obj).__module__}.{type(obj).__qualname__}.{obj.name}"
+    if typing.get_origin(obj) is not None:  # list[int], typing.Optional[int], int | str
+        return _type_repr(obj)
+    if not callable(obj) and not hasattr(obj, "__name__"):
+        return None
     return Node._pretty_print_target(obj)
 
 

@@ -635,51 +635,60 @@ static void add_finding(void *ctx, const cfx_node *n, const char *message)
     Py_XDECREF(text);
 }
 
-/* A node of another graph among the arguments is held as a plain object: whether `v` has it. */
-static bool holds_object(cfx_value v, const void *object)
-{
-    size_t n;
-    if (v.kind == CFX_KIND_HOST)
-        return cfx_value_object(v) == object;
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; i < n; i++)
-        if (holds_object(items[i], object))
-            return true;
-    return false;
-}
-
+/* A node of another graph is held as a plain object. As a key of a dict it is no use of that node,
+ * as in torch.fx. */
 typedef struct foreign_job {
-    PyGraph *graph;
-    PyObject *found;
+    module_state *st;
+    cfx_node *user;
+    PyObject *findings;
 } foreign_job;
 
-static int find_foreign(void *object, void *ctx)
+static int add_foreign_node(const foreign_job *job, PyObject *node)
 {
-    foreign_job *job = ctx;
-    if (!is_node(job->graph->st, object) ||
-        cfx_node_graph(((PyNode *)object)->n) == job->graph->g)
-        return 0;
-    job->found = object;
-    return 1;
-}
-
-static int add_foreign(PyGraph *self, PyObject *findings)
-{
-    foreign_job job = {self, NULL};
-    cfx_graph_visit_hosts(self->g, find_foreign, &job);
-    if (!job.found)
-        return 0;
-    cfx_node *n = cfx_graph_first(self->g);
-    while (n && !holds_object(cfx_node_args(n), job.found) &&
-           !holds_object(cfx_node_kwargs(n), job.found))
-        n = cfx_node_next(n);
     PyObject *text = PyUnicode_FromFormat(
         "Argument '%S' of Node '%s' does not belong to this Graph, but was used as an argument! If "
         "you are copying nodes from another graph, make sure to use ``arg_transform`` on "
-        "node_copy() to remap values", job.found, n ? cfx_node_name(n, NULL) : "?");
-    int failed = text ? PyList_Append(findings, text) : -1;
+        "node_copy() to remap values", node, cfx_node_name(job->user, NULL));
+    int failed = text ? PyList_Append(job->findings, text) : -1;
     Py_XDECREF(text);
     return failed;
+}
+
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings);
+
+static int add_foreign_in(const foreign_job *job, cfx_value v)
+{
+    size_t n;
+    if (v.kind == CFX_KIND_GRAPH)
+        return add_foreign(job->st, cfx_value_graph(v), job->findings);
+    PyObject *object = v.kind == CFX_KIND_HOST ? cfx_value_object(v) : NULL;
+    if (object && is_node(job->st, object))
+        return add_foreign_node(job, object);
+    const cfx_value *items = cfx_value_items(v, &n);
+    const size_t step = v.kind == CFX_KIND_DICT ? 2 : 1;
+    for (size_t i = step - 1; i < n; i += step)
+        if (add_foreign_in(job, items[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int is_suspect(void *object, void *ctx)
+{
+    return is_node(ctx, object) || is_graph(ctx, object);
+}
+
+/* Adds what is wrong with `g` and its regions; most graphs hold nothing that could be. */
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings)
+{
+    if (!cfx_graph_visit_hosts(g, is_suspect, st))
+        return 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const foreign_job job = {st, n, findings};
+        if (add_foreign_in(&job, cfx_node_args(n)) < 0 ||
+            add_foreign_in(&job, cfx_node_kwargs(n)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* The findings as a list of messages: of lint, or of the stricter verifier. */
@@ -687,7 +696,7 @@ static PyObject *find_faults(PyGraph *self, PyObject *strict)
 {
     cfx_error err = {0};
     PyObject *findings = PyList_New(0);
-    if (!findings || add_foreign(self, findings) < 0) {
+    if (!findings || add_foreign(self->st, self->g, findings) < 0) {
         Py_XDECREF(findings);
         return NULL;
     }

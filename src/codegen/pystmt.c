@@ -148,10 +148,18 @@ static cfx_status param_text(cfx_pycode *gen, cfx_node *n, const cfx_str *target
     return param_remark(gen, n, err);
 }
 
-/* Whether the parameter is called otherwise than the node: renamed, or one with stars. */
+/* Whether the parameter, without its stars, is called otherwise than the node. */
 static bool is_renamed(const cfx_str *target, const cfxi_name *name)
 {
-    return target->size != name->size || memcmp(target->data, name->data, name->size) != 0;
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < target->size; i++) {
+        if (target->data[i] == '*')
+            continue;
+        if (same == name->size || target->data[i] != name->data[same])
+            return true;
+        same++;
+    }
+    return same != name->size;
 }
 
 static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)

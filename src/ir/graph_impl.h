@@ -46,6 +46,7 @@ struct cfx_ref {
     uint32_t hash;
     uint8_t kind;          /* cfxi_ref_kind */
     bool dying;            /* on the dead list */
+    bool name_checked;     /* OBJECT: its name leads to no other object */
 };
 
 /* A counter for names with one base: "add" for "add", "add_1", "add_2". */
@@ -209,7 +210,7 @@ uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);
 /* Numbers the nodes in their order by marks; the first has the mark that is returned. */
 uint32_t cfxi_graph_number(cfx_graph *g);
 
-/* ---- hash sets (hashset.c) --------------------------------------------------------------------- */
+/* ---- hash sets (hashset.c) ----------------------------------------------------------------- */
 
 typedef bool cfxi_same_fn(const void *item, const void *key, size_t size);
 
@@ -268,8 +269,8 @@ void cfxi_graph_settle(cfx_graph *g);
 void cfxi_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
 void cfxi_namespace_release(cfx_namespace *ns);
 /* Takes a name: from a wish, or the next of a base. NULL with *err set. */
-cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size, bool allow_reserved,
-                               cfx_error *err);
+cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
+                               bool allow_reserved, cfx_error *err);
 cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err);
 cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
 cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);

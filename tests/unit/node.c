@@ -253,7 +253,9 @@ static cfx_value one_of_each(cfx_graph *g, void *object, cfx_node *x, cfx_error 
     cfx_value fields = cfx_value_tuple(g, &field, 1, err);
     cfx_value named[] = {cfx_value_host(g, object, err), fields, cfx_int(1)};
     cfx_value dict[] = {cfx_value_str(g, "key", 3, err), cfx_from_node(x)};
-    cfx_graph *sub = err->status == CFX_OK ? cfx_graph_new(cfx_graph_allocator(g), NULL, err) : NULL;
+    cfx_graph *sub = NULL;
+    if (err->status == CFX_OK)
+        sub = cfx_graph_new(cfx_graph_allocator(g), NULL, err);
     cfx_value region = sub ? cfx_value_region(g, sub, err) : cfx_invalid();
     cfx_graph_release(sub);
     cfx_value items[] = {cfx_none(), cfx_bool(true), cfx_float(1), cfx_from_node(x), region,

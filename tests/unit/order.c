@@ -143,8 +143,10 @@ TEST(the_ends_of_the_range)
         REQUIRE(g);
         for (int i = 0; i < 10; i++)
             cfx_graph_placeholder(g, "x", NULL);
+        const uint64_t down = ((uint64_t)1 << 62) - 1;
+        const uint64_t up = ((uint64_t)1 << 62) - ((uint64_t)10 << 32);
         for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-            n->order += after ? 0 - ((uint64_t)1 << 62) + 1 : ((uint64_t)1 << 62) - ((uint64_t)10 << 32);
+            n->order = after ? n->order - down : n->order + up;
         CHECK(monotone(g));
         cfx_graph_set_insert_point(g, (cfx_insert_point){NULL, after == 1}, NULL);
         for (int i = 0; i < 5000; i++) {
