@@ -191,6 +191,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
     for (;;) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t line = (size_t)((newline ? newline : end) - text);
+        uint32_t before = gen->node;
         if (!is_counter(text, line, &gen->node)) {
             cfxi_py_begin_line(gen);
             cfxi_py_put(gen, text, line);
@@ -200,6 +201,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
         }
         if (!newline) {
             /* A counter without a newline at the very end. */
+            gen->node = before;
             if (gen->body.size)
                 gen->body.size--;
             if (gen->memory->lines.size)
@@ -265,8 +267,11 @@ static void expanded_param(cfxi_out *out, cfx_pycode_text param)
     cfxi_out_write(out, param.data, size);
     cfxi_out_char(out, ',');
     if (comment < param.size) {
-        cfxi_out_str(out, "  ");
-        cfxi_out_write(out, param.data + comment, param.size - comment);
+        size_t text = comment + 1;
+        while (text < param.size && (param.data[text] == ' ' || param.data[text] == '\t'))
+            text++;
+        cfxi_out_str(out, "  # ");
+        cfxi_out_write(out, param.data + text, param.size - text);
     }
     cfxi_out_char(out, '\n');
 }
