@@ -48,6 +48,12 @@ CFX_API void cfx_graph_set_binding(cfx_graph *g, void *binding);
 /* Calls `fn` once for each distinct host object and bound region that `g` holds a reference to. */
 CFX_API int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx);
 
+/* While a graph is held, erased nodes stay readable and no host object is let go of, not even one
+ * that nothing uses yet: for a host whose own code may run (and edit the graph) while it builds
+ * values or reads nodes. Each hold needs its unhold. */
+CFX_API void cfx_graph_hold(cfx_graph *g);
+CFX_API void cfx_graph_unhold(cfx_graph *g);
+
 /* Erases every node and lets go of every value. Iterators and pinned nodes stay valid. */
 CFX_API void cfx_graph_clear(cfx_graph *g);
 

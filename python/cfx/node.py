@@ -237,7 +237,7 @@ def normalized_arguments(
     where the callee cannot be asked."""
     from ._normalize import normalize_node
 
-    return normalize_node(self, root, normalize_to_only_use_kwargs)
+    return normalize_node(self, root, arg_types, kwarg_types, normalize_to_only_use_kwargs)
 
 
 # ---- copies ---------------------------------------------------------------------------------
@@ -274,5 +274,6 @@ Node.normalized_arguments = normalized_arguments
 Node._pretty_print_target = staticmethod(_pretty_print_target)
 Node.__reduce_ex__ = _reduce
 Node.__deepcopy__ = _deepcopy
+Node._repr_fn = None  # a node may be given a function of its own
 for _function in (format_node, is_impure, normalized_arguments):
     _function.__qualname__ = f"Node.{_function.__name__}"

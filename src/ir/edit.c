@@ -279,6 +279,11 @@ cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with, cf
     cfxi_arg_change change;
     CFX_TRY(check_alive(n, err));
     CFX_TRY(cfxi_value_check(n->graph, with, err));
+    if (n->graph->hooks.size) {
+        CFX_TRY(cfxi_run_hooks(n->graph, CFX_HOOK_REPLACE, old, with, n, err));
+        CFX_TRY(check_alive(n, err));
+        CFX_TRY(cfxi_value_check(n->graph, with, err));
+    }
     CFX_TRY(prepare_user(&change, n, &r, err));
     cfxi_args_commit(&change);
     cfxi_graph_settle(n->graph);

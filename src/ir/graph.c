@@ -250,6 +250,20 @@ void cfx_node_unpin(cfx_node *n)
     }
 }
 
+void cfx_graph_hold(cfx_graph *g)
+{
+    g->open_iters++;
+    g->holds++;
+}
+
+void cfx_graph_unhold(cfx_graph *g)
+{
+    g->open_iters--;
+    g->holds--;
+    drain_limbo(g);
+    cfxi_graph_settle(g);
+}
+
 /* ---- iteration ----------------------------------------------------------------------------- */
 
 void cfx_iter_begin(cfx_iter *it, cfx_graph *g, bool reverse)

@@ -164,6 +164,7 @@ struct cfx_graph {
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
     cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
+    size_t holds;           /* see cfx_graph_hold; each is an open iterator as well */
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
     uint32_t next_hook;
@@ -227,6 +228,9 @@ cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* ref
 void cfxi_str_free(cfxi_arena *arena, cfx_str *str);
 void cfxi_value_hold(cfx_value v);
 void cfxi_value_drop(cfx_graph *g, cfx_value v);
+/* The arguments or the type of a node, kept while code runs that may replace them. */
+cfx_value cfxi_keep(cfx_value v);
+void cfxi_unkeep(cfx_graph *g, cfx_value v);
 /* Whether `v` may be used in `g`; sets *err. */
 cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err);
 static inline bool cfxi_is_seq(cfx_value v)

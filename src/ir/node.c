@@ -110,7 +110,9 @@ cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_v
             cfx_graph_erase(g, n, NULL);
         n = NULL;
     }
+    g->open_iters++;  /* settling may run code that erases `n`; it stays readable */
     cfxi_graph_settle(g);
+    g->open_iters--;
     return n;
 }
 

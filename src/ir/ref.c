@@ -176,13 +176,13 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
 
 void cfxi_graph_settle(cfx_graph *g)
 {
-    while (g->unbound) {
+    while (g->unbound && !g->holds) {
         cfx_node *n = g->unbound;
         g->unbound = n->same_prev;
         n->same_prev = NULL;
         g->host->unbind(g->host->ctx, n->binding);
     }
-    while (g->dead_refs) {
+    while (g->dead_refs && !g->holds) {
         cfx_ref *ref = g->dead_refs;
         g->dead_refs = ref->next_dead;
         ref->dying = false;

@@ -365,6 +365,20 @@ void cfxi_value_drop(cfx_graph *g, cfx_value v)
     }
 }
 
+/* Empty arguments have no array. */
+cfx_value cfxi_keep(cfx_value v)
+{
+    if (!cfxi_is_seq(v) || v.as.seq)
+        cfxi_value_hold(v);
+    return v;
+}
+
+void cfxi_unkeep(cfx_graph *g, cfx_value v)
+{
+    if (!cfxi_is_seq(v) || v.as.seq)
+        cfxi_value_drop(g, v);
+}
+
 cfx_value cfx_value_retain(cfx_value v)
 {
     cfxi_value_hold(v);
