@@ -4,7 +4,8 @@
  * nothing pins it (see cfx_iter and cfx_node_pin), or the graph is freed. A graph, its regions and
  * its nodes are used by one thread at a time; different graphs are independent.
  *
- * An edit that fails leaves the graph as it was.
+ * An edit that fails leaves the graph as it was, and the values it was given with their owner:
+ * what was floating still is.
  */
 #ifndef CFX_GRAPH_H
 #define CFX_GRAPH_H
@@ -48,12 +49,6 @@ CFX_API void cfx_graph_set_binding(cfx_graph *g, void *binding);
 /* Calls `fn` once for each distinct host object and bound region that `g` holds a reference to. */
 CFX_API int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx);
 
-/* While a graph is held, erased nodes stay readable and no host object is let go of, not even one
- * that nothing uses yet: for a host whose own code may run (and edit the graph) while it builds
- * values or reads nodes. Each hold needs its unhold. */
-CFX_API void cfx_graph_hold(cfx_graph *g);
-CFX_API void cfx_graph_unhold(cfx_graph *g);
-
 /* Erases every node and lets go of every value. Iterators and pinned nodes stay valid. */
 CFX_API void cfx_graph_clear(cfx_graph *g);
 
@@ -74,7 +69,8 @@ typedef struct cfx_kwarg {
 
 /* Creates a node at the insertion point and returns it. `name` is a wish, made a unique identifier
  * (see cfx_namespace_create); NULL derives it from the target. `args` is a TUPLE or INVALID for
- * none, `kwargs` a DICT with string keys or INVALID for none, `type` any value or INVALID. */
+ * none, `kwargs` a DICT with string keys or INVALID for none, `type` any value without nodes or
+ * INVALID: so look at what a constructor returned before it gets here. */
 CFX_API cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,
                                    cfx_value kwargs, const char *name, cfx_value type,
                                    cfx_error *err);
@@ -88,7 +84,8 @@ CFX_API cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target
 CFX_API cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err);
 
 /* Where the next nodes go: before `n`, or directly after it (several nodes created after the same
- * node end up in reverse order, as in torch.fx). NULL: before = at the end, after = at the start. */
+ * node end up in reverse order, as in torch.fx). NULL: before = at the end, after = at the start.
+ * If that node is erased, the place stays. */
 typedef struct cfx_insert_point {
     cfx_node *node;
     bool after;
@@ -151,7 +148,8 @@ CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
 /* Whether args or kwargs were assigned since the last call: for bindings that cache them. */
 CFX_API bool cfx_node_args_changed(cfx_node *n);
 
-/* A pinned node stays readable after it is erased, and so does all that follows it on the list. */
+/* A pinned node stays readable after it is erased, and so does all that follows it on the list.
+ * Pins do not nest: one unpin undoes them all. */
 CFX_API void cfx_node_pin(cfx_node *n);
 CFX_API void cfx_node_unpin(cfx_node *n);
 
@@ -161,7 +159,9 @@ CFX_API void cfx_node_unpin(cfx_node *n);
  * to use the node; assigning new arguments to a user moves it to the end. */
 CFX_API size_t cfx_node_num_users(const cfx_node *n);
 CFX_API size_t cfx_node_num_inputs(const cfx_node *n);
-CFX_API cfx_node *cfx_node_input(const cfx_node *n, size_t i);  /* distinct, in order of args */
+/* Distinct, in the order of args and kwargs; but what cfx_node_insert_arg brings in comes last, as
+ * in torch.fx. */
+CFX_API cfx_node *cfx_node_input(const cfx_node *n, size_t i);
 
 typedef struct cfx_use cfx_use;
 CFX_API const cfx_use *cfx_node_first_use(const cfx_node *n);                  /* NULL if unused */
@@ -183,7 +183,7 @@ typedef struct cfx_iter {
     bool reverse;
 } cfx_iter;
 CFX_API void cfx_iter_begin(cfx_iter *it, cfx_graph *g, bool reverse);
-CFX_API cfx_node *cfx_iter_next(cfx_iter *it);  /* NULL at the end */
+CFX_API cfx_node *cfx_iter_next(cfx_iter *it);  /* NULL at the end; then it starts again */
 CFX_API void cfx_iter_end(cfx_iter *it);
 
 /* All nodes of an opcode, and of a target unless `target` is NULL, in no particular order: calls
@@ -198,6 +198,7 @@ CFX_API cfx_status cfx_node_set_kwargs(cfx_node *n, cfx_value kwargs, cfx_error 
 CFX_API cfx_status cfx_node_set_args_kwargs(cfx_node *n, cfx_value args, cfx_value kwargs,
                                             cfx_error *err);
 CFX_API cfx_status cfx_node_set_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err);
+/* Unlike every other assignment, this leaves `n` at its place among the users. */
 CFX_API cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err);
 CFX_API cfx_status cfx_node_set_kwarg(cfx_node *n, const char *key, cfx_value v, cfx_error *err);
 CFX_API cfx_status cfx_node_set_target(cfx_node *n, cfx_target target, cfx_error *err);
@@ -235,8 +236,8 @@ CFX_API cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value 
 
 /* Called after a node was created, before one is erased, and for each user whose use of `n` is
  * being replaced by `with`. A status that is not CFX_OK makes the edit fail; a created node is
- * then taken back. Hooks are called in the order of registration and may not edit the graph's
- * hook list. Returns an id > 0 for cfx_graph_remove_hook, or 0 with *err set. */
+ * then taken back, unless a hook has given it users. Hooks are called in the order of registration
+ * and may not edit the graph's hook list. Returns an id > 0 for cfx_graph_remove_hook, or 0 with *err set. */
 typedef enum cfx_hook_kind { CFX_HOOK_CREATE, CFX_HOOK_ERASE, CFX_HOOK_REPLACE } cfx_hook_kind;
 typedef cfx_status cfx_hook_fn(void *ctx, cfx_node *n, cfx_value with, cfx_node *user,
                                cfx_error *err);

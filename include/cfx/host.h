@@ -37,8 +37,7 @@ typedef struct cfx_host {
     cfx_status (*show)(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err);
 
     /* Writes the dotted name under which `object` can be found again ("torch.nn.functional.relu"),
-     * or fails with CFX_E_KEY if it has none. The core may go on without it: nothing must be left
-     * of the failure but the status. */
+     * or fails with CFX_E_KEY if it has none. */
     cfx_status (*qualified_name)(void *ctx, void *object, cfx_sink out, cfx_error *err);
 
     /* Finds the object of a qualified name: a new reference in *object, or NULL with CFX_OK where
@@ -58,6 +57,10 @@ typedef struct cfx_host {
     /* A node with a binding has left its graph: lets go of what the graph held for it. Called, like
      * `release`, when the graph is consistent. (optional) */
     void (*unbind)(void *ctx, void *binding);
+
+    /* The opcode or target of a node with a binding has changed. Must not edit the graph.
+     * (optional) */
+    void (*retarget)(void *ctx, cfx_node *n);
 
     /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
      * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for

@@ -5,7 +5,8 @@
  *
  *   - A constructor returns a *floating* value: nobody owns it yet. Putting it into a container or
  *     a node takes a count; when the last holder lets go it is recycled. A floating value that is
- *     never used lives until its graph is freed, or until cfx_value_discard.
+ *     never used lives until its graph is freed, or until cfx_value_discard; what an edit that
+ *     fails was given floats as before.
  *   - To keep a value past an edit of the node it came from, cfx_value_retain it.
  *   - A value of one graph cannot be used in another: cfx_value_copy it there first.
  *
@@ -183,7 +184,7 @@ CFX_API const cfx_value *cfx_value_items(cfx_value v, size_t *n);
 CFX_API cfx_value cfx_value_get(cfx_value dict, const char *key);
 
 CFX_API cfx_graph *cfx_value_graph(cfx_value region);   /* borrowed; NULL for other kinds */
-CFX_API void *cfx_value_object(cfx_value host);         /* borrowed; NULL if only its name is known */
+CFX_API void *cfx_value_object(cfx_value host);         /* borrowed; NULL if it is only a name */
 
 /* The qualified name of a HOST value, borrowed. For an object the host is asked once, and the
  * answer kept. NULL with *err set where the object has none. */

@@ -113,7 +113,9 @@ def _bind_function(target, args, kwargs, arg_types, kwarg_types):
 def _dispatched(target):
     """One of the two functions behind a torch function that is really two (max_pool2d)."""
     torch = find_torch()
-    both = torch._jit_internal.boolean_dispatched.get(target) if torch is not None else None
+    if torch is None or not isinstance(target, types.FunctionType):
+        return target
+    both = torch._jit_internal.boolean_dispatched.get(target)
     return both["if_false"] if both else target
 
 

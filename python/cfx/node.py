@@ -255,17 +255,36 @@ def _index_of(node):
     for i, other in enumerate(node.graph.nodes):
         if other is node:
             return i
-    raise ValueError(f"node {node} was erased and cannot be copied or pickled")
+    return None
+
+
+def _erased_node(op, name, target):
+    """A copy of a node that was erased: it belongs to no graph that anybody else has."""
+    from .graph import Graph
+
+    graph = Graph()
+    node = graph.create_node(op, target, name=name)
+    node.name = name
+    graph.erase_node(node)
+    return node
 
 
 def _reduce(self, protocol=None):
-    return _node_at, (self.graph, _index_of(self))
+    index = _index_of(self)
+    if index is None:
+        from ._pickle import portable
+
+        return _erased_node, (self.op, self.name, portable(self.target))
+    return _node_at, (self.graph, index)
 
 
 def _deepcopy(self, memo):
     import copy
 
-    return _node_at(copy.deepcopy(self.graph, memo), _index_of(self))
+    index = _index_of(self)
+    if index is None:
+        return _erased_node(self.op, self.name, self.target)
+    return _node_at(copy.deepcopy(self.graph, memo), index)
 
 
 Node.format_node = format_node

@@ -279,9 +279,9 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
 /* The graph is held, because Python code may run between the conversion of two arguments. */
 static PyObject *create(PyGraph *self, const node_parts *parts)
 {
-    cfx_graph_hold(self->g);
+    cfx_iter pin = hold(self->g);
     PyObject *node = create_held(self, parts);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&pin);
     return node;
 }
 
@@ -524,7 +524,7 @@ static PyObject *find_held(PyGraph *self, cfx_opcode op, const cfx_target *targe
         target = NULL;
     else
         method = NULL;
-    cfx_graph_hold(self->g);
+    cfx_iter pin = hold(self->g);
     cfx_status status = cfx_graph_each_of(self->g, op, target, add_found, &found);
     if (status == CFX_OK && method)
         status = keep_equal(&found, method);
@@ -534,7 +534,7 @@ static PyObject *find_held(PyGraph *self, cfx_opcode op, const cfx_target *targe
         list = found_to_py(self, &found);
     else if (!PyErr_Occurred())
         PyErr_NoMemory();
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&pin);
     PyMem_Free(found.nodes);
     return list;
 }
@@ -652,14 +652,14 @@ static PyObject *node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t narg
     if (from->n == cfx_graph_root(cfx_node_graph(from->n)))
         return PyErr_Format(PyExc_ValueError, "the root of a graph cannot be copied");
     copy_job job = {node_graph(from), self, in[1]};
-    cfx_graph_hold(self->g);
-    cfx_graph_hold(job.source->g);
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(job.source->g);
     cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
     PyObject *node = n ? node_wrap(self, n) : raise_cfx(&err);
     if (node && copy_meta(self, from->n, n) < 0)
         Py_CLEAR(node);
-    cfx_graph_unhold(job.source->g);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
     return node;
 }
 
@@ -755,11 +755,11 @@ static PyObject *graph_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nar
     int want_output = in[2] ? PyObject_IsTrue(in[2]) : 0;
     if (want_output < 0)
         return NULL;
-    cfx_graph_hold(self->g);
-    cfx_graph_hold(source->g);
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(source->g);
     PyObject *answer = copy_held(self, source, in[1], want_output);
-    cfx_graph_unhold(source->g);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
     return answer;
 }
 
@@ -774,51 +774,60 @@ static void add_finding(void *ctx, const cfx_node *n, const char *message)
     Py_XDECREF(text);
 }
 
-/* A node of another graph among the arguments is held as a plain object: whether `v` has it. */
-static bool holds_object(cfx_value v, const void *object)
-{
-    size_t n;
-    if (v.kind == CFX_KIND_HOST)
-        return cfx_value_object(v) == object;
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; i < n; i++)
-        if (holds_object(items[i], object))
-            return true;
-    return false;
-}
-
+/* A node of another graph is held as a plain object. As a key of a dict it is no use of that node,
+ * as in torch.fx. */
 typedef struct foreign_job {
-    PyGraph *graph;
-    PyObject *found;
+    module_state *st;
+    cfx_node *user;
+    PyObject *findings;
 } foreign_job;
 
-static int find_foreign(void *object, void *ctx)
+static int add_foreign_node(const foreign_job *job, PyObject *node)
 {
-    foreign_job *job = ctx;
-    if (!is_node(job->graph->st, object) ||
-        cfx_node_graph(((PyNode *)object)->n) == job->graph->g)
-        return 0;
-    job->found = object;
-    return 1;
-}
-
-static int add_foreign(PyGraph *self, PyObject *findings)
-{
-    foreign_job job = {self, NULL};
-    cfx_graph_visit_hosts(self->g, find_foreign, &job);
-    if (!job.found)
-        return 0;
-    cfx_node *n = cfx_graph_first(self->g);
-    while (n && !holds_object(cfx_node_args(n), job.found) &&
-           !holds_object(cfx_node_kwargs(n), job.found))
-        n = cfx_node_next(n);
     PyObject *text = PyUnicode_FromFormat(
         "Argument '%S' of Node '%s' does not belong to this Graph, but was used as an argument! If "
         "you are copying nodes from another graph, make sure to use ``arg_transform`` on "
-        "node_copy() to remap values", job.found, n ? cfx_node_name(n, NULL) : "?");
-    int failed = text ? PyList_Append(findings, text) : -1;
+        "node_copy() to remap values", node, cfx_node_name(job->user, NULL));
+    int failed = text ? PyList_Append(job->findings, text) : -1;
     Py_XDECREF(text);
     return failed;
+}
+
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings);
+
+static int add_foreign_in(const foreign_job *job, cfx_value v)
+{
+    size_t n;
+    if (v.kind == CFX_KIND_GRAPH)
+        return add_foreign(job->st, cfx_value_graph(v), job->findings);
+    PyObject *object = v.kind == CFX_KIND_HOST ? cfx_value_object(v) : NULL;
+    if (object && is_node(job->st, object))
+        return add_foreign_node(job, object);
+    const cfx_value *items = cfx_value_items(v, &n);
+    const size_t step = v.kind == CFX_KIND_DICT ? 2 : 1;
+    for (size_t i = step - 1; i < n; i += step)
+        if (add_foreign_in(job, items[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int is_suspect(void *object, void *ctx)
+{
+    return is_node(ctx, object) || is_graph(ctx, object);
+}
+
+/* Adds what is wrong with `g` and its regions; most graphs hold nothing that could be. */
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings)
+{
+    if (!cfx_graph_visit_hosts(g, is_suspect, st))
+        return 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const foreign_job job = {st, n, findings};
+        if (add_foreign_in(&job, cfx_node_args(n)) < 0 ||
+            add_foreign_in(&job, cfx_node_kwargs(n)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* The findings as a list of messages: of lint, or of the stricter verifier. */
@@ -826,14 +835,14 @@ static PyObject *find_faults(PyGraph *self, PyObject *strict)
 {
     cfx_error err = {0};
     PyObject *findings = PyList_New(0);
-    if (!findings || add_foreign(self, findings) < 0) {
+    if (!findings || add_foreign(self->st, self->g, findings) < 0) {
         Py_XDECREF(findings);
         return NULL;
     }
-    cfx_graph_hold(self->g);
+    cfx_iter pin = hold(self->g);
     cfx_status status = strict == Py_True ? cfx_graph_verify(self->g, add_finding, findings, &err)
                                           : cfx_graph_lint(self->g, add_finding, findings, &err);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&pin);
     if ((status == CFX_OK || PyList_GET_SIZE(findings) > 0) && !PyErr_Occurred())
         return findings;
     Py_DECREF(findings);
@@ -857,10 +866,10 @@ static PyObject *dce(PyGraph *self, PyObject *is_impure)
     cfx_error err = {0};
     bool changed = false;
     cfx_dce_options options = {ask_impure, is_impure};
-    cfx_graph_hold(self->g);
+    cfx_iter pin = hold(self->g);
     cfx_status status = cfx_pass_dce(self->g, is_impure == Py_None ? NULL : &options, &changed,
                                      &err);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&pin);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyBool_FromLong(changed);
@@ -874,12 +883,13 @@ static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sin
     cfx_buffer out;
     PyObject *text = NULL;
     cfx_buffer_init(&out, NULL);
-    cfx_graph_hold(self->g);
+    cfx_buffer_reserve(&out, cfx_graph_size(self->g) * 96);  /* a guess: growing copies */
+    cfx_iter pin = hold(self->g);
     if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }
@@ -934,11 +944,11 @@ static PyObject *graph_equal(PyGraph *self, PyObject *args)
         return PyErr_Format(PyExc_TypeError, "expected a Graph, got %R",
                             (PyObject *)Py_TYPE(other));
     cfx_graph *g = ((PyGraph *)other)->g;
-    cfx_graph_hold(self->g);
-    cfx_graph_hold(g);
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(g);
     bool same = cfx_graph_equal(self->g, g, shape_only);
-    cfx_graph_unhold(g);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
     return PyErr_Occurred() ? NULL : PyBool_FromLong(same);
 }
 
@@ -949,9 +959,9 @@ static PyObject *graph_structural_hash(PyGraph *self, PyObject *args)
     uint64_t hash;
     if (!PyArg_ParseTuple(args, "|p:_structural_hash", &shape_only))
         return NULL;
-    cfx_graph_hold(self->g);
+    cfx_iter pin = hold(self->g);
     cfx_status status = cfx_graph_hash(self->g, shape_only, &hash, &err);
-    cfx_graph_unhold(self->g);
+    cfx_iter_end(&pin);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyLong_FromUnsignedLongLong(hash);

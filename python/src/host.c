@@ -54,6 +54,20 @@ static cfx_status repr(void *ctx, void *object, cfx_sink out, cfx_error *err)
     return PyErr_Occurred() ? failed(err) : write_result(PyObject_Repr(object), out, err);
 }
 
+static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
+{
+    if (PyErr_Occurred())
+        return failed(err);
+    PyObject *name = call_glue(ctx, "qualified_name", object);
+    if (!name)
+        return nameless(err);
+    if (name != Py_None)
+        return write_result(name, out, err);
+    Py_DECREF(name);
+    return cfx_error_set(err, CFX_E_KEY, "a %.100s has no name",
+                         Py_TYPE((PyObject *)object)->tp_name);
+}
+
 static PyObject *show_argument(module_state *st, PyObject *object)
 {
     if (is_node(st, object))  /* of another graph */
@@ -84,15 +98,7 @@ static cfx_status show(void *ctx, void *object, cfx_show where, cfx_sink out, cf
     case CFX_SHOW_TARGET:
         break;
     }
-    return write_result(call_glue(ctx, "qualified_name", object), out, err);
-}
-
-static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
-{
-    if (PyErr_Occurred())
-        return failed(err);
-    PyObject *name = call_glue(ctx, "qualified_name", object);
-    return name ? write_result(name, out, err) : nameless(err);
+    return qualified_name(ctx, object, out, err);
 }
 
 static cfx_status name_hint(void *ctx, void *object, cfx_sink out, cfx_error *err)
@@ -145,6 +151,13 @@ static void unbind(void *ctx, void *binding)
     Py_DECREF((PyObject *)node);
 }
 
+static void retarget(void *ctx, cfx_node *n)
+{
+    (void)ctx;
+    if (!node_retarget(cfx_node_binding(n)))
+        PyErr_Clear();  /* out of memory: the Node goes on showing what it showed */
+}
+
 static int is_impure(void *ctx, cfx_node *n)
 {
     module_state *st = ctx;
@@ -171,6 +184,7 @@ void host_init(module_state *st)
         .equal = equal,
         .bind_region = bind_region,
         .unbind = unbind,
+        .retarget = retarget,
         .is_impure = is_impure,
         .ctx = st,
     };

@@ -3,6 +3,41 @@
 
 #include <structmember.h>
 
+/* ---- the target ---------------------------------------------------------------------------- */
+
+/* The target as Python sees it: a str, the object, or the name of one that is not loaded. */
+static PyObject *target_to_py(PyGraph *graph, cfx_node *n)
+{
+    PyObject *object = cfx_node_target_object(n);
+    if (object)
+        return Py_NewRef(object);
+    cfx_error err = {0};
+    size_t size;
+    const char *name = cfx_node_target(n, &size, &err);
+    if (!name)
+        return raise_cfx(&err);
+    if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
+        return PyObject_CallFunction(graph->st->NameType, "s#", name, (Py_ssize_t)size);
+    PyObject *str = str_from_utf8(name, size);
+    if (str)
+        PyUnicode_InternInPlace(&str);  /* many nodes call the same method */
+    return str;
+}
+
+bool node_retarget(PyNode *node)
+{
+    PyGraph *graph = node_graph(node);
+    bool root = node->n == cfx_graph_root(graph->g);
+    PyObject *op = root ? graph->st->str_root
+                        : PyTuple_GET_ITEM(graph->st->op_names, cfx_node_op(node->n));
+    PyObject *target = root ? Py_NewRef(graph->st->str_empty) : target_to_py(graph, node->n);
+    if (!target)
+        return false;
+    Py_XSETREF(node->op, Py_NewRef(op));
+    Py_XSETREF(node->target, target);
+    return true;
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 PyObject *node_wrap(PyGraph *graph, cfx_node *n)
@@ -17,6 +52,10 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n)
     Py_INCREF((PyObject *)graph);
     cfx_node_set_binding(n, node);
     cfx_node_args_changed(n);
+    if (!node_retarget(node)) {
+        Py_DECREF((PyObject *)node);
+        return NULL;
+    }
     if (n != cfx_graph_root(graph->g)) {
         cfx_node_pin(n);
         node->owned = !cfx_node_is_erased(n);
@@ -29,6 +68,7 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n)
 static int node_traverse(PyNode *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->target);
     Py_VISIT(self->args);
     Py_VISIT(self->kwargs);
     Py_VISIT(self->meta);
@@ -42,6 +82,7 @@ static int node_traverse(PyNode *self, visitproc visit, void *arg)
 /* The reference to the graph stays: the cycle is broken by the graph's own clear. */
 static int node_clear(PyNode *self)
 {
+    Py_CLEAR(self->target);
     Py_CLEAR(self->args);
     Py_CLEAR(self->kwargs);
     Py_CLEAR(self->meta);
@@ -58,6 +99,7 @@ static void node_dealloc(PyNode *self)
     if (self->weak)
         PyObject_ClearWeakRefs((PyObject *)self);
     node_clear(self);
+    Py_CLEAR(self->op);
     cfx_node_set_binding(self->n, NULL);
     if (self->n != cfx_graph_root(graph->g))
         cfx_node_unpin(self->n);
@@ -115,28 +157,9 @@ bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **k
 
 static bool is_root(const PyNode *self) { return self->n == cfx_graph_root(cfx_node_graph(self->n)); }
 
-static PyObject *get_target(PyNode *self, void *unused)
-{
-    (void)unused;
-    if (is_root(self))
-        return Py_NewRef(node_state(self)->str_empty);
-    PyObject *object = cfx_node_target_object(self->n);
-    if (object)
-        return Py_NewRef(object);
-    cfx_error err = {0};
-    size_t size;
-    const char *name = cfx_node_target(self->n, &size, &err);
-    if (!name)
-        return raise_cfx(&err);
-    if (cfx_node_op(self->n) == CFX_OP_CALL_FUNCTION)  /* a function nobody could find */
-        return PyObject_CallFunction(node_state(self)->NameType, "s#", name, (Py_ssize_t)size);
-    return str_from_utf8(name, size);
-}
-
 /* Unlike create_node, an assignment may leave opcode and target at odds until both are set. */
-static int set_target(PyNode *self, PyObject *value, void *unused)
+static int set_target(PyNode *self, PyObject *value)
 {
-    (void)unused;
     cfx_error err = {0};
     cfx_target target;
     PyObject *keep = NULL;
@@ -154,22 +177,15 @@ static int set_target(PyNode *self, PyObject *value, void *unused)
     return status == CFX_OK ? 0 : -1;
 }
 
-static PyObject *get_op(PyNode *self, void *unused)
+static int set_op(PyNode *self, PyObject *value)
 {
-    (void)unused;
-    module_state *st = node_state(self);
-    cfx_opcode op = cfx_node_op(self->n);
-    return Py_NewRef(op < CFX_OPCODE_COUNT ? PyTuple_GET_ITEM(st->op_names, op) : st->str_root);
-}
-
-static int set_op(PyNode *self, PyObject *value, void *unused)
-{
-    (void)unused;
     cfx_error err = {0};
     cfx_opcode op;
-    if (!value)
-        PyErr_SetString(PyExc_AttributeError, "the opcode of a node cannot be deleted");
-    if (!value || !opcode_from_py(value, &op))
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the op of a node cannot be deleted");
+        return -1;
+    }
+    if (!opcode_from_py(value, &op))
         return -1;
     if (cfx_node_set_op(self->n, op, &err) == CFX_OK)
         return 0;
@@ -229,7 +245,7 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
     PyGraph *graph = node_graph(self);
     bool some = value && value != Py_None;
     int failed = 0;
-    cfx_graph_hold(graph->g);
+    cfx_iter pin = hold(graph->g);
     cfx_value type = some ? value_from_py(graph, value) : cfx_invalid();
     if (some && type.kind == CFX_KIND_INVALID) {
         failed = -1;
@@ -238,7 +254,7 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
         raise_cfx(&err);
         failed = -1;
     }
-    cfx_graph_unhold(graph->g);
+    cfx_iter_end(&pin);
     return failed;
 }
 
@@ -328,11 +344,11 @@ static void refresh(PyNode *self)
 static PyObject *read_args(PyNode *self, cfx_value v)
 {
     PyGraph *graph = node_graph(self);
-    cfx_graph_hold(graph->g);
+    cfx_iter pin = hold(graph->g);
     v = cfx_value_retain(v);
     PyObject *object = value_to_py(graph, v);
     cfx_value_release(graph->g, v);
-    cfx_graph_unhold(graph->g);
+    cfx_iter_end(&pin);
     return object;
 }
 
@@ -407,9 +423,9 @@ static int set_arguments(PyNode *self, PyObject *value, bool keywords)
         PyErr_SetString(PyExc_AttributeError, "the arguments of a node cannot be deleted");
         return -1;
     }
-    cfx_graph_hold(g);
+    cfx_iter pin = hold(g);
     int failed = set_held(self, value, keywords);
-    cfx_graph_unhold(g);
+    cfx_iter_end(&pin);
     return failed;
 }
 
@@ -449,13 +465,13 @@ static PyObject *edit_value(PyNode *self, const value_edit *edit, PyObject *valu
 {
     cfx_error err = {0};
     PyGraph *graph = node_graph(self);
-    cfx_graph_hold(graph->g);
+    cfx_iter pin = hold(graph->g);
     cfx_value v = value_from_py(graph, value);
     if (v.kind != CFX_KIND_INVALID && apply(self->n, edit, v, &err) != CFX_OK) {
         cfx_value_discard(graph->g, v);
         raise_cfx(&err);
     }
-    cfx_graph_unhold(graph->g);
+    cfx_iter_end(&pin);
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
@@ -645,9 +661,9 @@ static PyObject *replace_all_uses_with(PyNode *self, PyObject *const *args, Py_s
     replace_job job = {self, in[0], in[1] == Py_None ? NULL : in[1], PyList_New(0)};
     if (!job.changed)
         return NULL;
-    cfx_graph_hold(graph->g);
+    cfx_iter pin = hold(graph->g);
     cfx_status status = replace_held(graph, &job, &err);
-    cfx_graph_unhold(graph->g);
+    cfx_iter_end(&pin);
     if (status == CFX_OK && !PyErr_Occurred() && (!meta || propagate(self, in[0]) == 0))
         return job.changed;
     Py_DECREF(job.changed);
@@ -667,7 +683,7 @@ static PyObject *replace_input_with(PyNode *self, PyObject *const *args, Py_ssiz
     if (!is_node(graph->st, in[0]))
         return PyErr_Format(PyExc_TypeError, "old_input must be a Node, got %R",
                             (PyObject *)Py_TYPE(in[0]));
-    cfx_graph_hold(graph->g);
+    cfx_iter pin = hold(graph->g);
     cfx_value with = value_from_py(graph, in[1]);
     if (with.kind != CFX_KIND_INVALID) {
         with = cfx_value_retain(with);
@@ -675,7 +691,7 @@ static PyObject *replace_input_with(PyNode *self, PyObject *const *args, Py_ssiz
             raise_cfx(&err);
         cfx_value_release(graph->g, with);
     }
-    cfx_graph_unhold(graph->g);
+    cfx_iter_end(&pin);
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
@@ -720,6 +736,12 @@ static Py_hash_t hash(PyObject *self) { return _Py_HashPointer(self); }
 static PyObject *node_repr(PyNode *self)
 {
     PyObject *fn = NULL;
+    cfx_pycode *code = node_graph(self)->code;
+    if (code && !is_root(self)) {
+        size_t size;
+        const char *name = cfx_pycode_node_name(code, self->n, &size);
+        return str_from_utf8(name, size);
+    }
     if (self->dict)
         fn = PyDict_GetItemWithError(self->dict, node_state(self)->str_repr_fn);
     if (fn && fn != Py_None)
@@ -750,12 +772,12 @@ static PyObject *format_plain(PyNode *self, PyObject *unused)
     cfx_buffer out;
     cfx_buffer_init(&out, NULL);
     PyObject *text = NULL;
-    cfx_graph_hold(cfx_node_graph(self->n));
+    cfx_iter pin = hold(cfx_node_graph(self->n));
     if (cfx_node_print(self->n, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
-    cfx_graph_unhold(cfx_node_graph(self->n));
+    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }
@@ -795,8 +817,6 @@ static int set_location(PyNode *self, PyObject *value, void *unused)
 static PyGetSetDef getset[] = {
     {"graph", (getter)get_graph, NULL, "The Graph that the node belongs to.", NULL},
     {"name", (getter)get_name, (setter)set_name, "Unique name; also the variable's.", NULL},
-    {"op", (getter)get_op, (setter)set_op, "One of the six opcodes.", NULL},
-    {"target", (getter)get_target, (setter)set_target, "What is called or fetched.", NULL},
     {"args", (getter)get_args, (setter)set_args, "Positional arguments, immutable.", NULL},
     {"kwargs", (getter)get_kwargs, (setter)set_kwargs, "Keyword arguments, immutable.", NULL},
     {"_args", (getter)get_args, (setter)set_args, NULL, NULL},
@@ -832,7 +852,20 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* `op` and `target` are members so that reading them is fast; writing goes to the core. */
+static int node_setattro(PyObject *self, PyObject *name, PyObject *value)
+{
+    module_state *st = node_state((PyNode *)self);
+    if (PyUnicode_Check(name) && PyUnicode_Compare(name, st->str_target) == 0)
+        return set_target((PyNode *)self, value);
+    if (PyUnicode_Check(name) && PyUnicode_Compare(name, st->str_op) == 0)
+        return set_op((PyNode *)self, value);
+    return PyObject_GenericSetAttr(self, name, value);
+}
+
 static PyMemberDef members[] = {
+    {"op", T_OBJECT_EX, offsetof(PyNode, op), READONLY, "One of the six opcodes."},
+    {"target", T_OBJECT_EX, offsetof(PyNode, target), READONLY, "What is called or fetched."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weak), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -845,6 +878,7 @@ static PyType_Slot slots[] = {
     {Py_tp_clear, node_clear},
     {Py_tp_repr, node_repr},
     {Py_tp_hash, hash},
+    {Py_tp_setattro, node_setattro},
     {Py_tp_richcompare, richcompare},
     {Py_tp_getset, getset},
     {Py_tp_methods, methods},

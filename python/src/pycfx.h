@@ -23,7 +23,7 @@
     X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace)
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op) X(str_target)
 
 typedef struct module_state {
 #define X(name) PyObject *name;
@@ -47,12 +47,15 @@ typedef struct PyGraph {
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
+    cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
     bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;
 
 typedef struct PyNode {
     PyObject_HEAD
     cfx_node *n;
+    PyObject *op;      /* read as plain members, as fast as Python can: kept by node_retarget */
+    PyObject *target;
     PyObject *args;    /* cached, or NULL; stays NULL for the empty tuple */
     PyObject *kwargs;  /* likewise */
     PyObject *meta;    /* NULL until first asked for */
@@ -119,17 +122,29 @@ cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs);
 /* A new reference; NULL with an exception. */
 PyObject *value_to_py(PyGraph *graph, cfx_value v);
 
+/* The name of a DTYPE, LAYOUT or MEMORY_FORMAT by its number; NULL past the last. */
+const char *token_name(cfx_kind kind, int64_t number);
+
 /* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
 const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
 PyObject *str_from_utf8(const char *text, size_t size);
 
 /* ---- graphs and nodes ---------------------------------------------------------------------- */
 
+/* While Python code may run, nodes that it erases stay readable: until cfx_iter_end. */
+static inline cfx_iter hold(cfx_graph *g)
+{
+    cfx_iter pin;
+    cfx_iter_begin(&pin, g, false);
+    return pin;
+}
 /* Allocates an object without collecting garbage, which could run any code. */
 void *alloc_quietly(PyTypeObject *type);
 /* The Node object of a core node: a new reference. Runs no code, so that it may be called in the
  * middle of things. */
 PyObject *node_wrap(PyGraph *graph, cfx_node *n);
+/* Brings a Node's `op` and `target` up to date: false with an exception. */
+bool node_retarget(PyNode *node);
 /* The Graph object of a core graph that may have none yet: a new reference. */
 PyObject *graph_wrap(module_state *st, cfx_graph *g);
 /* `o` as a target for `op`: false with torch.fx's exception. *keep is to be released after use. */
@@ -153,7 +168,7 @@ typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
-extern PyMethodDef codegen_functions[];  /* python_code, ... */
+extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 
 /* ---- types --------------------------------------------------------------------------------- */
 

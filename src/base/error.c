@@ -74,7 +74,7 @@ cfx_status cfxi_nomem(cfx_error *err)
 
 cfx_status cfxi_failed(cfx_error *err, cfx_status status)
 {
-    if (!err || err->status != CFX_OK)
-        return status;
-    return cfx_error_set(err, status, "%s", cfx_status_text(status));
+    if (err && err->status != status)  /* else the callback has said why */
+        cfx_error_set(err, status, "%s", cfx_status_text(status));
+    return status;
 }

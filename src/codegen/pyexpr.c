@@ -538,14 +538,20 @@ static cfx_status need_args(const cfx_node *n, size_t wanted, cfx_error *err)
                         wanted == 1 ? "" : "s", given);
 }
 
+bool cfxi_py_is_attribute(const cfx_node *n)
+{
+    if (!n->args || n->args->size != 2 || n->args->items[1].kind != CFX_KIND_STR)
+        return false;
+    const cfx_str *name = n->args->items[1].as.str;
+    return cfxi_py_is_identifier(name->data, name->size);
+}
+
 static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                               cfx_error *err)
 {
     CFX_TRY(need_args(n, 2, err));
     const cfx_value *args = n->args->items;
-    bool plain = n->args->size == 2 && args[1].kind == CFX_KIND_STR &&
-                 cfxi_py_is_identifier(args[1].as.str->data, args[1].as.str->size);
-    if (!plain) {
+    if (!cfxi_py_is_attribute(n)) {
         cfxi_py_put(gen, callee->text, callee->size);
         cfxi_py_char(gen, '(');
         return put_arguments(gen, n, 0, err);

@@ -96,7 +96,8 @@ void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 {
-    cfxi_py_frame frame = {g, cfxi_graph_stamp(g, (uint32_t)g->size + 1), 0, region};
+    uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size + 1);
+    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         mark--;
@@ -417,6 +418,8 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
     gen->use_pieces = gen->options->transform != NULL;
     gen->indent = INDENT;
     gen->node = CFX_PYCODE_NO_NODE;
+    if (gen->options->begin)
+        CFX_TRY(gen->options->begin(gen->options->ctx, gen, err));
     CFX_TRY(write_body(gen, err));
     if (gen->use_pieces)
         CFX_TRY(transform_body(gen, err));

@@ -16,7 +16,7 @@ cfxi_callee *cfxi_callee_find(const cfx_ref *ref, cfx_opcode op)
     return NULL;
 }
 
-static cfxi_callee *callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
+cfxi_callee *cfxi_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
 {
     cfxi_callee *callee = cfxi_callee_find(ref, op);
     if (callee)
@@ -48,7 +48,7 @@ cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx
         cfx_error_set(err, CFX_E_VALUE, "a node needs a target");
     if (!ref)
         return NULL;
-    cfxi_callee *callee = callee_of_ref(g, op, ref, err);
+    cfxi_callee *callee = cfxi_callee_of_ref(g, op, ref, err);
     if (!callee)
         cfxi_ref_discard(g, ref);
     return callee;
@@ -69,6 +69,7 @@ void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee)
     if (callee->next)
         callee->next->prev = callee->prev;
     cfxi_ref_drop(g, callee->ref);
+    cfxi_str_free(&g->arena, callee->wish);
     cfxi_arena_free(&g->arena, callee, sizeof *callee);
 }
 
@@ -117,22 +118,18 @@ static cfx_status each_node(const cfxi_callee *callee, cfx_node_fn *fn, void *ct
     return CFX_OK;
 }
 
-static bool is_target(const cfx_ref *ref, const cfx_target *target)
-{
-    if (target->object)
-        return ref->kind == CFXI_REF_OBJECT && ref->object == target->object;
-    return ref->kind == CFXI_REF_NAME && ref->name->size == target->size &&
-           memcmp(ref->name->data, target->name, target->size) == 0;
-}
-
 cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *target,
                              cfx_node_fn *fn, void *ctx)
 {
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return CFX_E_VALUE;
+    if (target) {
+        const cfx_ref *ref = cfxi_ref_find(g, *target);
+        const cfxi_callee *callee = ref ? cfxi_callee_find(ref, op) : NULL;
+        return callee ? each_node(callee, fn, ctx) : CFX_OK;
+    }
     for (const cfxi_callee *callee = g->callees[op]; callee; callee = callee->next)
-        if (!target || is_target(callee->ref, target))
-            CFX_TRY(each_node(callee, fn, ctx));
+        CFX_TRY(each_node(callee, fn, ctx));
     return CFX_OK;
 }
 
@@ -141,12 +138,10 @@ cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *targ
 /* "__add__" counts as "add". */
 static void strip_magic(const char **text, size_t *size)
 {
-    if (*size >= 4 && memcmp(*text, "__", 2) == 0 && memcmp(*text + *size - 2, "__", 2) == 0) {
-        *text += 2;
-        *size -= 4;
-    } else if (*size == 2 && memcmp(*text, "__", 2) == 0) {
-        *size = 0;
-    }
+    if (*size < 2 || memcmp(*text, "__", 2) != 0 || memcmp(*text + *size - 2, "__", 2) != 0)
+        return;
+    *text += 2;
+    *size = *size > 4 ? *size - 4 : 0;
 }
 
 /* Of a function's qualified name the last part counts; of an overload ("torch.ops.aten.add.Tensor")
@@ -154,7 +149,11 @@ static void strip_magic(const char **text, size_t *size)
 static void last_part(const char **text, size_t *size)
 {
     static const char ops[] = "torch.ops.";
-    size_t wanted = *size > sizeof ops && memcmp(*text, ops, sizeof ops - 1) == 0 ? 2 : 1;
+    size_t dots = 0;
+    for (size_t i = 0; i < *size; i++)
+        dots += (*text)[i] == '.';
+    bool overload = dots >= 4 && memcmp(*text, ops, sizeof ops - 1) == 0;
+    size_t wanted = overload ? 2 : 1;
     for (size_t i = *size; i > 0; i--) {
         if ((*text)[i - 1] != '.' || --wanted > 0)
             continue;
@@ -164,20 +163,25 @@ static void last_part(const char **text, size_t *size)
     }
 }
 
+static cfx_status ask_hint(cfx_graph *g, const cfx_ref *ref, cfx_buffer *wish, cfx_error *err)
+{
+    cfx_buffer hint;
+    cfx_buffer_init(&hint, g->allocator);
+    cfx_status status = g->host->name_hint(g->host->ctx, ref->object, cfx_buffer_sink(&hint), err);
+    if (status != CFX_OK)
+        cfxi_failed(err, status);
+    else if (cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
+        status = cfxi_nomem(err);
+    cfx_buffer_free(&hint);
+    return status;
+}
+
 static cfx_status write_wish(cfx_graph *g, const cfxi_callee *callee, cfx_buffer *wish,
                              cfx_error *err)
 {
     const cfx_ref *ref = callee->ref;
-    if (ref->kind == CFXI_REF_OBJECT) {
-        cfx_buffer hint;
-        cfx_buffer_init(&hint, g->allocator);
-        cfx_status status = g->host->name_hint(g->host->ctx, ref->object, cfx_buffer_sink(&hint),
-                                               err);
-        if (status == CFX_OK && cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
-            status = cfxi_nomem(err);
-        cfx_buffer_free(&hint);
-        return status == CFX_OK ? status : cfxi_failed(err, status);
-    }
+    if (ref->kind == CFXI_REF_OBJECT)
+        return ask_hint(g, ref, wish, err);
     const char *text = ref->name->data;
     size_t size = ref->name->size;
     if (callee->op == CFX_OP_CALL_FUNCTION)
@@ -187,17 +191,28 @@ static cfx_status write_wish(cfx_graph *g, const cfxi_callee *callee, cfx_buffer
     return cfx_snake_case(text, size, wish) == CFX_OK ? CFX_OK : cfxi_nomem(err);
 }
 
+cfx_status cfxi_callee_ask(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
+{
+    if (callee->wish)
+        return CFX_OK;
+    cfx_buffer wish;
+    cfx_buffer_init(&wish, g->allocator);
+    cfx_status status = write_wish(g, callee, &wish, err);
+    if (status == CFX_OK && !callee->wish) {
+        callee->wish = cfxi_str_new(&g->arena, wish.data, wish.size);
+        status = callee->wish ? CFX_OK : cfxi_nomem(err);
+    }
+    cfx_buffer_free(&wish);
+    return status;
+}
+
 cfxi_name *cfxi_callee_name(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
 {
     if (callee->base)
         return cfxi_namespace_next(&g->names, callee->base, err);
-    cfx_buffer wish;
-    cfxi_name *name = NULL;
-    cfx_buffer_init(&wish, g->allocator);
-    if (write_wish(g, callee, &wish, err) == CFX_OK)
-        name = cfxi_namespace_take(&g->names, wish.data, wish.size, false, err);
+    const cfx_str *wish = callee->wish;
+    cfxi_name *name = cfxi_namespace_take(&g->names, wish->data, wish->size, false, err);
     if (name)  /* the plain name is taken now: from here on it is only a matter of counting */
-        callee->base = cfxi_namespace_base(&g->names, wish.data, wish.size, NULL);
-    cfx_buffer_free(&wish);
+        callee->base = cfxi_namespace_base(&g->names, wish->data, wish->size, NULL);
     return name;
 }

@@ -171,29 +171,15 @@ static void discard_parts(cfx_graph *g, const node_parts *parts)
     cfx_value_discard(g, parts->type);
 }
 
-/* `fn` may run any code: what is mapped is kept meanwhile. */
-static bool map_parts(cfx_graph *g, const cfx_node *n, node_parts *p, cfx_map_fn *fn, void *ctx,
-                      cfx_error *err)
-{
-    cfx_value args = cfxi_keep(cfx_node_args(n));
-    cfx_value kwargs = cfxi_keep(cfx_node_kwargs(n));
-    cfx_value type = cfxi_keep(cfx_node_type(n));
-    bool done = map_part(g, n, args, &p->args, fn, ctx, err) &&
-                map_part(g, n, kwargs, &p->kwargs, fn, ctx, err) &&
-                map_part(g, n, type, &p->type, fn, ctx, err);
-    cfxi_unkeep(n->graph, args);
-    cfxi_unkeep(n->graph, kwargs);
-    cfxi_unkeep(n->graph, type);
-    return done;
-}
-
 cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_fn *fn, void *ctx,
                               cfx_error *err)
 {
     node_parts p = {.args = cfx_invalid(), .kwargs = cfx_invalid(), .type = cfx_invalid()};
     cfx_node *copy = NULL;
-    if (map_parts(g, n, &p, fn, ctx, err) && copy_place(g, n, &p, err) &&
-        copy_target(g, n, &p.target, err))
+    if (copy_target(g, n, &p.target, err) && copy_place(g, n, &p, err) &&
+        map_part(g, n, cfx_node_args(n), &p.args, fn, ctx, err) &&
+        map_part(g, n, cfx_node_kwargs(n), &p.kwargs, fn, ctx, err) &&
+        map_part(g, n, cfx_node_type(n), &p.type, fn, ctx, err))
         copy = cfx_graph_create(g, (cfx_opcode)n->op, p.target, p.args, p.kwargs, n->name->data,
                                 p.type, err);
     if (!copy) {

@@ -52,34 +52,51 @@ static cfx_value splice(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, size_t 
     return v;
 }
 
-static cfx_status splice_args(cfx_node *n, size_t at, size_t removed, cfx_value v, cfx_error *err)
+/* Recycles a spliced container, but leaves the value that went into it as it was. */
+static void unsplice(cfx_graph *g, cfx_value container, cfx_value given)
 {
-    cfx_graph *g = n->graph;
-    CFX_TRY(check_alive(n, err));
-    cfx_value args = splice(g, CFX_KIND_TUPLE, n->args, at, removed, &v, 1, err);
-    if (args.kind == CFX_KIND_INVALID)
-        return err ? err->status : CFX_E_VALUE;
-    cfx_status status = cfx_node_set_args(n, args, err);
-    if (status != CFX_OK)
-        cfx_value_discard(g, args);
-    return status;
+    cfxi_value_hold(given);
+    cfx_value_discard(g, container);
+    cfxi_value_unhold(given);
 }
 
 cfx_status cfx_node_set_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err)
 {
+    cfx_error own;
+    err = cfxi_error_or(err, &own);
+    CFX_TRY(check_alive(n, err));
     if (i >= cfx_node_num_args(n))
         return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; there is no number "
-                             "%zu", cfx_node_name(n, NULL), cfx_node_num_args(n), i);
-    return splice_args(n, i, 1, v, err);
+                             "%zu", n->name->data, cfx_node_num_args(n), i);
+    cfx_value args = splice(n->graph, CFX_KIND_TUPLE, n->args, i, 1, &v, 1, err);
+    if (args.kind == CFX_KIND_INVALID)
+        return err->status;
+    cfx_status status = cfx_node_set_args(n, args, err);
+    if (status != CFX_OK)
+        unsplice(n->graph, args, v);
+    return status;
 }
 
 cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err)
 {
+    cfx_error own;
+    cfxi_arg_change change;
+    err = cfxi_error_or(err, &own);
+    CFX_TRY(check_alive(n, err));
     if (i > cfx_node_num_args(n))
         return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; an argument cannot be "
-                             "inserted as number %zu", cfx_node_name(n, NULL),
-                             cfx_node_num_args(n), i);
-    return splice_args(n, i, 0, v, err);
+                             "inserted as number %zu", n->name->data, cfx_node_num_args(n), i);
+    cfx_value args = splice(n->graph, CFX_KIND_TUPLE, n->args, i, 0, &v, 1, err);
+    if (args.kind == CFX_KIND_INVALID)
+        return err->status;
+    cfx_status status = cfxi_args_prepare_more(&change, n, args, err);
+    if (status != CFX_OK) {
+        unsplice(n->graph, args, v);
+        return status;
+    }
+    cfxi_args_commit(&change);
+    cfxi_graph_settle(n->graph);
+    return CFX_OK;
 }
 
 static size_t find_key(const cfx_seq *dict, const char *key, size_t size)
@@ -95,19 +112,23 @@ static size_t find_key(const cfx_seq *dict, const char *key, size_t size)
 
 cfx_status cfx_node_set_kwarg(cfx_node *n, const char *key, cfx_value v, cfx_error *err)
 {
+    cfx_error own;
     cfx_graph *g = n->graph;
+    err = cfxi_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
     size_t at = find_key(n->kwargs, key, strlen(key));
     bool known = n->kwargs && at < n->kwargs->size;
     cfx_value entry[2] = {cfx_value_str(g, key, strlen(key), err), v};
+    if (entry[0].kind == CFX_KIND_INVALID)
+        return err->status;
     cfx_value dict = splice(g, CFX_KIND_DICT, n->kwargs, at, known ? 2 : 0, entry, 2, err);
     if (dict.kind == CFX_KIND_INVALID) {
         cfx_value_discard(g, entry[0]);
-        return err ? err->status : CFX_E_VALUE;
+        return err->status;
     }
     cfx_status status = cfx_node_set_kwargs(n, dict, err);
     if (status != CFX_OK)
-        cfx_value_discard(g, dict);
+        unsplice(g, dict, v);
     return status;
 }
 
@@ -121,17 +142,25 @@ static void switch_callee(cfx_node *n, cfxi_callee *callee)
     old->count--;
     cfxi_callee_tidy(n->graph, old);
     n->graph->version++;
+    const cfx_host *host = n->graph->host;
+    if (n->binding && host && host->retarget)
+        host->retarget(host->ctx, n);
     cfxi_graph_settle(n->graph);
 }
 
 cfx_status cfx_node_set_target(cfx_node *n, cfx_target target, cfx_error *err)
 {
+    cfx_error own;
+    err = cfxi_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
-    cfxi_callee *callee = cfxi_callee_get(n->graph, (cfx_opcode)n->op, target, err);
-    if (!callee)
-        return err ? err->status : CFX_E_NOMEM;
-    switch_callee(n, callee);
-    return CFX_OK;
+    cfxi_callee *callee = cfxi_callee_get(n->graph, cfx_node_op(n), target, err);
+    if (callee) {
+        switch_callee(n, callee);
+        return CFX_OK;
+    }
+    const cfx_status status = err->status;
+    cfxi_graph_settle(n->graph);
+    return status;
 }
 
 cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
@@ -139,15 +168,9 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
     CFX_TRY(check_alive(n, err));
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
-    const cfx_ref *ref = n->callee->ref;
-    cfx_target target = {.object = ref->kind == CFXI_REF_OBJECT ? ref->object : NULL};
-    if (!target.object) {
-        target.name = ref->name->data;
-        target.size = ref->name->size;
-    }
-    cfxi_callee *callee = cfxi_callee_get(n->graph, op, target, err);
+    cfxi_callee *callee = cfxi_callee_of_ref(n->graph, op, n->callee->ref, err);
     if (!callee)
-        return err ? err->status : CFX_E_NOMEM;
+        return CFX_E_NOMEM;
     switch_callee(n, callee);
     return CFX_OK;
 }
@@ -155,6 +178,7 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
 cfx_status cfx_node_set_type(cfx_node *n, cfx_value type, cfx_error *err)
 {
     cfx_graph *g = n->graph;
+    CFX_TRY(check_alive(n, err));
     CFX_TRY(cfxi_type_check(g, type, err));
     if (!cfxi_node_set_type(n, type))
         return cfxi_nomem(err);
@@ -176,9 +200,12 @@ static void give_name(cfx_node *n, cfxi_name *name)
 cfx_status cfx_node_rename(cfx_node *n, const char *wish, cfx_error *err)
 {
     CFX_TRY(check_alive(n, err));
-    cfxi_name *name = cfxi_namespace_take(&n->graph->names, wish, strlen(wish), false, err);
+    size_t size = strlen(wish);
+    if (size == n->name->size && memcmp(wish, n->name->data, size) == 0)
+        return CFX_OK;
+    cfxi_name *name = cfxi_namespace_take(&n->graph->names, wish, size, false, err);
     if (!name)
-        return err ? err->status : CFX_E_NOMEM;
+        return CFX_E_NOMEM;
     give_name(n, name);
     return CFX_OK;
 }
@@ -186,9 +213,9 @@ cfx_status cfx_node_rename(cfx_node *n, const char *wish, cfx_error *err)
 cfx_status cfx_node_set_name(cfx_node *n, const char *text, size_t size, cfx_error *err)
 {
     CFX_TRY(check_alive(n, err));
-    cfxi_name *name = cfxi_namespace_exact(&n->graph->names, text, size, err);
+    cfxi_name *name = cfxi_namespace_entry(&n->graph->names, text, size, err);
     if (!name)
-        return err ? err->status : CFX_E_NOMEM;
+        return CFX_E_NOMEM;
     if (name != n->name)
         give_name(n, name);
     return CFX_OK;
@@ -244,50 +271,50 @@ static cfx_value replace_one(void *ctx, cfx_node *n, cfx_error *err)
     return n == r->old ? r->with : cfx_from_node(n);
 }
 
-/* Empty args and kwargs are stored as no array at all. */
-static cfx_value map_seq(cfx_graph *g, cfx_value v, replacement *r, cfx_error *err)
-{
-    return v.as.seq ? cfx_value_map(g, g, v, replace_one, r, err) : v;
-}
-
-static void discard_seq(cfx_graph *g, cfx_value v)
-{
-    if (v.kind != CFX_KIND_INVALID && v.as.seq)
-        cfx_value_discard(g, v);
-}
-
 /* Prepares `user` with its uses of `old` replaced. */
 static cfx_status prepare_user(cfxi_arg_change *change, cfx_node *user, replacement *r,
                                cfx_error *err)
 {
     cfx_graph *g = user->graph;
-    cfx_value args = map_seq(g, cfx_node_args(user), r, err);
-    cfx_value kwargs = map_seq(g, cfx_node_kwargs(user), r, err);
-    cfx_status status = err ? err->status : CFX_E_NOMEM;
-    if (args.kind != CFX_KIND_INVALID && kwargs.kind != CFX_KIND_INVALID)
+    cfx_value args = cfx_value_map(g, g, cfx_node_args(user), replace_one, r, err);
+    if (args.kind == CFX_KIND_INVALID)
+        return err->status;
+    cfx_value kwargs = cfx_value_map(g, g, cfx_node_kwargs(user), replace_one, r, err);
+    cfx_status status = err->status;
+    if (kwargs.kind != CFX_KIND_INVALID)
         status = cfxi_args_prepare(change, user, args, kwargs, err);
     if (status != CFX_OK) {
-        discard_seq(g, args);
-        discard_seq(g, kwargs);
+        cfx_value_discard(g, args);
+        cfx_value_discard(g, kwargs);
     }
     return status;
 }
 
-cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with, cfx_error *err)
+static cfx_status replace_input(cfx_node *n, cfx_node *old, cfx_value with, cfx_error *err)
 {
     replacement r = {old, with};
     cfxi_arg_change change;
-    CFX_TRY(check_alive(n, err));
-    CFX_TRY(cfxi_value_check(n->graph, with, err));
-    if (n->graph->hooks.size) {
+    if (cfx_node_uses(n, old))
         CFX_TRY(cfxi_run_hooks(n->graph, CFX_HOOK_REPLACE, old, with, n, err));
-        CFX_TRY(check_alive(n, err));
-        CFX_TRY(cfxi_value_check(n->graph, with, err));
-    }
+    CFX_TRY(check_alive(n, err));
     CFX_TRY(prepare_user(&change, n, &r, err));
     cfxi_args_commit(&change);
-    cfxi_graph_settle(n->graph);
     return CFX_OK;
+}
+
+cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with, cfx_error *err)
+{
+    cfx_error own;
+    cfx_iter pin;  /* a hook may erase what we look at */
+    err = cfxi_error_or(err, &own);
+    CFX_TRY(check_alive(n, err));
+    CFX_TRY(cfxi_value_check(n->graph, with, err));
+    cfx_iter_begin(&pin, n->graph, false);
+    cfxi_value_hold(with);
+    const cfx_status status = replace_input(n, old, with, err);
+    cfxi_value_unhold(with);
+    cfx_iter_end(&pin);
+    return status;
 }
 
 /* The users to change, and their prepared changes. */
@@ -295,7 +322,6 @@ typedef struct user_list {
     cfx_node **users;
     cfxi_arg_change *changes;
     size_t n;
-    size_t capacity;
 } user_list;
 
 static cfx_status choose_users(cfx_node *old, cfx_value with, cfx_use_filter *filter, void *ctx,
@@ -305,17 +331,24 @@ static cfx_status choose_users(cfx_node *old, cfx_value with, cfx_use_filter *fi
     for (const cfx_use *use = old->users; use; use = cfx_use_next(use))
         list->users[list->n++] = use->user;
     for (size_t i = 0; i < list->n; i++) {
-        int yes = filter ? filter(ctx, list->users[i]) : 1;
+        cfx_node *user = list->users[i];
+        int yes = filter ? filter(ctx, user) : 1;
         if (yes < 0)
             return cfx_error_set(err, CFX_E_HOST, "the filter of users failed");
         if (yes == 0)
             continue;
-        cfx_node *user = list->users[i];
         CFX_TRY(cfxi_run_hooks(old->graph, CFX_HOOK_REPLACE, old, with, user, err));
         list->users[chosen++] = user;
     }
     list->n = chosen;
     return CFX_OK;
+}
+
+static void abandon(cfx_graph *g, cfxi_arg_change *change)
+{
+    cfxi_args_abandon(change);
+    cfx_value_discard(g, change->args);
+    cfx_value_discard(g, change->kwargs);
 }
 
 /* The callbacks may have edited the graph: what no longer uses `old` is left out. */
@@ -331,44 +364,54 @@ static cfx_status change_users(cfx_node *old, cfx_value with, user_list *list, c
         ready += status == CFX_OK;
     }
     for (size_t i = 0; i < ready; i++) {
-        cfxi_arg_change *change = &list->changes[i];
-        if (status == CFX_OK) {
-            cfxi_args_commit(change);
-            continue;
-        }
-        cfxi_args_abandon(change);
-        discard_seq(old->graph, change->args);
-        discard_seq(old->graph, change->kwargs);
+        if (status == CFX_OK)
+            cfxi_args_commit(&list->changes[i]);
+        else
+            abandon(old->graph, &list->changes[i]);
     }
     list->n = ready;
     return status;
+}
+
+/* Everything is chosen, then prepared, then changed, so that a failure leaves no trace. */
+static cfx_status replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *filter,
+                               void (*changed)(void *ctx, cfx_node *user), void *ctx,
+                               user_list *list, cfx_error *err)
+{
+    CFX_TRY(choose_users(old, with, filter, ctx, list, err));
+    CFX_TRY(change_users(old, with, list, err));
+    for (size_t i = 0; changed && i < list->n; i++)
+        changed(ctx, list->changes[i].node);
+    return CFX_OK;
 }
 
 cfx_status cfx_node_replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *filter,
                                  void (*changed)(void *ctx, cfx_node *user), void *ctx,
                                  cfx_error *err)
 {
+    cfx_error own;
     cfx_graph *g = old->graph;
+    err = cfxi_error_or(err, &own);
+    CFX_TRY(check_alive(old, err));
     CFX_TRY(cfxi_value_check(g, with, err));
-    user_list list = {.capacity = old->n_users};
-    size_t pointers = list.capacity * sizeof *list.users;
-    size_t changes = list.capacity * sizeof *list.changes;
-    cfx_status status = CFX_OK;
+    if (old->n_users == 0)
+        return CFX_OK;
+    user_list list = {.n = 0};
+    const size_t pointers = old->n_users * sizeof *list.users;
+    const size_t changes = old->n_users * sizeof *list.changes;
+    cfx_status status = CFX_E_NOMEM;
     list.users = cfxi_alloc(g->allocator, pointers);
     list.changes = cfxi_alloc(g->allocator, changes);
-    if (!list.users || !list.changes) {
-        status = cfxi_nomem(err);
-        goto done;
+    if (list.users && list.changes) {
+        cfx_iter pin;  /* users that a callback erases stay readable */
+        cfx_iter_begin(&pin, g, false);
+        cfxi_value_hold(with);
+        status = replace_uses(old, with, filter, changed, ctx, &list, err);
+        cfxi_value_unhold(with);
+        cfx_iter_end(&pin);
+    } else {
+        cfxi_nomem(err);
     }
-    cfx_iter pin;  /* users that a callback erases stay readable */
-    cfx_iter_begin(&pin, g, false);
-    status = choose_users(old, with, filter, ctx, &list, err);
-    if (status == CFX_OK)
-        status = change_users(old, with, &list, err);
-    for (size_t i = 0; status == CFX_OK && changed && i < list.n; i++)
-        changed(ctx, list.changes[i].node);
-    cfx_iter_end(&pin);
-done:
     cfxi_free(g->allocator, list.users, pointers);
     cfxi_free(g->allocator, list.changes, changes);
     return status;

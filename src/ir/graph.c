@@ -29,14 +29,8 @@ bool cfx_opcode_parse(const char *name, cfx_opcode *op)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host, cfx_error *err)
+static void init(cfx_graph *g, const cfx_allocator *allocator, const cfx_host *host)
 {
-    allocator = cfxi_allocator(allocator);
-    cfx_graph *g = cfxi_alloc(allocator, sizeof *g);
-    if (!g) {
-        cfxi_nomem(err);
-        return NULL;
-    }
     memset(g, 0, sizeof *g);
     atomic_init(&g->refs, 1);
     g->allocator = allocator;
@@ -48,7 +42,22 @@ cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host, c
     g->next_hook = 1;
     cfxi_arena_init(&g->arena, allocator);
     cfxi_namespace_init(&g->names, &g->arena);
-    return g;
+    g->empty = cfxi_arena_alloc(&g->arena, sizeof *g->empty);
+    if (g->empty)
+        *g->empty = (cfx_seq){.refs = 1};
+}
+
+cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host, cfx_error *err)
+{
+    allocator = cfxi_allocator(allocator);
+    cfx_graph *g = cfxi_alloc(allocator, sizeof *g);
+    if (g)
+        init(g, allocator, host);
+    if (g && g->empty)
+        return g;
+    cfxi_free(allocator, g, sizeof *g);
+    cfxi_nomem(err);
+    return NULL;
 }
 
 cfx_graph *cfx_graph_retain(cfx_graph *g)
@@ -57,12 +66,15 @@ cfx_graph *cfx_graph_retain(cfx_graph *g)
     return g;
 }
 
+/* Letting go may run the host's code, which must not find a way back into this graph. */
 static void let_go_of_refs(cfx_graph *g)
 {
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
         if (ref->region)
             ref->region->parent = NULL;
+    at = 0;
+    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
         if (ref->object)
             g->host->release(g->host->ctx, ref->object);
         else if (ref->region)
@@ -162,10 +174,10 @@ static void drain_limbo(cfx_graph *g)
 
 static void drop_args(cfx_node *n)
 {
-    cfxi_arg_change none = {.node = n, .args = cfx_scalar(CFX_KIND_TUPLE, 0),
-                            .kwargs = cfx_scalar(CFX_KIND_DICT, 0)};
-    none.args.as.seq = NULL;
-    none.kwargs.as.seq = NULL;
+    cfx_seq *empty = n->graph->empty;
+    cfxi_arg_change none = {.node = n, .args = cfxi_seq_value(CFX_KIND_TUPLE, empty, 0),
+                            .kwargs = cfxi_seq_value(CFX_KIND_DICT, empty, 0)};
+    empty->refs += 2;  /* as if they had been prepared */
     cfxi_args_commit(&none);
 }
 
@@ -226,6 +238,8 @@ void cfx_graph_clear(cfx_graph *g)
     while (g->root.next != &g->root)
         cfxi_node_erase(g->root.next);
     drain_limbo(g);
+    for (cfx_node *n = g->limbo; n; n = n->same_next)
+        cfxi_node_set_type(n, cfx_invalid());
     cfxi_graph_settle(g);
 }
 
@@ -242,26 +256,12 @@ void cfx_node_unpin(cfx_node *n)
     cfx_graph *g = n->graph;
     if (!(n->flags & CFXI_NODE_PINNED))
         return;
-    n->flags &= (uint8_t)~CFXI_NODE_PINNED;
+    n->flags &= ~(uint32_t)CFXI_NODE_PINNED & 0xf;
     if (cfxi_node_erased(n)) {
         g->dead_pins--;
         drain_limbo(g);
         cfxi_graph_settle(g);
     }
-}
-
-void cfx_graph_hold(cfx_graph *g)
-{
-    g->open_iters++;
-    g->holds++;
-}
-
-void cfx_graph_unhold(cfx_graph *g)
-{
-    g->open_iters--;
-    g->holds--;
-    drain_limbo(g);
-    cfxi_graph_settle(g);
 }
 
 /* ---- iteration ----------------------------------------------------------------------------- */

@@ -42,9 +42,11 @@ struct cfx_ref {
     cfxi_callee *callees;  /* those whose target this is, at most one per opcode */
     cfx_ref *next_dead;    /* on the graph's list of refs to let go of */
     uint32_t refs;
+    uint32_t floating;     /* values handed out that nobody holds yet */
     uint32_t hash;
     uint8_t kind;          /* cfxi_ref_kind */
     bool dying;            /* on the dead list */
+    bool name_checked;     /* OBJECT: its name leads to no other object */
 };
 
 /* A counter for names with one base: "add" for "add", "add_1", "add_2". */
@@ -54,10 +56,11 @@ typedef struct cfxi_base {
     char data[];  /* terminated */
 } cfxi_base;
 
-/* A name that is taken. */
+/* A name that is taken; or that a node was given by hand, which takes it from nobody. */
 typedef struct cfxi_name {
     cfx_node *owner;  /* NULL if erased, or not a node's */
-    uint32_t size;
+    uint32_t size : 31;
+    uint32_t taken : 1;
     char data[];      /* terminated */
 } cfxi_name;
 
@@ -66,7 +69,8 @@ struct cfxi_callee {
     cfxi_callee *next_of_ref;
     cfxi_callee *prev, *next;  /* on the graph's list for the opcode */
     cfx_node *first;           /* nodes with this opcode and target, circular */
-    cfxi_base *base;           /* the names of those nodes derive from it; NULL until asked for */
+    cfx_str *wish;             /* what those nodes would be called; NULL until asked for */
+    cfxi_base *base;           /* its counter, once the plain wish is taken; or NULL */
     uint32_t count;
     cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
@@ -106,14 +110,15 @@ struct cfx_node {
     uint32_t mark;                    /* see cfxi_graph_stamp */
     uint32_t location;                /* number of its location; 0 is none */
     uint32_t scope;
-    uint8_t op;
-    uint8_t flags;
-    uint16_t depth;                   /* nesting depth of args and kwargs: the larger */
+    uint32_t op : 4;
+    uint32_t flags : 4;
+    uint32_t args_depth : 12;         /* how deep containers nest in them */
+    uint32_t kwargs_depth : 12;
 };
 
 /* A hash set of pointers to items that know how to hash and compare themselves. */
 typedef struct cfxi_table {
-    void **slots;
+    uintptr_t *slots; /* an item and some bits of its hash */
     size_t size;      /* live entries */
     size_t used;      /* live entries and tombstones */
     size_t capacity;  /* a power of two, or 0 */
@@ -123,7 +128,6 @@ struct cfx_namespace {
     cfxi_arena *arena;
     cfxi_table names;  /* of cfxi_name */
     cfxi_table bases;  /* of cfxi_base */
-    cfxi_arena own;    /* used if the namespace stands alone */
 };
 
 /* A source line; each (file, line) stands once in a graph, and line 0 owns the file's name. */
@@ -157,6 +161,7 @@ struct cfx_graph {
     uint64_t version;
     cfx_insert_point insert;
     cfxi_arena arena;
+    cfx_seq *empty;         /* the array of all empty containers */
     cfx_namespace names;
     cfxi_table refs_table;  /* of cfx_ref */
     cfxi_callee *callees[CFX_OPCODE_COUNT];
@@ -164,10 +169,10 @@ struct cfx_graph {
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
     cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
-    size_t holds;           /* see cfx_graph_hold; each is an open iterator as well */
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
     uint32_t next_hook;
+    bool settling;          /* see cfxi_graph_settle */
     cfxi_vec hooks;         /* of cfxi_hook */
     cfxi_vec locations;     /* of cfxi_location *, by number - 1 */
     cfxi_vec scopes;        /* of cfxi_scope *, by number - 1 */
@@ -205,7 +210,7 @@ uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);
 /* Numbers the nodes in their order by marks; the first has the mark that is returned. */
 uint32_t cfxi_graph_number(cfx_graph *g);
 
-/* ---- hash sets (hashset.c) --------------------------------------------------------------------- */
+/* ---- hash sets (hashset.c) ----------------------------------------------------------------- */
 
 typedef bool cfxi_same_fn(const void *item, const void *key, size_t size);
 
@@ -228,14 +233,16 @@ cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* ref
 void cfxi_str_free(cfxi_arena *arena, cfx_str *str);
 void cfxi_value_hold(cfx_value v);
 void cfxi_value_drop(cfx_graph *g, cfx_value v);
-/* The arguments or the type of a node, kept while code runs that may replace them. */
-cfx_value cfxi_keep(cfx_value v);
-void cfxi_unkeep(cfx_graph *g, cfx_value v);
+void cfxi_value_unhold(cfx_value v);  /* undoes a hold: what nobody else holds floats again */
 /* Whether `v` may be used in `g`; sets *err. */
 cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err);
 static inline bool cfxi_is_seq(cfx_value v)
 {
     return v.kind >= CFX_KIND_COMPLEX && v.kind <= CFX_KIND_NAMEDTUPLE;
+}
+static inline bool cfxi_is_ref(cfx_value v)
+{
+    return v.kind == CFX_KIND_GRAPH || v.kind == CFX_KIND_HOST;
 }
 static inline bool cfxi_is_str(cfx_value v)
 {
@@ -248,7 +255,8 @@ cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err);
 cfx_ref *cfxi_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err);
 cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err);
 void cfxi_ref_drop(cfx_graph *g, cfx_ref *ref);     /* one count less */
-void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref);  /* if its count is 0 */
+void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref);  /* if nobody has it */
+cfx_ref *cfxi_ref_find(const cfx_graph *g, cfx_target target);  /* NULL if there is none */
 /* Its name, asked of the host if need be; NULL with *err set. */
 const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err);
 /* The entry of `dst` for what `ref`, not a region, refers to in `src`; NULL with *err set. */
@@ -260,17 +268,18 @@ void cfxi_graph_settle(cfx_graph *g);
 
 void cfxi_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
 void cfxi_namespace_release(cfx_namespace *ns);
-/* Takes a name: from a wish, from a base, or exactly the one given if it is free (NULL, and no
- * error, if it is taken). */
-cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size, bool allow_reserved,
-                               cfx_error *err);
+/* Takes a name: from a wish, or the next of a base. NULL with *err set. */
+cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
+                               bool allow_reserved, cfx_error *err);
 cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err);
 cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
 cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
-/* The name exactly as it is: the entry it has, or a new one. */
+/* The name exactly as it is: the entry it has, or a new one. Whether it was taken or not, it is
+ * taken then; `entry` leaves that as it is. */
+cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
 cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
 /* Likewise, and counts a new one as if it had been wished for; for copies of a whole graph.
- * `is_free` says that it is known not to be taken. */
+ * `is_free` says that it is known not to have an entry. */
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
@@ -302,17 +311,21 @@ typedef struct cfxi_arg_change {
     cfx_value args, kwargs;  /* TUPLE, DICT */
     cfx_use *inputs;
     uint32_t n_inputs;
+    uint32_t kept;           /* so many of the node's edges stay where they are on the use lists */
 } cfxi_arg_change;
 
 cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, cfx_value kwargs,
                              cfx_error *err);
+/* Likewise for arguments that only add to what the node has: its edges keep their place. */
+cfx_status cfxi_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                                  cfx_error *err);
 void cfxi_args_commit(cfxi_arg_change *change);
 void cfxi_args_abandon(cfxi_arg_change *change);  /* its values are as floating as before */
 
-/* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
-bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 /* Whether `type`, INVALID for none, may be the type of a node; sets *err. (node.c) */
 cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
+/* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
+bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 

@@ -1,8 +1,22 @@
-/* hashset.c - open addressing over pointers to items that hash themselves. */
+/* hashset.c - open addressing over pointers to items that hash themselves.
+ *
+ * Items are aligned to 8 bytes, so three bits of a slot are free: they hold bits of the item's hash
+ * that its place in the table does not tell. A search looks at one in eight of the items that it
+ * passes by, and each of those looks would be a cache miss.
+ */
 #include "graph_impl.h"
 
-static const char tombstone = 0;  /* its address marks a slot whose item was removed */
-#define TOMBSTONE ((void *)(uintptr_t)&tombstone)
+enum { TAG_BITS = 3, TAG_MASK = (1 << TAG_BITS) - 1 };
+
+static const uint64_t tombstone = 0;  /* its address marks a slot whose item was removed */
+
+static uintptr_t tagged(const void *item, uint32_t hash)
+{
+    return (uintptr_t)item | (hash >> (32 - TAG_BITS));
+}
+
+static void *item_of(uintptr_t slot) { return (void *)(slot & ~(uintptr_t)TAG_MASK); }
+static bool is_item(uintptr_t slot) { return slot && slot != (uintptr_t)&tombstone; }
 
 void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
                       size_t size)
@@ -10,13 +24,41 @@ void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, co
     if (!t->capacity)
         return NULL;
     size_t mask = t->capacity - 1;
-    for (size_t i = hash & mask;; i = (i + 1) & mask) {
-        void *item = t->slots[i];
-        if (!item)
-            return NULL;
-        if (item != TOMBSTONE && same(item, key, size))
-            return item;
+    uintptr_t tag = tagged(NULL, hash);
+    for (size_t i = hash & mask; t->slots[i]; i = (i + 1) & mask) {
+        uintptr_t slot = t->slots[i];
+        if ((slot & TAG_MASK) == tag && is_item(slot) && same(item_of(slot), key, size))
+            return item_of(slot);
     }
+    return NULL;
+}
+
+static void place(uintptr_t *slots, size_t capacity, uint32_t hash, const void *item)
+{
+    size_t i = hash & (capacity - 1);
+    while (slots[i])
+        i = (i + 1) & (capacity - 1);
+    slots[i] = tagged(item, hash);
+}
+
+static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
+                   const cfx_allocator *allocator)
+{
+    size_t bytes;
+    uintptr_t *slots = NULL;
+    if (cfxi_mul_size(capacity, sizeof *slots, 0, &bytes))
+        slots = cfxi_alloc(allocator, bytes);
+    if (!slots)
+        return false;
+    memset(slots, 0, bytes);
+    for (size_t i = 0; i < t->capacity; i++) {
+        void *item = is_item(t->slots[i]) ? item_of(t->slots[i]) : NULL;
+        if (item)
+            place(slots, capacity, hash_of(item), item);
+    }
+    cfxi_free(allocator, t->slots, t->capacity * sizeof *t->slots);
+    *t = (cfxi_table){slots, t->size, t->size, capacity};
+    return true;
 }
 
 bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator)
@@ -24,24 +66,9 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
     if ((t->used + 1) * 4 <= t->capacity * 3)
         return true;
     size_t capacity = t->capacity ? t->capacity : 8;
-    while ((t->size + 1) * 4 > capacity * 3 || (t->size + 1) * 2 > capacity)
+    while ((t->size + 1) * 2 > capacity)
         capacity *= 2;
-    void **slots = cfxi_alloc(allocator, capacity * sizeof *slots);
-    if (!slots)
-        return false;
-    memset(slots, 0, capacity * sizeof *slots);
-    for (size_t i = 0; i < t->capacity; i++) {
-        void *item = t->slots[i];
-        if (!item || item == TOMBSTONE)
-            continue;
-        size_t at = hash_of(item) & (capacity - 1);
-        while (slots[at])
-            at = (at + 1) & (capacity - 1);
-        slots[at] = item;
-    }
-    cfxi_free(allocator, t->slots, t->capacity * sizeof *t->slots);
-    *t = (cfxi_table){slots, t->size, t->size, capacity};
-    return true;
+    return resize(t, capacity, hash_of, allocator);
 }
 
 bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
@@ -49,32 +76,27 @@ bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
     size_t capacity = 8;
     while ((n + 1) * 4 > capacity * 3)
         capacity *= 2;
-    t->slots = cfxi_alloc(allocator, capacity * sizeof *t->slots);
-    if (!t->slots)
-        return false;
-    memset(t->slots, 0, capacity * sizeof *t->slots);
-    t->capacity = capacity;
-    return true;
+    return resize(t, capacity, NULL, allocator);
 }
 
 void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item)
 {
     size_t mask = t->capacity - 1;
     size_t i = hash & mask;
-    while (t->slots[i] && t->slots[i] != TOMBSTONE)
+    while (is_item(t->slots[i]))
         i = (i + 1) & mask;
-    t->used += t->slots[i] == NULL;
+    t->used += t->slots[i] == 0;
     t->size++;
-    t->slots[i] = item;
+    t->slots[i] = tagged(item, hash);
 }
 
 void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item)
 {
     size_t mask = t->capacity - 1;
     for (size_t i = hash & mask; t->slots[i]; i = (i + 1) & mask) {
-        if (t->slots[i] != item)
+        if (t->slots[i] != tagged(item, hash))
             continue;
-        t->slots[i] = TOMBSTONE;
+        t->slots[i] = (uintptr_t)&tombstone;
         t->size--;
         return;
     }
@@ -89,9 +111,9 @@ void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator)
 void *cfxi_table_next(const cfxi_table *t, size_t *at)
 {
     while (*at < t->capacity) {
-        void *item = t->slots[(*at)++];
-        if (item && item != TOMBSTONE)
-            return item;
+        uintptr_t slot = t->slots[(*at)++];
+        if (is_item(slot))
+            return item_of(slot);
     }
     return NULL;
 }

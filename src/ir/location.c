@@ -27,7 +27,8 @@ static bool same_location(const void *item, const void *key, size_t size)
            memcmp(location->file->data, wanted->file, wanted->size) == 0;
 }
 
-/* Adds `entry` of a table to its vector too, so that it has a number; false if memory is out. */
+/* Makes room for one more entry of a table and of the vector that numbers them; false if memory is
+ * out. */
 static bool reserve_entry(cfx_graph *g, cfxi_table *table, cfxi_vec *vec, cfxi_hash_fn *hash_of)
 {
     return cfxi_table_reserve(table, hash_of, g->allocator) &&
@@ -73,18 +74,18 @@ uint32_t cfxi_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_
 {
     location_key key = {file, strlen(file), line};
     location_key whole = {file, key.size, 0};
+    const cfxi_location *location = find_location(g, &key);
+    if (location)
+        return location->number;
     if (!cfxi_utf8_valid(file, key.size)) {
         cfx_error_set(err, CFX_E_VALUE, "a file name must be UTF-8");
         return 0;
     }
-    cfxi_location *location = find_location(g, &key);
-    if (!location) {
-        cfxi_location *owner = find_location(g, &whole);
-        if (!owner)
-            owner = add_location(g, &whole, NULL);
-        if (owner)
-            location = line == 0 ? owner : add_location(g, &key, owner->file);
-    }
+    const cfxi_location *owner = find_location(g, &whole);
+    if (!owner)
+        owner = add_location(g, &whole, NULL);
+    if (owner)
+        location = line == 0 ? owner : add_location(g, &key, owner->file);
     if (!location)
         cfxi_nomem(err);
     return location ? location->number : 0;

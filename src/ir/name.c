@@ -48,8 +48,9 @@ static int compare_reserved(const void *key, const void *row)
 {
     const text_key *k = key;
     const char *word = *(const char *const *)row;
-    int order = strncmp(k->text, word, k->size);
-    return order ? order : -(word[k->size] != '\0');
+    size_t length = strlen(word);
+    int order = memcmp(k->text, word, k->size < length ? k->size : length);
+    return order ? order : (k->size > length) - (k->size < length);
 }
 
 bool cfx_name_is_reserved(const char *name, size_t size)
@@ -102,13 +103,9 @@ void cfxi_namespace_release(cfx_namespace *ns)
     cfxi_table_free(&ns->bases, ns->arena->allocator);
 }
 
-cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size)
-{
-    return cfxi_table_find(&ns->names, hash_text(name, size), same_name, name, size);
-}
 
-/* A new entry for a name that is known to be free. */
-static cfxi_name *add_name(cfx_namespace *ns, const char *text, size_t size, uint32_t hash,
+/* A new entry for a name that has none; not taken yet. */
+static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uint32_t hash,
                            cfx_error *err)
 {
     cfxi_name *name = NULL;
@@ -119,11 +116,44 @@ static cfxi_name *add_name(cfx_namespace *ns, const char *text, size_t size, uin
         return NULL;
     }
     name->owner = NULL;
-    name->size = (uint32_t)size;
+    name->size = (uint32_t)size & INT32_MAX;
+    name->taken = false;
     memcpy(name->data, text, size);
     name->data[size] = '\0';
     cfxi_table_insert(&ns->names, hash, name);
     return name;
+}
+
+static cfxi_name *find_name(const cfx_namespace *ns, const char *text, size_t size, uint32_t hash)
+{
+    return cfxi_table_find(&ns->names, hash, same_name, text, size);
+}
+
+/* Takes a name if it is free; *free tells. NULL if it is not, or with *err set. */
+static cfxi_name *take_exactly(cfx_namespace *ns, const char *text, size_t size, bool *free,
+                               cfx_error *err)
+{
+    uint32_t hash = hash_text(text, size);
+    cfxi_name *name = find_name(ns, text, size, hash);
+    *free = !name || !name->taken;
+    if (!*free)
+        return NULL;
+    if (!name)
+        name = new_name(ns, text, size, hash, err);
+    if (name)
+        name->taken = true;
+    return name;
+}
+
+cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size)
+{
+    return find_name(ns, name, size, hash_text(name, size));
+}
+
+bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
+{
+    const cfxi_name *name = cfxi_namespace_find(ns, text, size);
+    return name && name->taken;
 }
 
 /* The counter for names that start with `text`. */
@@ -187,6 +217,8 @@ static void clean_up(clean_name *clean, const cfx_allocator *allocator, size_t w
 static bool clean_wish(clean_name *clean, const char *wish, size_t size,
                        const cfx_allocator *allocator)
 {
+    if (size > INT32_MAX / 2)
+        return false;
     clean->text = size + 16 <= SHORT_NAME ? clean->stack : cfxi_alloc(allocator, size + 16);
     if (!clean->text)
         return false;
@@ -210,26 +242,23 @@ static bool clean_wish(clean_name *clean, const char *wish, size_t size,
 cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err)
 {
     char stack[SHORT_NAME];
-    size_t room = base->size + CFXI_NUMBER_SIZE + 1;
+    size_t room = (size_t)base->size + CFXI_NUMBER_SIZE + 1;
     char *text = room <= sizeof stack ? stack : cfxi_alloc(ns->arena->allocator, room);
-    cfxi_name *name = NULL;
     if (!text) {
         cfxi_nomem(err);
         return NULL;
     }
     memcpy(text, base->data, base->size);
     text[base->size] = '_';
-    for (uint64_t number = base->count + 1;; number++) {
-        size_t size = base->size + 1;
-        size += cfxi_format_int((int64_t)number, text + size);
-        uint32_t hash = hash_text(text, size);
-        if (cfxi_table_find(&ns->names, hash, same_name, text, size))
-            continue;
-        name = add_name(ns, text, size, hash, err);
-        if (name)
-            base->count = number;
-        break;
+    cfxi_name *name = NULL;
+    uint64_t number = base->count;
+    for (bool free = false; !free;) {
+        size_t size = (size_t)base->size + 1;
+        size += cfxi_format_int((int64_t)++number, text + size);
+        name = take_exactly(ns, text, size, &free, err);
     }
+    if (name)
+        base->count = number;
     if (text != stack)
         cfxi_free(ns->arena->allocator, text, room);
     return name;
@@ -238,14 +267,15 @@ cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *er
 static cfxi_name *take_clean(cfx_namespace *ns, const clean_name *clean, bool allow_reserved,
                              cfx_error *err)
 {
+    bool free = false;
+    cfxi_name *name = NULL;
     cfxi_base *base = base_of(ns, clean->text, clean->base_size, err);
     if (!base)
         return NULL;
-    uint32_t hash = hash_text(clean->text, clean->size);
-    if (cfxi_table_find(&ns->names, hash, same_name, clean->text, clean->size) ||
-        (!allow_reserved && cfx_name_is_reserved(clean->text, clean->size)))
+    if (allow_reserved || !cfx_name_is_reserved(clean->text, clean->size))
+        name = take_exactly(ns, clean->text, clean->size, &free, err);
+    if (!free)
         return cfxi_namespace_next(ns, base, err);
-    cfxi_name *name = add_name(ns, clean->text, clean->size, hash, err);
     if (name && clean->has_number)
         base->count = clean->number;
     return name;
@@ -273,60 +303,79 @@ cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size,
     }
     cfxi_base *base = NULL;
     bool taken = cfx_name_is_reserved(clean.text, clean.size) ||
-                 cfxi_namespace_find(ns, clean.text, clean.size);
+                 cfx_namespace_has(ns, clean.text, clean.size);
     if (taken && !clean.has_number)
         base = base_of(ns, clean.text, clean.size, err);
     clean_up(&clean, ns->arena->allocator, size);
     return base;
 }
 
-cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
-    cfxi_name *name = cfxi_table_find(&ns->names, hash, same_name, text, size);
-    return name ? name : add_name(ns, text, size, hash, err);
+    cfxi_name *name = find_name(ns, text, size, hash);
+    return name ? name : new_name(ns, text, size, hash, err);
+}
+
+cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+{
+    cfxi_name *name = cfxi_namespace_entry(ns, text, size, err);
+    if (name)
+        name->taken = true;
+    return name;
 }
 
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
                                cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
-    cfxi_name *name = is_free ? NULL : cfxi_table_find(&ns->names, hash, same_name, text, size);
-    if (name)
+    cfxi_name *name = is_free ? NULL : find_name(ns, text, size, hash);
+    if (name && name->taken)
         return name;
+    if (!name)
+        name = new_name(ns, text, size, hash, err);
+    if (!name)
+        return NULL;
+    name->taken = true;
     clean_name parts = {.text = (char *)(uintptr_t)text, .size = size};  /* only read */
     split_number(&parts);
-    if (parts.has_number) {
-        cfxi_base *base = base_of(ns, text, parts.base_size, err);
-        if (!base)
-            return NULL;
-        base->count = parts.number;
-    }
-    return add_name(ns, text, size, hash, err);
+    if (!parts.has_number)
+        return name;
+    cfxi_base *base = base_of(ns, text, parts.base_size, err);
+    if (!base)
+        return NULL;
+    base->count = parts.number;
+    return name;
 }
 
 /* ---- namespaces of their own --------------------------------------------------------------- */
 
+typedef struct own_namespace {
+    cfx_namespace names;  /* first: what the user sees */
+    cfxi_arena arena;
+} own_namespace;
+
 cfx_namespace *cfx_namespace_new(const cfx_allocator *allocator, cfx_error *err)
 {
-    cfx_namespace *ns = cfxi_alloc(allocator, sizeof *ns);
-    if (!ns) {
+    own_namespace *own = cfxi_alloc(allocator, sizeof *own);
+    if (!own) {
         cfxi_nomem(err);
         return NULL;
     }
-    cfxi_namespace_init(ns, &ns->own);
-    cfxi_arena_init(&ns->own, allocator);
-    return ns;
+    cfxi_arena_init(&own->arena, allocator);
+    cfxi_namespace_init(&own->names, &own->arena);
+    return &own->names;
 }
 
 void cfx_namespace_free(cfx_namespace *ns)
 {
     if (!ns)
         return;
-    const cfx_allocator *allocator = ns->own.allocator;
+    own_namespace *own = (own_namespace *)ns;
+    const cfx_allocator *allocator = own->arena.allocator;
     cfxi_namespace_release(ns);
-    cfxi_arena_release(&ns->own);
-    cfxi_free(allocator, ns, sizeof *ns);
+    cfxi_arena_release(&own->arena);
+    cfxi_free(allocator, own, sizeof *own);
 }
 
 const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t size,
@@ -336,22 +385,19 @@ const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t siz
     return name ? name->data : NULL;
 }
 
-cfx_status cfx_namespace_add(cfx_namespace *ns, const char *name, size_t size, cfx_error *err)
+cfx_status cfx_namespace_add(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
-    return cfxi_namespace_exact(ns, name, size, err) ? CFX_OK : CFX_E_NOMEM;
+    return cfxi_namespace_exact(ns, text, size, err) ? CFX_OK : CFX_E_NOMEM;
 }
 
 const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
 {
     const cfxi_name *name = cfxi_table_next(&ns->names, cursor);
+    while (name && !name->taken)
+        name = cfxi_table_next(&ns->names, cursor);
     if (name && size)
         *size = name->size;
     return name ? name->data : NULL;
-}
-
-bool cfx_namespace_has(const cfx_namespace *ns, const char *name, size_t size)
-{
-    return cfxi_namespace_find(ns, name, size) != NULL;
 }
 
 cfx_namespace *cfx_graph_namespace(cfx_graph *g) { return &g->names; }

@@ -5,49 +5,66 @@ _Static_assert(sizeof(cfx_node) <= 136, "docs/benchmarks.md states what a node c
 
 /* ---- creating ------------------------------------------------------------------------------ */
 
-static cfx_value empty_if_none(cfx_value v, cfx_kind kind)
+static cfx_value empty_if_none(const cfx_graph *g, cfx_value v, cfx_kind kind)
 {
-    return v.kind == CFX_KIND_INVALID ? cfxi_seq_value(kind, NULL, 0) : v;
+    return v.kind == CFX_KIND_INVALID ? cfxi_seq_value(kind, g->empty, 0) : v;
+}
+
+static cfx_status refuse_node(void *ctx, cfx_node *n)
+{
+    return cfx_error_set(ctx, CFX_E_TYPE, "the type of a node cannot hold a node (%%%s)",
+                         cfx_node_name(n, NULL));
+}
+
+/* Types have no use edges, so a node in one could be erased unnoticed. */
+cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err)
+{
+    if (type.kind == CFX_KIND_INVALID)
+        return CFX_OK;
+    CFX_TRY(cfx_value_each_node(type, refuse_node, err));
+    return cfxi_value_check(g, type, err);
+}
+
+static bool make_ext(cfx_node *n)
+{
+    if (n->ext)
+        return true;
+    n->ext = cfxi_arena_alloc(&n->graph->arena, sizeof *n->ext);
+    if (n->ext)
+        n->ext->type = cfx_invalid();
+    return n->ext != NULL;
 }
 
 bool cfxi_node_set_type(cfx_node *n, cfx_value type)
 {
-    cfx_graph *g = n->graph;
-    if (!n->ext) {
-        if (type.kind == CFX_KIND_INVALID)
-            return true;
-        n->ext = cfxi_arena_alloc(&g->arena, sizeof *n->ext);
-        if (!n->ext)
-            return false;
-        n->ext->type = cfx_invalid();
-    }
+    if (!n->ext && type.kind == CFX_KIND_INVALID)
+        return true;
+    if (!make_ext(n))
+        return false;
     cfxi_value_hold(type);
-    cfxi_value_drop(g, n->ext->type);
+    cfxi_value_drop(n->graph, n->ext->type);
     n->ext->type = type;
     return true;
 }
 
-/* All that can fail, so that what follows cannot. */
-static cfx_status prepare(cfx_graph *g, cfx_node *n, cfxi_callee *callee, cfx_value args,
-                          cfx_value kwargs, const char *wish, cfx_value type,
-                          cfxi_arg_change *change, cfx_error *err)
+/* All that can fail, so that what follows cannot. The name comes last: it cannot be given back. */
+static cfx_status prepare(cfx_node *n, cfxi_callee *callee, const char *wish, bool typed,
+                          cfxi_arg_change *change, cfx_value args, cfx_value kwargs,
+                          cfx_error *err)
 {
-    CFX_TRY(cfxi_args_prepare(change, n, empty_if_none(args, CFX_KIND_TUPLE),
-                              empty_if_none(kwargs, CFX_KIND_DICT), err));
-    if (!cfxi_node_set_type(n, type)) {
-        cfxi_args_abandon(change);
-        return cfxi_nomem(err);
-    }
-    n->name = wish ? cfxi_namespace_take(&g->names, wish, strlen(wish), false, err)
-                   : cfxi_callee_name(g, callee, err);
+    cfx_graph *g = n->graph;
+    CFX_TRY(cfxi_args_prepare(change, n, args, kwargs, err));
+    if (typed && !make_ext(n))
+        cfxi_nomem(err);
+    else if (wish)
+        n->name = cfxi_namespace_take(&g->names, wish, strlen(wish), false, err);
+    else
+        n->name = cfxi_callee_name(g, callee, err);
     if (n->name)
         return CFX_OK;
     cfxi_args_abandon(change);
-    if (n->ext) {
-        cfxi_value_drop(g, n->ext->type);
-        cfxi_arena_free(&g->arena, n->ext, sizeof *n->ext);
-    }
-    return err ? err->status : CFX_E_NOMEM;
+    cfxi_arena_free(&g->arena, n->ext, sizeof *n->ext);
+    return CFX_E_NOMEM;
 }
 
 static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_value kwargs,
@@ -61,11 +78,15 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
     }
     memset(n, 0, sizeof *n);
     n->graph = g;
-    if (prepare(g, n, callee, args, kwargs, wish, type, &change, err) != CFX_OK) {
+    if (prepare(n, callee, wish, type.kind != CFX_KIND_INVALID, &change,
+                empty_if_none(g, args, CFX_KIND_TUPLE), empty_if_none(g, kwargs, CFX_KIND_DICT),
+                err) != CFX_OK) {
         cfxi_arena_free(&g->arena, n, sizeof *n);
         return NULL;
     }
-    n->name->owner = n;
+    if (!n->name->owner)
+        n->name->owner = n;
+    cfxi_node_set_type(n, type);
     cfxi_callee_add(callee, n);
     cfxi_list_insert(cfxi_insert_before(g), n);
     cfxi_args_commit(&change);
@@ -73,46 +94,70 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
     return n;
 }
 
-static cfx_status reject_node(void *ctx, cfx_node *n)
-{
-    return cfx_error_set(ctx, CFX_E_TYPE, "the type of a node cannot hold a node (%%%s)",
-                         cfx_node_name(n, NULL));
-}
-
-/* Types have no use edges, so a node in one could be erased unnoticed. */
-cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err)
-{
-    if (type.kind == CFX_KIND_INVALID)
-        return CFX_OK;
-    CFX_TRY(cfx_value_each_node(type, reject_node, err));
-    return cfxi_value_check(g, type, err);
-}
-
-static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_value type, cfx_error *err)
+static cfx_status check_create(const cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value type,
+                               cfx_error *err)
 {
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
+    if (target.object && op != CFX_OP_CALL_FUNCTION)
+        return cfx_error_set(err, CFX_E_VALUE, "the target of a %s is a name, not an object",
+                             cfx_opcode_name(op));
     return cfxi_type_check(g, type, err);
+}
+
+/* A hook did not want the node: whatever the hooks say to its end, it goes. */
+static void take_back(cfx_graph *g, cfx_node *n)
+{
+    if (!cfxi_node_erased(n))
+        cfxi_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, NULL);
+    if (!cfxi_node_erased(n) && n->n_users == 0)
+        cfxi_node_erase(n);
+}
+
+/* Ends the creation of `n`, or of nothing. Hooks and the host may run any code, and erase it. */
+static cfx_node *announce(cfx_graph *g, cfx_node *n, cfx_error *err)
+{
+    cfx_status status = CFX_OK;
+    cfx_iter pin;  /* what is erased stays readable */
+    cfx_iter_begin(&pin, g, false);
+    if (n && g->hooks.size)
+        status = cfxi_run_hooks(g, CFX_HOOK_CREATE, n, cfx_invalid(), NULL, err);
+    if (status != CFX_OK)
+        take_back(g, n);
+    cfxi_graph_settle(g);
+    if (status == CFX_OK && n && cfxi_node_erased(n))
+        status = cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased while it was created",
+                               n->name->data);
+    if (!n || status != CFX_OK) {
+        cfx_iter_end(&pin);
+        return NULL;
+    }
+    g->open_iters--;  /* without recycling anything, which might run code again */
+    return n;
 }
 
 cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,
                            cfx_value kwargs, const char *name, cfx_value type, cfx_error *err)
 {
-    if (check_create(g, op, type, err) != CFX_OK)
+    if (check_create(g, op, target, type, err) != CFX_OK)
         return NULL;
+    cfx_node *n = NULL;
     cfxi_callee *callee = cfxi_callee_get(g, op, target, err);
-    cfx_node *n = callee ? create(g, callee, args, kwargs, name, type, err) : NULL;
-    if (!n && callee)
+    if (callee) {
+        callee->count++;  /* keeps it while the host is asked */
+        if (name || cfxi_callee_ask(g, callee, err) == CFX_OK)
+            n = create(g, callee, args, kwargs, name, type, err);
+        callee->count--;
         cfxi_callee_tidy(g, callee);
-    if (n && g->hooks.size &&
-        cfxi_run_hooks(g, CFX_HOOK_CREATE, n, cfx_invalid(), NULL, err) != CFX_OK) {
-        if (!cfxi_node_erased(n) && n->n_users == 0)
-            cfx_graph_erase(g, n, NULL);
-        n = NULL;
     }
-    g->open_iters++;  /* settling may run code that erases `n`; it stays readable */
-    cfxi_graph_settle(g);
-    g->open_iters--;
+    if (n && !g->hooks.size && !g->dead_refs)
+        return n;
+    const cfx_value given[] = {args, kwargs, type};
+    for (size_t i = 0; i < 3; i++)  /* they stay even if the node goes */
+        cfxi_value_hold(given[i]);
+    n = announce(g, n, err);
+    for (size_t i = 0; i < 3; i++)
+        cfxi_value_unhold(given[i]);
     return n;
 }
 
@@ -155,23 +200,32 @@ static cfx_value kwargs_value(cfx_graph *g, const cfx_kwarg *kwargs, size_t n, c
     return dict;
 }
 
+static void each_given(const cfx_value *args, size_t n, const cfx_kwarg *kwargs, size_t n_kwargs,
+                       void (*fn)(cfx_value v))
+{
+    for (size_t i = 0; i < n; i++)
+        fn(args[i]);
+    for (size_t i = 0; i < n_kwargs; i++)
+        fn(kwargs[i].value);
+}
+
 cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target, const cfx_value *args,
                          size_t n, const cfx_kwarg *kwargs, size_t n_kwargs, cfx_error *err)
 {
-    cfx_node *node = NULL;
     cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
         return NULL;
-    cfx_value dict = cfx_invalid();
-    if (n_kwargs > 0)
-        dict = kwargs_value(g, kwargs, n_kwargs, err);
+    cfx_value dict = n_kwargs ? kwargs_value(g, kwargs, n_kwargs, err) : cfx_invalid();
+    cfx_node *node = NULL;
     if (n_kwargs == 0 || dict.kind != CFX_KIND_INVALID)
         node = cfx_graph_create(g, op, by_name(target), tuple, dict, NULL, cfx_invalid(), err);
-    if (!node) {
-        cfx_value_discard(g, tuple);
-        cfx_value_discard(g, dict);
-    }
-    return node;
+    if (node)
+        return node;
+    each_given(args, n, kwargs, n_kwargs, cfxi_value_hold);  /* the caller's values stay */
+    cfx_value_discard(g, tuple);
+    cfx_value_discard(g, dict);
+    each_given(args, n, kwargs, n_kwargs, cfxi_value_unhold);
+    return NULL;
 }
 
 cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err)
@@ -198,6 +252,10 @@ const char *cfx_node_name(const cfx_node *n, size_t *size)
 
 const char *cfx_node_target(const cfx_node *n, size_t *size, cfx_error *err)
 {
+    if (!n->callee) {
+        cfx_error_set(err, CFX_E_GRAPH, "the root of a graph has no target");
+        return NULL;
+    }
     const cfx_str *name = cfxi_ref_qualified_name(n->graph, n->callee->ref, err);
     if (name && size)
         *size = name->size;
@@ -211,17 +269,19 @@ void *cfx_node_target_object(const cfx_node *n)
 
 bool cfx_node_same_target(const cfx_node *a, const cfx_node *b)
 {
-    return a->callee->ref == b->callee->ref;
+    return a->callee && b->callee && a->callee->ref == b->callee->ref;
 }
 
 cfx_value cfx_node_args(const cfx_node *n)
 {
-    return cfxi_seq_value(CFX_KIND_TUPLE, n->args, n->depth);
+    return n->args ? cfxi_seq_value(CFX_KIND_TUPLE, n->args, n->args_depth)
+                   : cfxi_seq_value(CFX_KIND_TUPLE, n->graph->empty, 1);
 }
 
 cfx_value cfx_node_kwargs(const cfx_node *n)
 {
-    return cfxi_seq_value(CFX_KIND_DICT, n->kwargs, n->depth);
+    return n->kwargs ? cfxi_seq_value(CFX_KIND_DICT, n->kwargs, n->kwargs_depth)
+                     : cfxi_seq_value(CFX_KIND_DICT, n->graph->empty, 1);
 }
 
 cfx_value cfx_node_type(const cfx_node *n) { return n->ext ? n->ext->type : cfx_invalid(); }

@@ -11,11 +11,11 @@ static const uint64_t GAP = (uint64_t)1 << 32;     /* between nodes appended in 
 static const uint64_t MIDDLE = (uint64_t)1 << 62;  /* room for appending and for prepending */
 static const uint64_t LIMIT = (uint64_t)1 << 63;
 
-static void spread(cfx_node *left, uint64_t low, uint64_t step, size_t count)
+static void spread(cfx_node *first, const cfx_node *end, uint64_t low, uint64_t step)
 {
-    for (; count > 0; count--, left = left->next) {
+    for (cfx_node *n = first; n != end; n = n->next) {
         low += step;
-        left->order = low;
+        n->order = low;
     }
 }
 
@@ -41,12 +41,12 @@ static void relabel(cfx_node *n)
         }
         allowed *= 1.4;  /* between 1 and 2: density must fall as ranges grow */
         if ((double)count < allowed && size / (count + 1) > 1) {
-            spread(left, low, size / (count + 1), count);
+            spread(left, right->next, low, size / (count + 1));
             return;
         }
     }
     /* Every range is dense only with more nodes than memory can hold. */
-    spread(root->next, 0, LIMIT / (n->graph->size + 2), n->graph->size + 1);
+    spread(root->next, root, 0, LIMIT / (n->graph->size + 2));
 }
 
 void cfxi_order_assign(cfx_node *n)

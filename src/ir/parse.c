@@ -162,11 +162,10 @@ static cfx_status check_keywords(cfxi_parser *p, const cfxi_frame *f, const cfx_
     return status;
 }
 
-/* The value of `n` items from `base` on; an empty one needs no array. */
+/* The value of `n` items from `base` on. */
 static cfx_value seq_value(cfxi_parser *p, cfx_kind kind, size_t base, size_t n)
 {
-    return n ? cfx_value_seq(p->graph, kind, cfxi_parse_at(p, base), n, &p->core)
-             : cfxi_seq_value(kind, NULL, 0);
+    return cfx_value_seq(p->graph, kind, n ? cfxi_parse_at(p, base) : NULL, n, &p->core);
 }
 
 static cfx_status close_call(cfxi_parser *p)

@@ -49,7 +49,7 @@ cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err)
         return NULL;
     }
     uint32_t hash = cfxi_hash_pointer(object);
-    cfx_ref *ref = cfxi_table_find(&g->refs_table, hash, same_object, object, 0);
+    cfx_ref *ref = cfxi_ref_find(g, (cfx_target){.object = object});
     if (ref)
         return ref;
     ref = new_ref(g, CFXI_REF_OBJECT, hash, err);
@@ -84,6 +84,17 @@ cfx_ref *cfxi_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *e
     return ref;
 }
 
+cfx_ref *cfxi_ref_find(const cfx_graph *g, cfx_target target)
+{
+    if (target.object)
+        return cfxi_table_find(&g->refs_table, cfxi_hash_pointer(target.object), same_object,
+                               target.object, 0);
+    if (!target.name)
+        return NULL;
+    return cfxi_table_find(&g->refs_table, (uint32_t)cfxi_hash_bytes(target.name, target.size),
+                           same_name, target.name, target.size);
+}
+
 /* ---- regions ------------------------------------------------------------------------------- */
 
 static cfx_status check_region(const cfx_graph *g, const cfx_graph *region, cfx_error *err)
@@ -112,30 +123,44 @@ static void adopt(cfx_graph *g, cfx_graph *region)
             up->height = height;
 }
 
+static cfx_ref *find_region(const cfx_graph *g, const cfx_graph *region)
+{
+    return cfxi_table_find(&g->refs_table, cfxi_hash_pointer(region), same_region, region, 0);
+}
+
+/* The entry for a region that has none; `object` is the host's for it, or NULL. */
+static cfx_ref *add_region(cfx_graph *g, cfx_graph *region, void *object, cfx_error *err)
+{
+    cfx_ref *ref = new_ref(g, CFXI_REF_REGION, cfxi_hash_pointer(region), err);
+    if (!ref)
+        return NULL;
+    ref->region = region;
+    ref->object = object;
+    if (!object)
+        cfx_graph_retain(region);
+    adopt(g, region);
+    cfxi_table_insert(&g->refs_table, ref->hash, ref);
+    return ref;
+}
+
 cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
 {
     if (check_region(g, region, err) != CFX_OK)
         return NULL;
-    uint32_t hash = cfxi_hash_pointer(region);
-    cfx_ref *ref = cfxi_table_find(&g->refs_table, hash, same_region, region, 0);
-    if (ref)
-        return ref;
-    ref = new_ref(g, CFXI_REF_REGION, hash, err);
-    if (!ref)
+    cfx_ref *ref = find_region(g, region);
+    if (ref || !g->host || !g->host->bind_region)
+        return ref ? ref : add_region(g, region, NULL, err);
+    void *object = g->host->bind_region(g->host->ctx, region);
+    if (!object) {
+        cfx_error_set(err, CFX_E_HOST, "the host could not hold a region");
         return NULL;
-    ref->region = region;
-    if (g->host && g->host->bind_region) {
-        ref->object = g->host->bind_region(g->host->ctx, region);
-        if (!ref->object) {
-            cfxi_arena_free(&g->arena, ref, sizeof *ref);
-            cfx_error_set(err, CFX_E_HOST, "the host could not hold a region");
-            return NULL;
-        }
-    } else {
-        cfx_graph_retain(region);
     }
-    adopt(g, region);
-    cfxi_table_insert(&g->refs_table, hash, ref);
+    if (check_region(g, region, err) == CFX_OK) {  /* the host may have run any code */
+        ref = find_region(g, region);
+        if (!ref && (ref = add_region(g, region, object, err)))
+            return ref;
+    }
+    g->host->release(g->host->ctx, object);
     return ref;
 }
 
@@ -145,7 +170,7 @@ cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
  * in the middle of an edit: entries wait on a list until the edit has settled. */
 void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref)
 {
-    if (ref->refs > 0 || ref->dying)
+    if (ref->refs > 0 || ref->floating > 0 || ref->dying)
         return;
     ref->dying = true;
     ref->next_dead = g->dead_refs;
@@ -174,42 +199,74 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
         cfx_graph_release(region);
 }
 
+static void unbind_next(cfx_graph *g)
+{
+    cfx_node *n = g->unbound;
+    g->unbound = n->same_prev;
+    n->same_prev = NULL;
+    g->host->unbind(g->host->ctx, n->binding);
+}
+
+static void let_go_of_next(cfx_graph *g)
+{
+    cfx_ref *ref = g->dead_refs;
+    g->dead_refs = ref->next_dead;
+    ref->dying = false;
+    if (ref->refs == 0 && ref->floating == 0)  /* somebody may have taken it up again */
+        let_go(g, ref);
+}
+
+/* What is let go of may edit the graph and so come here again: the outer call does all the work,
+ * so that a million objects that hang on one another do not nest a million calls. */
 void cfxi_graph_settle(cfx_graph *g)
 {
-    while (g->unbound && !g->holds) {
-        cfx_node *n = g->unbound;
-        g->unbound = n->same_prev;
-        n->same_prev = NULL;
-        g->host->unbind(g->host->ctx, n->binding);
+    if (g->settling || (!g->unbound && !g->dead_refs))
+        return;
+    g->settling = true;
+    cfx_graph_retain(g);
+    while (g->unbound || g->dead_refs) {
+        if (g->unbound)
+            unbind_next(g);
+        else
+            let_go_of_next(g);
     }
-    while (g->dead_refs && !g->holds) {
-        cfx_ref *ref = g->dead_refs;
-        g->dead_refs = ref->next_dead;
-        ref->dying = false;
-        if (ref->refs == 0)  /* somebody may have taken it up again */
-            let_go(g, ref);
-    }
+    g->settling = false;
+    cfx_graph_release(g);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
+
+static cfx_status ask_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
+{
+    cfx_buffer text;
+    cfx_buffer_init(&text, g->allocator);
+    cfx_status status = g->host->qualified_name(g->host->ctx, ref->object, cfx_buffer_sink(&text),
+                                                err);
+    if (status != CFX_OK)
+        cfxi_failed(err, status);
+    else if (!cfxi_utf8_valid(text.data, text.size))
+        status = cfx_error_set(err, CFX_E_VALUE, "the host gave a name that is not UTF-8");
+    else if (!ref->name && !(ref->name = cfxi_str_new(&g->arena, text.data, text.size)))
+        status = cfxi_nomem(err);
+    cfx_buffer_free(&text);
+    return status;
+}
 
 const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
 {
     if (ref->name || ref->kind != CFXI_REF_OBJECT)
         return ref->name;
-    cfx_buffer text;
-    cfx_buffer_init(&text, g->allocator);
-    cfx_status status = g->host->qualified_name(g->host->ctx, ref->object, cfx_buffer_sink(&text),
-                                                err);
-    if (status == CFX_OK) {
-        ref->name = cfxi_str_new(&g->arena, text.data, text.size);
-        if (!ref->name)
-            cfxi_nomem(err);
-    } else {
-        cfxi_failed(err, status);
+    ref->refs++;  /* the host may run any code */
+    cfx_status status = ask_name(g, ref, err);
+    if (ref->refs > 1 || ref->floating > 0) {
+        ref->refs--;
+        return status == CFX_OK ? ref->name : NULL;
     }
-    cfx_buffer_free(&text);
-    return ref->name;
+    if (status == CFX_OK)
+        cfx_error_set(err, CFX_E_GRAPH, "an object was let go of while its name was asked for");
+    cfxi_ref_drop(g, ref);
+    cfxi_graph_settle(g);
+    return NULL;
 }
 
 int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx)

@@ -33,10 +33,7 @@ unsigned cfxi_node_operator(const cfx_node *n)
         return ROW_NONE;
     if (!callee->row) {
         const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, NULL);
-        unsigned row = name ? cfxi_operator_row(name->data, name->size) : ROW_NONE;
-        if (n->callee != callee)  /* the host's code has given it another target */
-            return row;
-        callee->row = (uint16_t)(1 + row);
+        callee->row = (uint16_t)(1 + (name ? cfxi_operator_row(name->data, name->size) : ROW_NONE));
     }
     return callee->row - 1u;
 }

@@ -21,17 +21,21 @@ uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n)
 
 /* ---- walking arguments --------------------------------------------------------------------- */
 
+enum { MOST_USES = 1 << 30 };  /* of one node's arguments; containers can be shared */
+
 static cfx_status count_nodes(const cfx_graph *g, const cfx_seq *seq, uint32_t *total,
                               cfx_error *err)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {
         cfx_value v = seq->items[i];
-        if (v.kind == CFX_KIND_NODE) {
-            CFX_TRY(cfxi_value_check(g, v, err));
-            ++*total;
-        } else if (cfxi_is_seq(v)) {
+        if (cfxi_is_seq(v))
             CFX_TRY(count_nodes(g, v.as.seq, total, err));
-        }
+        else if (v.kind == CFX_KIND_NODE || cfxi_is_ref(v))
+            CFX_TRY(cfxi_value_check(g, v, err));
+        *total += v.kind == CFX_KIND_NODE;
+        if (*total > MOST_USES)
+            return cfx_error_set(err, CFX_E_LIMIT, "the arguments of one node mention nodes more "
+                                 "than %d times", MOST_USES);
     }
     return CFX_OK;
 }
@@ -96,6 +100,18 @@ static void unlink_edge(cfx_use *edge)
     def->n_users--;
 }
 
+/* `to` takes the place of `from` on the list. */
+static void move_edge(cfx_use *from, cfx_use *to)
+{
+    bool alone = from->next == from;
+    to->prev = alone ? to : from->prev;
+    to->next = alone ? to : from->next;
+    to->prev->next = to;
+    to->next->prev = to;
+    if (from->def->users == from)
+        from->def->users = to;
+}
+
 /* ---- changing arguments -------------------------------------------------------------------- */
 
 static cfx_status check_kwargs(cfx_value kwargs, cfx_error *err)
@@ -109,8 +125,10 @@ static cfx_status check_kwargs(cfx_value kwargs, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status check_shape(cfx_value args, cfx_value kwargs, cfx_error *err)
+static cfx_status check_shape(const cfx_graph *g, cfx_value args, cfx_value kwargs, cfx_error *err)
 {
+    CFX_TRY(cfxi_value_check(g, args, err));
+    CFX_TRY(cfxi_value_check(g, kwargs, err));
     if (args.kind != CFX_KIND_TUPLE)
         return cfx_error_set(err, CFX_E_TYPE, "args must be a tuple, not %s",
                              cfx_kind_name(args.kind));
@@ -120,37 +138,92 @@ static cfx_status check_shape(cfx_value args, cfx_value kwargs, cfx_error *err)
     return check_kwargs(kwargs, err);
 }
 
+/* The edges for new arguments; the first `change->kept` of them are for what is used already. */
+static cfx_status prepare_edges(cfxi_arg_change *change, const cfx_seq *args,
+                                const cfx_seq *kwargs, uint32_t total, cfx_error *err)
+{
+    const cfx_node *n = change->node;
+    uint32_t stamp = cfxi_graph_stamp(n->graph, total + change->kept);
+    for (uint32_t i = 0; i < change->kept; i++)
+        n->inputs[i].def->mark = stamp + i;
+    change->n_inputs = change->kept;
+    number_nodes(args, stamp, &change->n_inputs);
+    number_nodes(kwargs, stamp, &change->n_inputs);
+    size_t bytes = change->n_inputs * sizeof(cfx_use);
+    change->inputs = cfxi_arena_alloc(&n->graph->arena, bytes);
+    if (!change->inputs)
+        return cfxi_nomem(err);
+    memset(change->inputs, 0, bytes);
+    fill_edges(args, stamp, change->inputs);
+    fill_edges(kwargs, stamp, change->inputs);
+    return CFX_OK;
+}
+
+/* An empty container may have no array. */
+static cfx_value with_array(const cfx_graph *g, cfx_value v)
+{
+    if (cfxi_is_seq(v) && !v.as.seq)
+        v.as.seq = g->empty;
+    return v;
+}
+
+static cfx_status prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, cfx_value kwargs,
+                          uint32_t kept, cfx_error *err)
+{
+    uint32_t total = 0;
+    args = with_array(n->graph, args);
+    kwargs = with_array(n->graph, kwargs);
+    CFX_TRY(check_shape(n->graph, args, kwargs, err));
+    CFX_TRY(count_nodes(n->graph, args.as.seq, &total, err));
+    CFX_TRY(count_nodes(n->graph, kwargs.as.seq, &total, err));
+    *change = (cfxi_arg_change){.node = n, .args = args, .kwargs = kwargs, .kept = kept};
+    if (total > 0)
+        CFX_TRY(prepare_edges(change, args.as.seq, kwargs.as.seq, total, err));
+    cfxi_value_hold(args);
+    cfxi_value_hold(kwargs);
+    return CFX_OK;
+}
+
 cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args,
                              cfx_value kwargs, cfx_error *err)
 {
-    cfx_graph *g = n->graph;
-    uint32_t total = 0;
-    CFX_TRY(check_shape(args, kwargs, err));
-    CFX_TRY(count_nodes(g, args.as.seq, &total, err));
-    CFX_TRY(count_nodes(g, kwargs.as.seq, &total, err));
-    *change = (cfxi_arg_change){.node = n, .args = args, .kwargs = kwargs};
-    if (total > 0) {
-        uint32_t stamp = cfxi_graph_stamp(g, total);
-        number_nodes(args.as.seq, stamp, &change->n_inputs);
-        number_nodes(kwargs.as.seq, stamp, &change->n_inputs);
-        size_t bytes = change->n_inputs * sizeof(cfx_use);
-        change->inputs = cfxi_arena_alloc(&g->arena, bytes);
-        if (!change->inputs)
-            return cfxi_nomem(err);
-        memset(change->inputs, 0, bytes);
-        fill_edges(args.as.seq, stamp, change->inputs);
-        fill_edges(kwargs.as.seq, stamp, change->inputs);
-    }
-    if (args.as.seq)
-        cfxi_value_hold(args);
-    if (kwargs.as.seq)
-        cfxi_value_hold(kwargs);
-    return CFX_OK;
+    return prepare(change, n, args, kwargs, 0, err);
+}
+
+cfx_status cfxi_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                                  cfx_error *err)
+{
+    return prepare(change, n, args, cfx_node_kwargs(n), n->n_inputs, err);
 }
 
 static void free_inputs(cfx_graph *g, cfx_use *inputs, uint32_t n)
 {
     cfxi_arena_free(&g->arena, inputs, n * sizeof *inputs);
+}
+
+static void switch_edges(cfx_node *n, cfx_use *inputs, uint32_t n_inputs, uint32_t kept)
+{
+    for (uint32_t i = 0; i < kept; i++)
+        move_edge(&n->inputs[i], &inputs[i]);
+    for (uint32_t i = kept; i < n->n_inputs; i++)
+        unlink_edge(&n->inputs[i]);
+    free_inputs(n->graph, n->inputs, n->n_inputs);
+    n->inputs = inputs;
+    n->n_inputs = n_inputs;
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        n->inputs[i].user = n;
+        if (i >= kept)
+            link_edge(&n->inputs[i]);
+    }
+}
+
+/* A node needs no array for no arguments. */
+static cfx_seq *stored(cfx_graph *g, cfx_value v)
+{
+    if (v.as.seq->size)
+        return v.as.seq;
+    cfxi_value_drop(g, v);
+    return NULL;
 }
 
 void cfxi_args_commit(cfxi_arg_change *change)
@@ -159,20 +232,12 @@ void cfxi_args_commit(cfxi_arg_change *change)
     cfx_graph *g = n->graph;
     cfx_seq *old_args = n->args;
     cfx_seq *old_kwargs = n->kwargs;
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        unlink_edge(&n->inputs[i]);
-    free_inputs(g, n->inputs, n->n_inputs);
-    n->inputs = change->inputs;
-    n->n_inputs = change->n_inputs;
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
-        n->inputs[i].user = n;
-        link_edge(&n->inputs[i]);
-    }
-    uint32_t depth = change->args.pad > change->kwargs.pad ? change->args.pad : change->kwargs.pad;
-    n->depth = (uint16_t)depth;
+    switch_edges(n, change->inputs, change->n_inputs, change->kept);
+    n->args = stored(g, change->args);
+    n->kwargs = stored(g, change->kwargs);
+    n->args_depth = change->args.pad & 0xfff;
+    n->kwargs_depth = change->kwargs.pad & 0xfff;
     n->flags |= CFXI_NODE_ARGS_CHANGED;
-    n->args = change->args.as.seq;
-    n->kwargs = change->kwargs.as.seq;
     if (old_args)
         cfxi_value_drop(g, cfxi_seq_value(CFX_KIND_TUPLE, old_args, 0));
     if (old_kwargs)
@@ -183,10 +248,8 @@ void cfxi_args_commit(cfxi_arg_change *change)
 void cfxi_args_abandon(cfxi_arg_change *change)
 {
     free_inputs(change->node->graph, change->inputs, change->n_inputs);
-    if (change->args.as.seq)
-        change->args.as.seq->refs--;
-    if (change->kwargs.as.seq)
-        change->kwargs.as.seq->refs--;
+    cfxi_value_unhold(change->args);
+    cfxi_value_unhold(change->kwargs);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -194,7 +257,7 @@ void cfxi_args_abandon(cfxi_arg_change *change)
 bool cfx_node_args_changed(cfx_node *n)
 {
     bool changed = n->flags & CFXI_NODE_ARGS_CHANGED;
-    n->flags &= (uint8_t)~CFXI_NODE_ARGS_CHANGED;
+    n->flags &= ~(uint32_t)CFXI_NODE_ARGS_CHANGED & 0xf;
     return changed;
 }
 

@@ -168,9 +168,14 @@ cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
                                  "constructor that made it");
         return err ? err->status : CFX_E_VALUE;  /* the constructor has said why */
     }
+    if (cfxi_is_ref(v) && v.as.ref->graph != g)
+        return cfx_error_set(err, CFX_E_GRAPH, "a %s value belongs to another graph; copy it into "
+                             "this one first", cfx_kind_name((cfx_kind)v.kind));
     if (v.kind != CFX_KIND_NODE)
         return CFX_OK;
     const cfx_node *n = v.as.node;
+    if (!n && err && err->status != CFX_OK)
+        return err->status;  /* the call that should have made it has said why */
     if (!n || cfxi_node_is_root(n))
         return cfx_error_set(err, CFX_E_VALUE, "a node value without a node");
     if (n->graph != g)
@@ -240,6 +245,8 @@ cfx_value cfx_value_seq(cfx_graph *g, cfx_kind kind, const cfx_value *items, siz
     }
     if (check_items(g, kind, items, n, &depth, err) != CFX_OK)
         return cfx_invalid();
+    if (n == 0)
+        return cfxi_seq_value(kind, g->empty, depth);
     cfx_seq *seq = cfxi_arena_alloc(&g->arena, sizeof *seq + n * sizeof *items);
     if (!seq) {
         cfxi_nomem(err);
@@ -297,6 +304,7 @@ static cfx_value ref_value(cfx_kind kind, cfx_ref *ref)
         return cfx_invalid();
     cfx_value v = cfx_scalar(kind, 0);
     v.as.ref = ref;
+    ref->floating++;
     return v;
 }
 
@@ -335,14 +343,30 @@ cfx_value cfx_value_region(cfx_graph *g, cfx_graph *sub, cfx_error *err)
 
 /* ---- counting ------------------------------------------------------------------------------ */
 
+static void hold_ref(cfx_ref *ref)
+{
+    ref->refs++;
+    ref->floating -= ref->floating > 0;
+}
+
 void cfxi_value_hold(cfx_value v)
 {
     if (cfxi_is_str(v))
         v.as.str->refs++;
     else if (cfxi_is_seq(v))
         v.as.seq->refs++;
-    else if (v.kind == CFX_KIND_HOST || v.kind == CFX_KIND_GRAPH)
-        v.as.ref->refs++;
+    else if (cfxi_is_ref(v))
+        hold_ref(v.as.ref);
+}
+
+void cfxi_value_unhold(cfx_value v)
+{
+    if (cfxi_is_str(v))
+        v.as.str->refs--;
+    else if (cfxi_is_seq(v))
+        v.as.seq->refs--;
+    else if (cfxi_is_ref(v) && --v.as.ref->refs == 0)
+        v.as.ref->floating++;
 }
 
 static void free_seq(cfx_graph *g, cfx_seq *seq)
@@ -360,23 +384,9 @@ void cfxi_value_drop(cfx_graph *g, cfx_value v)
     } else if (cfxi_is_seq(v)) {
         if (--v.as.seq->refs == 0)
             free_seq(g, v.as.seq);
-    } else if (v.kind == CFX_KIND_HOST || v.kind == CFX_KIND_GRAPH) {
+    } else if (cfxi_is_ref(v)) {
         cfxi_ref_drop(g, v.as.ref);
     }
-}
-
-/* Empty arguments have no array. */
-cfx_value cfxi_keep(cfx_value v)
-{
-    if (!cfxi_is_seq(v) || v.as.seq)
-        cfxi_value_hold(v);
-    return v;
-}
-
-void cfxi_unkeep(cfx_graph *g, cfx_value v)
-{
-    if (!cfxi_is_seq(v) || v.as.seq)
-        cfxi_value_drop(g, v);
 }
 
 cfx_value cfx_value_retain(cfx_value v)
@@ -391,14 +401,20 @@ void cfx_value_release(cfx_graph *g, cfx_value v)
     cfxi_graph_settle(g);
 }
 
+static void discard_ref(cfx_graph *g, cfx_ref *ref)
+{
+    ref->floating -= ref->floating > 0;
+    cfxi_ref_discard(g, ref);
+}
+
 void cfx_value_discard(cfx_graph *g, cfx_value v)
 {
     if (cfxi_is_str(v) && v.as.str->refs == 0)
         cfxi_str_free(&g->arena, v.as.str);
     else if (cfxi_is_seq(v) && v.as.seq->refs == 0)
         free_seq(g, v.as.seq);
-    else if (v.kind == CFX_KIND_HOST || v.kind == CFX_KIND_GRAPH)
-        cfxi_ref_discard(g, v.as.ref);
+    else if (cfxi_is_ref(v))
+        discard_ref(g, v.as.ref);
     cfxi_graph_settle(g);
 }
 

@@ -39,10 +39,10 @@ bool cfxi_verify_list(cfxi_verifier *v)
 
 /* ---- uses ---------------------------------------------------------------------------------- */
 
+/* Edges are not always in the order of the arguments: inserting one adds its edges at the end. */
 typedef struct matcher {
     cfxi_verifier *v;
     const cfx_node *user;
-    uint32_t fresh;  /* edges met so far: they come in the order of the arguments */
 } matcher;
 
 static cfx_status match_use(void *ctx, cfx_node *def)
@@ -56,8 +56,6 @@ static cfx_status match_use(void *ctx, cfx_node *def)
         cfxi_finding(v, m->user, "its use of %%%s is not counted", def->name->data);
         return CFX_OK;
     }
-    if (v->left[slot - 1] == m->user->inputs[slot - 1].count && slot - 1 != m->fresh++)
-        cfxi_finding(v, m->user, "its inputs are not in the order of its arguments");
     v->left[slot - 1]--;
     return CFX_OK;
 }
@@ -101,7 +99,7 @@ static void close_edges(cfxi_verifier *v, const cfx_node *n)
 
 void cfxi_verify_inputs(cfxi_verifier *v, const cfx_node *n)
 {
-    matcher m = {v, n, 0};
+    matcher m = {v, n};
     if (!open_edges(v, n))
         return;
     cfx_value_each_node(cfx_node_args(n), match_use, &m);

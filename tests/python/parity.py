@@ -39,7 +39,8 @@ class Show:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 self.lines.append(outcome(call))
-            self.lines += [f"{w.category.__name__}: {w.message}" for w in caught]
+            said = [f"{w.category.__name__}: {w.message}" for w in caught]
+            self.lines += [line for line in said if "Please file a bug" not in line]
 
     def error(self, *calls):
         """The class of what each call raises: for messages that each library words its own way."""

@@ -101,7 +101,8 @@ TEST(hashes_spread)
         const int n = snprintf(text, sizeof text, "relu_%u", i);
         unsigned char *at = &names[cfxi_hash_bytes(text, (size_t)n) & (SLOTS - 1)];
         most_names = ++*at > most_names ? *at : most_names;
-        at = &pointers[cfxi_hash_pointer((void *)(uintptr_t)(0x7f0000000000 + i * 64)) & (SLOTS - 1)];
+        const void *pointer = (void *)(uintptr_t)(0x7f0000000000 + i * 64);
+        at = &pointers[cfxi_hash_pointer(pointer) & (SLOTS - 1)];
         most_pointers = ++*at > most_pointers ? *at : most_pointers;
     }
     CHECK(most_names <= 9);

@@ -308,8 +308,7 @@ TEST(use_lists_of_several)
     x->n_users = 2;
     b->args->items[0] = two[1];
     b->args->items[1] = two[0];
-    EXPECT(g, "node %b: its inputs are not in the order of its arguments",
-           "node %b: its inputs are not in the order of its arguments");
+    EXPECT_GOOD(g); /* inputs may come in another order than the arguments */
     b->args->items[0] = two[0];
     b->args->items[1] = two[1];
     b->inputs[1].def = x;
