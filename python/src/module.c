@@ -16,6 +16,14 @@ PyObject *raise_cfx(const cfx_error *err)
         return NULL;
     if (err->status == CFX_E_NOMEM)
         return PyErr_NoMemory();
+    if (err->status == CFX_E_SYNTAX && err->line > 0) {
+        PyObject *error = PyObject_CallFunction(PyExc_SyntaxError, "s(sIIO)", err->message,
+                                                "<IR text>", err->line, err->column, Py_None);
+        if (error)
+            PyErr_SetObject(PyExc_SyntaxError, error);
+        Py_XDECREF(error);
+        return NULL;
+    }
     const char *name = cfx_status_exception(err->status);
     PyObject *builtins = PyEval_GetBuiltins();
     PyObject *type = name ? PyDict_GetItemString(builtins, name) : NULL;
