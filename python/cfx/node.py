@@ -235,9 +235,9 @@ def normalized_arguments(
 ):
     """The node's arguments in the order and with the names of the callee's signature, or None
     where the callee cannot be asked."""
-    from ._normalize import normalize_node  # type: ignore[import-not-found]
+    from ._normalize import normalize_node
 
-    return normalize_node(self, root, normalize_to_only_use_kwargs)
+    return normalize_node(self, root, arg_types, kwarg_types, normalize_to_only_use_kwargs)
 
 
 # ---- copies ---------------------------------------------------------------------------------
@@ -293,3 +293,4 @@ for _function in (format_node, is_impure, normalized_arguments):
 setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
 setattr(Node, "__reduce_ex__", _reduce)
 setattr(Node, "__deepcopy__", _deepcopy)
+setattr(Node, "_repr_fn", None)  # a node may be given a function of its own

@@ -42,6 +42,15 @@ PyObject *call_glue(module_state *st, const char *function, PyObject *argument)
     return result;
 }
 
+void *alloc_quietly(PyTypeObject *type)
+{
+    int enabled = PyGC_Disable();
+    PyObject *object = type->tp_alloc(type, 0);
+    if (enabled)
+        PyGC_Enable();
+    return object;
+}
+
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 static int index_of(const arg_spec *spec, PyObject *name)
@@ -198,6 +207,8 @@ static PyMethodDef functions[] = {
 static int add_type(PyObject *module, PyObject **slot, PyType_Spec *spec, PyTypeObject *base)
 {
     *slot = PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    if (*slot)  /* error messages say 'Node', as for a class written in Python */
+        ((PyTypeObject *)*slot)->tp_name = strrchr(spec->name, '.') + 1;
     return *slot ? PyModule_AddType(module, (PyTypeObject *)*slot) : -1;
 }
 
