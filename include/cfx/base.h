@@ -88,6 +88,7 @@ typedef struct cfx_buffer {
 } cfx_buffer;
 
 CFX_API void cfx_buffer_init(cfx_buffer *buffer, const cfx_allocator *allocator);
+CFX_API cfx_status cfx_buffer_reserve(cfx_buffer *buffer, size_t more);  /* room for more bytes */
 CFX_API cfx_status cfx_buffer_append(cfx_buffer *buffer, const char *data, size_t size);
 CFX_API void cfx_buffer_free(cfx_buffer *buffer);  /* leaves it as after init */
 CFX_API cfx_sink cfx_buffer_sink(cfx_buffer *buffer);

@@ -37,6 +37,10 @@ typedef struct cfx_pycode_options {
     bool colored;          /* terminal colours for literals and for what is cleared */
     void *ctx;
 
+    /* Called first. Globals registered here come before all others and have the first choice of
+     * names. */
+    cfx_status (*begin)(void *ctx, cfx_pycode *gen, cfx_error *err);
+
     /* The expression that names a host object: a function that is called (asked once), the type of
      * a named tuple, a type without a `type` callback. Operators (operator.add, ...) are not asked
      * for. Default: by its qualified name; torch's as it is, others as the global pkg_mod_fn. */

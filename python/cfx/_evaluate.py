@@ -1,5 +1,7 @@
 """Runs a graph node by node: how a region is run when its operator is called from Python."""
-from ._core import map_arg
+import functools
+
+from ._core import Graph, map_arg
 
 
 def _attribute(root, path):
@@ -22,12 +24,17 @@ def evaluate(graph, *inputs, root=None):
         elif node.op == "get_attr":
             env[node] = _attribute(root, node.target)
         elif node.op == "call_function":
-            env[node] = node.target(*args, **kwargs)
+            env[node] = node.target(*(_runnable(arg, root) for arg in args), **kwargs)
         elif node.op == "call_method":
             env[node] = getattr(args[0], node.target)(*args[1:], **kwargs)
         else:
             env[node] = _attribute(root, node.target)(*args, **kwargs)
     return None
+
+
+def _runnable(arg, root):
+    """A region shares the paths of the graph around it."""
+    return functools.partial(evaluate, arg, root=root) if isinstance(arg, Graph) else arg
 
 
 def _input(node, inputs):

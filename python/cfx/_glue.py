@@ -2,7 +2,10 @@
 
 Nothing here is for users. cfx._core calls these functions by name (python/src/host.c).
 """
+import enum
 import sys
+import typing
+from typing import Any
 
 from . import _core
 
@@ -10,7 +13,7 @@ from . import _core
 class Name(str):
     """An object that is known by its qualified name only: nothing of that name is loaded."""
 
-    __slots__ = ()
+    token = None  # (kind number, name) for a dtype, layout, memory format or device
 
     def __repr__(self):
         return str(self)
@@ -22,7 +25,7 @@ class Name(str):
 def find_torch(_=None):
     """Registers torch's own kinds of values as soon as torch is loaded; returns torch or None."""
     torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "memory_format"):
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
         return None
     if not _tokens:
         from . import _torch
@@ -31,7 +34,8 @@ def find_torch(_=None):
     return torch
 
 
-_tokens = {}  # (kind, name) -> torch's object; filled by _torch.register
+# (kind, name) -> torch's object; filled by _torch.register
+_tokens: dict[tuple[int, str], Any] = {}
 
 
 def token(key):
@@ -39,7 +43,9 @@ def token(key):
     kind, name = key
     torch = find_torch()
     if torch is None:
-        return Name(f"torch.{name}")
+        unknown = Name(f"torch.{name}")
+        unknown.token = key
+        return unknown
     found = _tokens.get(key)
     if found is None:
         found = _tokens[key] = torch.device(name)
@@ -47,8 +53,15 @@ def token(key):
 
 
 def qualified_name(obj):
-    from .node import Node
+    """The name under which `resolve` finds `obj` again, or None for an object without one."""
+    from .node import Node, _type_repr
 
+    if isinstance(obj, enum.Enum):
+        return f"{type(obj).__module__}.{type(obj).__qualname__}.{obj.name}"
+    if typing.get_origin(obj) is not None:  # list[int], typing.Optional[int], int | str
+        return _type_repr(obj)
+    if not callable(obj) and not hasattr(obj, "__name__"):
+        return None
     return Node._pretty_print_target(obj)
 
 

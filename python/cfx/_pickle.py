@@ -3,7 +3,7 @@
 Nodes inside arguments are written as their numbers, so that no recursion follows the graph's
 edges. Metadata is restored after the nodes, so that it may refer to them.
 """
-from ._core import map_aggregate, map_arg
+from ._core import Node, map_aggregate
 
 
 class _Ref:
@@ -16,6 +16,35 @@ class _Ref:
 
     def __reduce__(self):
         return _Ref, (self.index,)
+
+
+class _Operator:
+    """One of torch's operators, which pickle cannot write: it is found again by its name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __reduce__(self):
+        return _find_operator, (self.name,)
+
+
+def _find_operator(name):
+    import torch
+
+    found = torch
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def portable(value):
+    """`value`, or what is pickled for it."""
+    if type(value).__module__ != "torch._ops":
+        return value
+    name = Node._pretty_print_target(value)
+    return _Operator(name) if name.startswith("torch.ops.") else value
 
 
 _STATE = ("_tracer_cls", "_tracer_extras", "_codegen", "_co_fields")
@@ -42,11 +71,14 @@ def reduce_graph(graph):
 
 
 def _record(node, index):
-    def number(other):
-        return _Ref(index[other]) if other in index else other
+    def number(value):
+        if type(value) is Node:
+            return _Ref(index[value]) if value in index else value
+        return portable(value)
 
-    args, kwargs = map_arg((node.args, node.kwargs), number)
-    return node.op, node.name, node.target, args, kwargs, node.type, node._location
+    args, kwargs = map_aggregate((node.args, node.kwargs), number)
+    target = portable(node.target)
+    return node.op, node.name, target, args, kwargs, node.type, node._location
 
 
 def _build(cls, records, taken):

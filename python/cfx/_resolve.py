@@ -1,6 +1,9 @@
 """Objects by qualified name, among what is already loaded: text never makes cfx import a module."""
 import builtins
+import functools
+import operator
 import sys
+import types
 
 _MISSING = object()
 
@@ -15,8 +18,8 @@ def _attribute(obj, names):
 
 def _dotted(name):
     parts = name.split(".")
-    if len(parts) == 1:
-        return getattr(builtins, name, None)
+    if len(parts) == 1 or parts[:-1] == ["builtins"]:  # types has NoneType and its like
+        return getattr(builtins, parts[-1], getattr(types, parts[-1], None))
     if parts[0] == "torch":
         from ._glue import find_torch
 
@@ -30,7 +33,7 @@ def _dotted(name):
     return None
 
 
-def _split(text):
+def _split(text, separator=","):
     """Splits `a, b[c, d], e` at its outer commas."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
@@ -38,7 +41,7 @@ def _split(text):
             depth += 1
         elif char in "])":
             depth -= 1
-        elif char == "," and depth == 0:
+        elif char == separator and depth == 0:
             parts.append(text[start:i].strip())
             start = i + 1
     parts.append(text[start:].strip())
@@ -58,7 +61,18 @@ def _argument(text):
     return found
 
 
+def _union(names):
+    """What `int | None` stands for, by its members."""
+    try:
+        return functools.reduce(operator.or_, map(_argument, names))
+    except (LookupError, TypeError):
+        return None
+
+
 def resolve(name):
+    members = _split(name, "|")
+    if len(members) > 1:
+        return _union(members)
     if not name.endswith("]") or "[" not in name:
         return _dotted(name)
     base, _, inner = name[:-1].partition("[")

@@ -134,6 +134,7 @@ class Graph(_core.Graph):
     # ---- code ----
 
     def set_codegen(self, codegen: CodeGen) -> None:
+        """Makes `codegen` the one that writes the code of this graph."""
         self._codegen = codegen
 
     def process_inputs(self, *args):
@@ -141,6 +142,7 @@ class Graph(_core.Graph):
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out):
+        """What the generated function returns, as the caller gets it."""
         return self._codegen.process_outputs(out)
 
     def python_code(

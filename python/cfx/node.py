@@ -63,7 +63,7 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     return f"{module}.{name}"
 
 
-def _pretty_print_target(target: object) -> str:
+def _pretty_print_target(target: Any) -> str:
     """The name that people know a function by: operator.add, builtins.len, torch.relu."""
     if isinstance(target, str):
         return target
@@ -235,7 +235,7 @@ def normalized_arguments(
 ):
     """The node's arguments in the order and with the names of the callee's signature, or None
     where the callee cannot be asked."""
-    from ._normalize import normalize_node
+    from ._normalize import normalize_node  # type: ignore[import-not-found]
 
     return normalize_node(self, root, normalize_to_only_use_kwargs)
 
@@ -255,24 +255,41 @@ def _index_of(node):
     for i, other in enumerate(node.graph.nodes):
         if other is node:
             return i
-    raise ValueError(f"node {node} was erased and cannot be copied or pickled")
+    return None
+
+
+def _erased_node(op, name, target):
+    """A copy of a node that was erased: it belongs to no graph that anybody else has."""
+    from .graph import Graph
+
+    graph = Graph()
+    node = graph.create_node(op, target, name=name)
+    node.name = name
+    graph.erase_node(node)
+    return node
 
 
 def _reduce(self, protocol=None):
-    return _node_at, (self.graph, _index_of(self))
+    index = _index_of(self)
+    if index is None:
+        from ._pickle import portable
+
+        return _erased_node, (self.op, self.name, portable(self.target))
+    return _node_at, (self.graph, index)
 
 
 def _deepcopy(self, memo):
     import copy
 
-    return _node_at(copy.deepcopy(self.graph, memo), _index_of(self))
+    index = _index_of(self)
+    if index is None:
+        return _erased_node(self.op, self.name, self.target)
+    return _node_at(copy.deepcopy(self.graph, memo), index)
 
 
-Node.format_node = format_node
-Node.is_impure = is_impure
-Node.normalized_arguments = normalized_arguments
-Node._pretty_print_target = staticmethod(_pretty_print_target)
-Node.__reduce_ex__ = _reduce
-Node.__deepcopy__ = _deepcopy
 for _function in (format_node, is_impure, normalized_arguments):
     _function.__qualname__ = f"Node.{_function.__name__}"
+    setattr(Node, _function.__name__, _function)
+setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
+setattr(Node, "__reduce_ex__", _reduce)
+setattr(Node, "__deepcopy__", _deepcopy)

@@ -19,10 +19,15 @@ const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep)
 
 static bool is_ascii(const char *text, size_t size)
 {
-    unsigned char all = 0;
-    for (size_t i = 0; i < size; i++)
+    uint64_t all = 0;
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        all |= word;
+    }
+    for (; i < size; i++)
         all |= (unsigned char)text[i];
-    return all < 0x80;
+    return (all & 0x8080808080808080u) == 0;
 }
 
 PyObject *str_from_utf8(const char *text, size_t size)
@@ -286,6 +291,49 @@ static cfx_value token_value(PyGraph *graph, PyObject *o, PyObject *row)
     return cfx_scalar(kind, PyLong_AsLong(number));
 }
 
+const char *token_name(cfx_kind kind, int64_t number)
+{
+    switch (kind) {
+    case CFX_KIND_DTYPE:
+        return number < CFX_DTYPE_COUNT ? cfx_dtype_name((cfx_dtype)number) : NULL;
+    case CFX_KIND_LAYOUT:
+        return number < CFX_LAYOUT_COUNT ? cfx_layout_name((cfx_layout)number) : NULL;
+    case CFX_KIND_MEMORY_FORMAT:
+        return number < CFX_MEMORY_FORMAT_COUNT
+                   ? cfx_memory_format_name((cfx_memory_format)number) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* A Name stands for an object that is not loaded, or for a token of torch's without torch. */
+static cfx_value name_value(PyGraph *graph, PyObject *o)
+{
+    cfx_error err = {0};
+    cfx_value v = cfx_invalid();
+    PyObject *token = PyObject_GetAttrString(o, "token");
+    int kind = 0;
+    const char *name = NULL;
+    Py_ssize_t size = 0;
+    if (!token)
+        return v;
+    if (token == Py_None)
+        name = PyUnicode_AsUTF8AndSize(o, &size);
+    else if (!PyArg_ParseTuple(token, "is#:token", &kind, &name, &size))
+        name = NULL;
+    if (name && token == Py_None)
+        v = checked(cfx_value_name(graph->g, name, (size_t)size, &err), &err);
+    else if (name && kind == CFX_KIND_DEVICE)
+        v = checked(cfx_value_device(graph->g, name, (size_t)size, &err), &err);
+    for (int64_t i = 0; name && v.kind == CFX_KIND_INVALID && token_name((cfx_kind)kind, i); i++)
+        if (strcmp(token_name((cfx_kind)kind, i), name) == 0)
+            v = cfx_scalar((cfx_kind)kind, i);
+    if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "'%S' is not the name of a token", o);
+    Py_DECREF(token);
+    return v;
+}
+
 static cfx_value other_value(PyGraph *graph, PyObject *o)
 {
     module_state *st = graph->st;
@@ -303,16 +351,8 @@ static cfx_value other_value(PyGraph *graph, PyObject *o)
         return token_value(graph, o, row);
     if (PyErr_Occurred())
         return cfx_invalid();
-    if (Py_TYPE(o) == (PyTypeObject *)st->NameType) {
-        Py_ssize_t size;
-        PyObject *text = PyObject_Str(o);
-        const char *name = text ? PyUnicode_AsUTF8AndSize(text, &size) : NULL;
-        cfx_value v = cfx_invalid();
-        if (name)
-            v = checked(cfx_value_name(graph->g, name, (size_t)size, &err), &err);
-        Py_XDECREF(text);
-        return v;
-    }
+    if (Py_TYPE(o) == (PyTypeObject *)st->NameType)
+        return name_value(graph, o);
     return host_value(graph, o);
 }
 
@@ -496,11 +536,8 @@ static PyObject *seq_to_py(PyGraph *graph, cfx_value v)
 /* torch's object for a token, or its name where torch is not loaded. */
 static PyObject *token_to_py(PyGraph *graph, cfx_value v)
 {
-    const char *name = v.kind == CFX_KIND_DEVICE   ? cfx_value_text(v, NULL)
-                       : v.kind == CFX_KIND_DTYPE  ? cfx_dtype_name((cfx_dtype)v.as.i)
-                       : v.kind == CFX_KIND_LAYOUT ? cfx_layout_name((cfx_layout)v.as.i)
-                                                   : cfx_memory_format_name(
-                                                         (cfx_memory_format)v.as.i);
+    const char *name = v.kind == CFX_KIND_DEVICE ? cfx_value_text(v, NULL)
+                                                 : token_name((cfx_kind)v.kind, v.as.i);
     PyObject *key = Py_BuildValue("(is)", (int)v.kind, name);
     PyObject *token = key ? call_glue(graph->st, "token", key) : NULL;
     Py_XDECREF(key);

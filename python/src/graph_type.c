@@ -335,10 +335,14 @@ static bool need_node(PyGraph *self, PyObject *o)
     return false;
 }
 
-static PyObject *erase_node(PyGraph *self, PyObject *o)
+static PyObject *erase_node(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
 {
+    static const char *const names[] = {"to_erase"};
+    static const arg_spec spec = {"erase_node", names, 1, 1, 1};
     cfx_error err = {0};
-    if (!need_node(self, o))
+    PyObject *o;
+    if (!take_args(&spec, args, nargs, kwnames, &o) || !need_node(self, o))
         return NULL;
     cfx_node *n = ((PyNode *)o)->n;
     if (cfx_node_graph(n) == self->g && cfx_node_is_erased(n)) {
@@ -527,7 +531,7 @@ static PyObject *node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t narg
     if (!take_args(&spec, args, nargs, kwnames, in) || !need_node(self, in[0]))
         return NULL;
     PyNode *from = (PyNode *)in[0];
-    copy_job job = {node_graph(from), self, in[1]};
+    copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1]};
     cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
     if (!n)
         return raise_cfx(&err);
@@ -635,51 +639,60 @@ static void add_finding(void *ctx, const cfx_node *n, const char *message)
     Py_XDECREF(text);
 }
 
-/* A node of another graph among the arguments is held as a plain object: whether `v` has it. */
-static bool holds_object(cfx_value v, const void *object)
-{
-    size_t n;
-    if (v.kind == CFX_KIND_HOST)
-        return cfx_value_object(v) == object;
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; i < n; i++)
-        if (holds_object(items[i], object))
-            return true;
-    return false;
-}
-
+/* A node of another graph is held as a plain object. As a key of a dict it is no use of that node,
+ * as in torch.fx. */
 typedef struct foreign_job {
-    PyGraph *graph;
-    PyObject *found;
+    module_state *st;
+    cfx_node *user;
+    PyObject *findings;
 } foreign_job;
 
-static int find_foreign(void *object, void *ctx)
+static int add_foreign_node(const foreign_job *job, PyObject *node)
 {
-    foreign_job *job = ctx;
-    if (!is_node(job->graph->st, object) ||
-        cfx_node_graph(((PyNode *)object)->n) == job->graph->g)
-        return 0;
-    job->found = object;
-    return 1;
-}
-
-static int add_foreign(PyGraph *self, PyObject *findings)
-{
-    foreign_job job = {self, NULL};
-    cfx_graph_visit_hosts(self->g, find_foreign, &job);
-    if (!job.found)
-        return 0;
-    cfx_node *n = cfx_graph_first(self->g);
-    while (n && !holds_object(cfx_node_args(n), job.found) &&
-           !holds_object(cfx_node_kwargs(n), job.found))
-        n = cfx_node_next(n);
     PyObject *text = PyUnicode_FromFormat(
         "Argument '%S' of Node '%s' does not belong to this Graph, but was used as an argument! If "
         "you are copying nodes from another graph, make sure to use ``arg_transform`` on "
-        "node_copy() to remap values", job.found, n ? cfx_node_name(n, NULL) : "?");
-    int failed = text ? PyList_Append(findings, text) : -1;
+        "node_copy() to remap values", node, cfx_node_name(job->user, NULL));
+    int failed = text ? PyList_Append(job->findings, text) : -1;
     Py_XDECREF(text);
     return failed;
+}
+
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings);
+
+static int add_foreign_in(const foreign_job *job, cfx_value v)
+{
+    size_t n;
+    if (v.kind == CFX_KIND_GRAPH)
+        return add_foreign(job->st, cfx_value_graph(v), job->findings);
+    PyObject *object = v.kind == CFX_KIND_HOST ? cfx_value_object(v) : NULL;
+    if (object && is_node(job->st, object))
+        return add_foreign_node(job, object);
+    const cfx_value *items = cfx_value_items(v, &n);
+    const size_t step = v.kind == CFX_KIND_DICT ? 2 : 1;
+    for (size_t i = step - 1; i < n; i += step)
+        if (add_foreign_in(job, items[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int is_suspect(void *object, void *ctx)
+{
+    return is_node(ctx, object) || is_graph(ctx, object);
+}
+
+/* Adds what is wrong with `g` and its regions; most graphs hold nothing that could be. */
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings)
+{
+    if (!cfx_graph_visit_hosts(g, is_suspect, st))
+        return 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const foreign_job job = {st, n, findings};
+        if (add_foreign_in(&job, cfx_node_args(n)) < 0 ||
+            add_foreign_in(&job, cfx_node_kwargs(n)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* The findings as a list of messages: of lint, or of the stricter verifier. */
@@ -687,7 +700,7 @@ static PyObject *find_faults(PyGraph *self, PyObject *strict)
 {
     cfx_error err = {0};
     PyObject *findings = PyList_New(0);
-    if (!findings || add_foreign(self, findings) < 0) {
+    if (!findings || add_foreign(self->st, self->g, findings) < 0) {
         Py_XDECREF(findings);
         return NULL;
     }
@@ -729,6 +742,7 @@ static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sin
     cfx_buffer out;
     PyObject *text = NULL;
     cfx_buffer_init(&out, NULL);
+    cfx_buffer_reserve(&out, cfx_graph_size(self->g) * 96);  /* a guess: growing copies */
     if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK)
         text = str_from_utf8(out.data, out.size);
     else
@@ -869,17 +883,37 @@ static PyGetSetDef getset[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"create_node", FAST(create_node), "Creates a node at the insertion point."},
-    {"placeholder", FAST(placeholder), "Creates an input."},
-    {"get_attr", FAST(get_attr), "Creates a fetch of a parameter, buffer or module by its path."},
-    {"call_function", FAST(call_function), "Creates a call of a function."},
-    {"call_method", FAST(call_method), "Creates a call of a method of args[0]."},
-    {"call_module", FAST(call_module), "Creates a call of a sub-module by its path."},
-    {"output", FAST(output), "Creates the output."},
-    {"erase_node", (PyCFunction)erase_node, METH_O, "Erases a node that nobody uses."},
-    {"node_copy", FAST(node_copy), "Copies a node of any graph; arg_transform maps its inputs."},
-    {"graph_copy", FAST(graph_copy), "Copies the nodes of g; val_map maps old to new."},
-    {"find_nodes", FAST(find_nodes), "All nodes with an opcode and target, O(found)."},
+    {"create_node", FAST(create_node),
+     SIGNED("create_node($self, op, target, args=None, kwargs=None, name=None, type_expr=None)",
+            "Creates a node at the insertion point.")},
+    {"placeholder", FAST(placeholder),
+     SIGNED("placeholder($self, name, type_expr=None, default_value=...)",
+            "Creates an input, with a default value if one is given.")},
+    {"get_attr", FAST(get_attr),
+     SIGNED("get_attr($self, qualified_name, type_expr=None)",
+            "Creates a fetch of a parameter, buffer or module by its path.")},
+    {"call_function", FAST(call_function),
+     SIGNED("call_function($self, the_function, args=None, kwargs=None, type_expr=None, name=None)",
+            "Creates a call of a function.")},
+    {"call_method", FAST(call_method),
+     SIGNED("call_method($self, method_name, args=None, kwargs=None, type_expr=None)",
+            "Creates a call of a method of args[0].")},
+    {"call_module", FAST(call_module),
+     SIGNED("call_module($self, module_name, args=None, kwargs=None, type_expr=None)",
+            "Creates a call of a sub-module by its path.")},
+    {"output", FAST(output),
+     SIGNED("output($self, result, type_expr=None)", "Creates the output.")},
+    {"erase_node", FAST(erase_node),
+     SIGNED("erase_node($self, to_erase)", "Erases a node that nobody uses.")},
+    {"node_copy", FAST(node_copy),
+     SIGNED("node_copy($self, node, arg_transform=None)",
+            "Copies a node of any graph; arg_transform says what its inputs become.")},
+    {"graph_copy", FAST(graph_copy),
+     SIGNED("graph_copy($self, g, val_map, return_output_node=False)",
+            "Copies the nodes of g, adds them to val_map and returns the value of its output.")},
+    {"find_nodes", FAST(find_nodes),
+     SIGNED("find_nodes($self, *, op, target=None, sort=True)",
+            "All nodes with an opcode and a target; takes time for what it finds only.")},
     {"_set_insert_point", (PyCFunction)set_insert_point, METH_VARARGS, NULL},
     {"_clear_nodes", (PyCFunction)clear_nodes, METH_NOARGS, NULL},
     {"_clone", (PyCFunction)clone_graph, METH_NOARGS, NULL},

@@ -34,6 +34,16 @@ static cfx_status repr(void *ctx, void *object, cfx_sink out, cfx_error *err)
     return write_result(PyObject_Repr(object), out, err);
 }
 
+static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
+{
+    PyObject *name = call_glue(ctx, "qualified_name", object);
+    if (name != Py_None)
+        return write_result(name, out, err);
+    Py_DECREF(name);
+    return cfx_error_set(err, CFX_E_KEY, "a %.100s has no name",
+                         Py_TYPE((PyObject *)object)->tp_name);
+}
+
 static PyObject *show_argument(module_state *st, PyObject *object)
 {
     if (is_node(st, object))  /* of another graph */
@@ -60,12 +70,7 @@ static cfx_status show(void *ctx, void *object, cfx_show where, cfx_sink out, cf
     case CFX_SHOW_TARGET:
         break;
     }
-    return write_result(call_glue(ctx, "qualified_name", object), out, err);
-}
-
-static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
-{
-    return write_result(call_glue(ctx, "qualified_name", object), out, err);
+    return qualified_name(ctx, object, out, err);
 }
 
 static cfx_status name_hint(void *ctx, void *object, cfx_sink out, cfx_error *err)

@@ -16,6 +16,14 @@ PyObject *raise_cfx(const cfx_error *err)
         return NULL;
     if (err->status == CFX_E_NOMEM)
         return PyErr_NoMemory();
+    if (err->status == CFX_E_SYNTAX && err->line > 0) {
+        PyObject *error = PyObject_CallFunction(PyExc_SyntaxError, "s(sIIO)", err->message,
+                                                "<IR text>", err->line, err->column, Py_None);
+        if (error)
+            PyErr_SetObject(PyExc_SyntaxError, error);
+        Py_XDECREF(error);
+        return NULL;
+    }
     const char *name = cfx_status_exception(err->status);
     PyObject *builtins = PyEval_GetBuiltins();
     PyObject *type = name ? PyDict_GetItemString(builtins, name) : NULL;
@@ -130,23 +138,17 @@ static PyObject *py_register_tokens(PyObject *module, PyObject *args)
 /* The names of a closed set ("dtype", "layout", "memory_format"), in the order of their numbers. */
 static PyObject *py_token_names(PyObject *module, PyObject *set)
 {
-    (void)module;
-    const char *name = PyUnicode_AsUTF8(set);
-    PyObject *list = name ? PyList_New(0) : NULL;
-    int n = 0;
-    if (name)
-        n = strcmp(name, "dtype") == 0    ? CFX_DTYPE_COUNT
-            : strcmp(name, "layout") == 0 ? CFX_LAYOUT_COUNT
-                                          : CFX_MEMORY_FORMAT_COUNT;
-    for (int i = 0; list && i < n; i++) {
-        const char *text = n == CFX_DTYPE_COUNT    ? cfx_dtype_name((cfx_dtype)i)
-                           : n == CFX_LAYOUT_COUNT ? cfx_layout_name((cfx_layout)i)
-                                                   : cfx_memory_format_name((cfx_memory_format)i);
+    PyObject *number = py_kind_number(module, set);
+    PyObject *list = number ? PyList_New(0) : NULL;
+    cfx_kind kind = number ? (cfx_kind)PyLong_AsLong(number) : CFX_KIND_INVALID;
+    const char *text;
+    for (int64_t i = 0; list && (text = token_name(kind, i)) != NULL; i++) {
         PyObject *item = PyUnicode_FromString(text);
         if (!item || PyList_Append(list, item) < 0)
             Py_CLEAR(list);
         Py_XDECREF(item);
     }
+    Py_XDECREF(number);
     return list;
 }
 

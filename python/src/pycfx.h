@@ -23,7 +23,8 @@
     X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op) X(str_target)
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)             \
+    X(str_target)
 
 typedef struct module_state {
 #define X(name) PyObject *name;
@@ -47,6 +48,7 @@ typedef struct PyGraph {
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
+    cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
 } PyGraph;
 
 typedef struct PyNode {
@@ -98,6 +100,9 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
                PyObject **out);
 #define FAST(fn) ((PyCFunction)(void (*)(void))(fn)), METH_FASTCALL | METH_KEYWORDS
 
+/* A doc string with the signature that inspect.signature reads. */
+#define SIGNED(signature, text) PyDoc_STR(signature "\n--\n\n" text)
+
 /* Appends the UTF-8 of a str (lone surrogates allowed) to a sink. */
 cfx_status write_str(PyObject *str, cfx_sink out, cfx_error *err);
 
@@ -116,6 +121,9 @@ cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs);
 
 /* A new reference; NULL with an exception. */
 PyObject *value_to_py(PyGraph *graph, cfx_value v);
+
+/* The name of a DTYPE, LAYOUT or MEMORY_FORMAT by its number; NULL past the last. */
+const char *token_name(cfx_kind kind, int64_t number);
 
 /* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
 const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
@@ -152,7 +160,7 @@ typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
-extern PyMethodDef codegen_functions[];  /* python_code, ... */
+extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 
 /* ---- types --------------------------------------------------------------------------------- */
 

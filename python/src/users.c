@@ -64,7 +64,9 @@ static PyObject *iterate(Users *self)
 
 static PyObject *subscript(Users *self, PyObject *key)
 {
-    return bring_up(self) < 0 ? NULL : PyDict_Type.tp_as_mapping->mp_subscript((PyObject *)self, key);
+    if (bring_up(self) < 0)
+        return NULL;
+    return PyDict_Type.tp_as_mapping->mp_subscript((PyObject *)self, key);
 }
 
 static int assign(Users *self, PyObject *key, PyObject *value)

@@ -121,18 +121,29 @@ typedef struct cfxi_out {
 } cfxi_out;
 
 void cfxi_out_begin(cfxi_out *out, cfx_sink sink);
-void cfxi_out_write(cfxi_out *out, const char *data, size_t size);
+void cfxi_out_write_long(cfxi_out *out, const char *data, size_t size);
 void cfxi_out_printf(cfxi_out *out, const char *format, ...) CFX_PRINTF(2, 3);
 cfx_status cfxi_out_end(cfxi_out *out, cfx_error *err);  /* flushes; sets *err if it failed */
 cfx_sink cfxi_out_sink(cfxi_out *out);                   /* a sink that writes to `out` */
 void cfxi_out_spaces(cfxi_out *out, size_t n);
 
+/* Inline, so that a literal is copied by a move or two. */
+static inline void cfxi_out_write(cfxi_out *out, const char *data, size_t size)
+{
+    if (size > sizeof out->buffer || size > sizeof out->buffer - out->used) {
+        cfxi_out_write_long(out, data, size);
+        return;
+    }
+    if (size > 0)
+        memcpy(out->buffer + out->used, data, size);
+    out->used += size;
+}
 static inline void cfxi_out_char(cfxi_out *out, char c)
 {
     if (out->used < sizeof out->buffer)
         out->buffer[out->used++] = c;
     else
-        cfxi_out_write(out, &c, 1);
+        cfxi_out_write_long(out, &c, 1);
 }
 static inline void cfxi_out_str(cfxi_out *out, const char *text)
 {

@@ -42,15 +42,19 @@ static cfx_status buffer_grow(cfx_buffer *buffer, size_t need)
     return CFX_OK;
 }
 
-cfx_status cfx_buffer_append(cfx_buffer *buffer, const char *data, size_t size)
+cfx_status cfx_buffer_reserve(cfx_buffer *buffer, size_t more)
 {
     size_t need;
+    if (!cfxi_mul_size(buffer->size, 1, more, &need) || !cfxi_mul_size(need, 1, 1, &need))
+        return CFX_E_NOMEM;
+    return need > buffer->capacity ? buffer_grow(buffer, need) : CFX_OK;
+}
+
+cfx_status cfx_buffer_append(cfx_buffer *buffer, const char *data, size_t size)
+{
     if (size == 0)
         return CFX_OK;
-    if (!cfxi_mul_size(buffer->size, 1, size, &need) || !cfxi_mul_size(need, 1, 1, &need))
-        return CFX_E_NOMEM;
-    if (need > buffer->capacity)
-        CFX_TRY(buffer_grow(buffer, need));
+    CFX_TRY(cfx_buffer_reserve(buffer, size));
     memcpy(buffer->data + buffer->size, data, size);
     buffer->size += size;
     buffer->data[buffer->size] = '\0';
@@ -84,11 +88,10 @@ static void out_flush(cfxi_out *out)
     out->used = 0;
 }
 
-void cfxi_out_write(cfxi_out *out, const char *data, size_t size)
+void cfxi_out_write_long(cfxi_out *out, const char *data, size_t size)
 {
-    if (size > sizeof out->buffer - out->used)
-        out_flush(out);
-    if (out->status != CFX_OK || size == 0)
+    out_flush(out);
+    if (out->status != CFX_OK)
         return;
     if (size >= sizeof out->buffer) {
         out->status = out->sink.write(out->sink.ctx, data, size);

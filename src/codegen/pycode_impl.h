@@ -106,10 +106,12 @@ struct cfx_pycode {
 };
 
 /* The nodes being written: the function's own or a region's. A node's mark says who uses it last:
- * stamp + that node's index. */
+ * stamp + that node's index. If the graph's stamp is no longer `next`, a callback has made somebody
+ * else use the marks, and they are set anew. */
 typedef struct cfxi_py_frame {
     cfx_graph *graph;
     uint32_t stamp;
+    uint32_t next;
     uint32_t index; /* of the node being written */
     bool region;    /* placeholders belong to someone else and are not cleared */
 } cfxi_py_frame;
@@ -169,9 +171,9 @@ cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* The type of `n` into gen->type_text, "" if it has none. */
 cfx_status cfxi_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* "a = b = " for what `n` uses last, and for `n` if nobody uses it; returns how many names. */
-size_t cfxi_py_dead_names(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n);
+size_t cfxi_py_dead_names(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
 /* ";  a = b = None" if there are any. */
-void cfxi_py_clear_dead(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n);
+void cfxi_py_clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
 
 /* ---- expressions (pyexpr.c) ---------------------------------------------------------------- */
 
@@ -181,6 +183,8 @@ cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee
 cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err);
 cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                            bool copy, cfx_error *err);
+/* Whether a call of getattr can be written `a.b`. */
+bool cfxi_py_is_attribute(const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
 cfx_sink cfxi_py_scratch(cfx_pycode *gen);
 bool cfxi_py_is_identifier(const char *text, size_t size);

@@ -113,7 +113,8 @@ static void write_names(cfxi_out *out, const cfx_pycode_result *code, bool *any)
         if (!*any)
             cfxi_out_char(out, '\n');
         *any = true;
-        cfxi_out_printf(out, "%s = ", global->name);
+        cfxi_out_str(out, global->name);
+        cfxi_out_str(out, " = ");
         cfxi_out_str(out, source);
         cfxi_out_char(out, '\n');
     }

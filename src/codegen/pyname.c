@@ -491,10 +491,8 @@ static cfx_status describe(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee,
     if (callee->form != CFXI_PY_CALL)
         return CFX_OK; /* its text is needed only if the arguments are no regions */
     CFX_TRY(callee_text(gen, n, callee, err));
-    if (is_text(name, "builtins.getattr") || is_text(name, "getattr")) {
+    if (is_text(name, "builtins.getattr") || is_text(name, "getattr"))
         callee->form = CFXI_PY_GETATTR;
-        callee->wrapped = true; /* torch.fx does not wrap it */
-    }
     return CFX_OK;
 }
 
@@ -525,7 +523,8 @@ cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
 cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
-    if (!options->is_wrapped || callee->wrapped)
+    if (!options->is_wrapped || callee->wrapped ||
+        (callee->form == CFXI_PY_GETATTR && cfxi_py_is_attribute(n)))
         return CFX_OK;
     int wrapped = options->is_wrapped(options->ctx, n);
     if (wrapped < 0)

@@ -16,7 +16,7 @@
 /* The parameters of an operator by position; any may be given by its name. */
 static const char *parameter_name(cfxi_py_form form, size_t i)
 {
-    static const char *const cond_names[] = {"pred", "then", "else", "operands"};
+    static const char *const cond_names[] = {"pred", "then", "otherwise", "operands"};
     static const char *const while_names[] = {"test", "body", "state"};
     static const char *const for_names[] = {"count", "body", "state"};
     if (form == CFXI_PY_COND)
@@ -199,7 +199,7 @@ static void put_line(cfx_pycode *gen, const char *text)
 }
 
 /* `a = b = None` on a line of its own, after a block. */
-static void clear_line(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
+static void clear_line(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
 {
     size_t start = gen->body.size;
     cfxi_py_begin_line(gen);
@@ -254,7 +254,7 @@ static bool is_kept(cfx_value v, const cfx_node *state)
 }
 
 /* `i, acc = add, mul`: all at once, since a new value may be made of an old one. */
-static cfx_status next_state(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *first,
+static cfx_status next_state(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *first,
                              const cfx_node *output, cfx_error *err)
 {
     cfx_value values = output->args->items[0];
@@ -307,7 +307,7 @@ static cfx_status loop_body(cfx_pycode *gen, const cfx_node *n, cfx_graph *regio
 }
 
 /* `loop = (i, acc);  i = acc = x = None` */
-static cfx_status loop_result(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_node *n,
+static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                               const cfx_node *first, cfx_error *err)
 {
     CFX_TRY(cfxi_py_type_text(gen, n, err));

@@ -77,9 +77,18 @@ cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 
 /* ---- clearing ------------------------------------------------------------------------------ */
 
-size_t cfxi_py_dead_names(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
+static void refresh(cfxi_py_frame *frame)
+{
+    uint32_t index = frame->index;
+    *frame = cfxi_py_frame_of(frame->graph, frame->region);
+    frame->index = index;
+}
+
+size_t cfxi_py_dead_names(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
 {
     size_t dead = 0;
+    if (frame->graph->stamp != frame->next)
+        refresh(frame);
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfx_node *def = n->inputs[i].def;
         if (def->mark != frame->stamp + frame->index ||
@@ -97,7 +106,7 @@ size_t cfxi_py_dead_names(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx
     return dead;
 }
 
-void cfxi_py_clear_dead(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
+void cfxi_py_clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
 {
     size_t start = gen->body.size;
     CFXI_PY_LIT(gen, ";  ");
@@ -139,10 +148,18 @@ static cfx_status param_text(cfx_pycode *gen, cfx_node *n, const cfx_str *target
     return param_remark(gen, n, err);
 }
 
-/* Whether the parameter is called otherwise than the node: renamed, or one with stars. */
+/* Whether the parameter, without its stars, is called otherwise than the node. */
 static bool is_renamed(const cfx_str *target, const cfxi_name *name)
 {
-    return target->size != name->size || memcmp(target->data, name->data, name->size) != 0;
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < target->size; i++) {
+        if (target->data[i] == '*')
+            continue;
+        if (same == name->size || target->data[i] != name->data[same])
+            return true;
+        same++;
+    }
+    return same != name->size;
 }
 
 static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)

@@ -96,7 +96,8 @@ void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 {
-    cfxi_py_frame frame = {g, cfxi_graph_stamp(g, (uint32_t)g->size + 1), 0, region};
+    uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size + 1);
+    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         mark--;
@@ -190,6 +191,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
     for (;;) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t line = (size_t)((newline ? newline : end) - text);
+        uint32_t before = gen->node;
         if (!is_counter(text, line, &gen->node)) {
             cfxi_py_begin_line(gen);
             cfxi_py_put(gen, text, line);
@@ -199,6 +201,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
         }
         if (!newline) {
             /* A counter without a newline at the very end. */
+            gen->node = before;
             if (gen->body.size)
                 gen->body.size--;
             if (gen->memory->lines.size)
@@ -264,8 +267,11 @@ static void expanded_param(cfxi_out *out, cfx_pycode_text param)
     cfxi_out_write(out, param.data, size);
     cfxi_out_char(out, ',');
     if (comment < param.size) {
-        cfxi_out_str(out, "  ");
-        cfxi_out_write(out, param.data + comment, param.size - comment);
+        size_t text = comment + 1;
+        while (text < param.size && (param.data[text] == ' ' || param.data[text] == '\t'))
+            text++;
+        cfxi_out_str(out, "  # ");
+        cfxi_out_write(out, param.data + text, param.size - text);
     }
     cfxi_out_char(out, '\n');
 }
@@ -417,6 +423,8 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
     gen->use_pieces = gen->options->transform != NULL;
     gen->indent = INDENT;
     gen->node = CFX_PYCODE_NO_NODE;
+    if (gen->options->begin)
+        CFX_TRY(gen->options->begin(gen->options->ctx, gen, err));
     CFX_TRY(write_body(gen, err));
     if (gen->use_pieces)
         CFX_TRY(transform_body(gen, err));

@@ -46,6 +46,7 @@ struct cfx_ref {
     uint32_t hash;
     uint8_t kind;          /* cfxi_ref_kind */
     bool dying;            /* on the dead list */
+    bool name_checked;     /* OBJECT: its name leads to no other object */
 };
 
 /* A counter for names with one base: "add" for "add", "add_1", "add_2". */
@@ -174,6 +175,7 @@ struct cfx_graph {
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
     uint32_t next_hook;
+    bool settling;          /* see cfxi_graph_settle */
     cfxi_vec hooks;         /* of cfxi_hook */
     cfxi_vec locations;     /* of cfxi_location *, by number - 1 */
     cfxi_vec scopes;        /* of cfxi_scope *, by number - 1 */
@@ -229,6 +231,10 @@ void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator);
 void *cfxi_table_next(const cfxi_table *t, size_t *at);
 
 /* ---- values (value.c) ---------------------------------------------------------------------- */
+
+/* What every text writes for a value that is one of a closed set ("None", "True", "torch.float32");
+ * NULL for other kinds. */
+const char *cfxi_value_word(cfx_value v);
 
 cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* refs 0 */
 void cfxi_str_free(cfxi_arena *arena, cfx_str *str);

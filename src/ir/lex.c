@@ -57,16 +57,23 @@ typedef struct excerpt {
     bool cut_right;
 } excerpt;
 
+/* The whole line if it fits into a terminal of 80 columns, else most of that width before `at`. */
 static excerpt find_excerpt(const cfxi_lexer *lex, size_t at)
 {
-    enum { BEFORE = 48, AFTER = 24 }; /* a terminal has 80 columns */
-    excerpt e = {at, at, false, false};
-    while (e.first > 0 && lex->text[e.first - 1] != '\n' && at - e.first < BEFORE)
-        e.first--;
-    while (!is_line_end(lex, e.end) && e.end - at < AFTER)
-        e.end++;
-    e.cut_left = e.first > 0 && lex->text[e.first - 1] != '\n';
-    e.cut_right = !is_line_end(lex, e.end);
+    enum { WIDTH = 74, BEFORE = 48 };
+    size_t before = 0;
+    size_t after = 0;
+    while (before < WIDTH && before < at && lex->text[at - before - 1] != '\n')
+        before++;
+    while (after < WIDTH && !is_line_end(lex, at + after))
+        after++;
+    if (before + after > WIDTH) {
+        if (before > BEFORE)
+            before = after > WIDTH - BEFORE ? BEFORE : WIDTH - after;
+        after = WIDTH - before;
+    }
+    const excerpt e = {at - before, at + after, before < at && lex->text[at - before - 1] != '\n',
+                       !is_line_end(lex, at + after)};
     return e;
 }
 

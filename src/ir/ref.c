@@ -199,21 +199,39 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
         cfx_graph_release(region);
 }
 
+static void unbind_next(cfx_graph *g)
+{
+    cfx_node *n = g->unbound;
+    g->unbound = n->same_prev;
+    n->same_prev = NULL;
+    g->host->unbind(g->host->ctx, n->binding);
+}
+
+static void let_go_of_next(cfx_graph *g)
+{
+    cfx_ref *ref = g->dead_refs;
+    g->dead_refs = ref->next_dead;
+    ref->dying = false;
+    if (ref->refs == 0 && ref->floating == 0)  /* somebody may have taken it up again */
+        let_go(g, ref);
+}
+
+/* What is let go of may edit the graph and so come here again: the outer call does all the work,
+ * so that a million objects that hang on one another do not nest a million calls. */
 void cfxi_graph_settle(cfx_graph *g)
 {
-    while (g->unbound) {
-        cfx_node *n = g->unbound;
-        g->unbound = n->same_prev;
-        n->same_prev = NULL;
-        g->host->unbind(g->host->ctx, n->binding);
+    if (g->settling || (!g->unbound && !g->dead_refs))
+        return;
+    g->settling = true;
+    cfx_graph_retain(g);
+    while (g->unbound || g->dead_refs) {
+        if (g->unbound)
+            unbind_next(g);
+        else
+            let_go_of_next(g);
     }
-    while (g->dead_refs) {
-        cfx_ref *ref = g->dead_refs;
-        g->dead_refs = ref->next_dead;
-        ref->dying = false;
-        if (ref->refs == 0 && ref->floating == 0)  /* somebody may have taken it up again */
-            let_go(g, ref);
-    }
+    g->settling = false;
+    cfx_graph_release(g);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */

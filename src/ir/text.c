@@ -71,22 +71,49 @@ static void write_key(writer *w, const cfx_str *key)
     cfxi_out_char(&w->out, '=');
 }
 
+static void name_fails(writer *w, const char *what, cfx_status status, const char *why)
+{
+    if (status == CFX_E_NOMEM)
+        write_nomem(w);
+    else if (status == CFX_E_HOST)
+        stop(w, cfx_error_set(w->err, CFX_E_HOST, "%s", why));
+    else
+        stop(w, cfx_error_set(w->err, status, "node %%%s: %s is an object without a qualified "
+                              "name, which IR text cannot hold; keep it as an attribute of the "
+                              "module, or define it at the top of a file (%.200s)",
+                              w->node->name->data, what, why));
+}
+
+/* Whether the name does not lead to some other object. One that leads nowhere stays a name. */
+static cfx_status check_lookup(writer *w, cfx_ref *ref, const cfx_str *name, cfx_error *why)
+{
+    const cfx_host *host = w->graph->host;
+    void *found = NULL;
+    if (ref->kind != CFXI_REF_OBJECT || ref->name_checked || !host->resolve)
+        return CFX_OK;
+    CFX_TRY(host->resolve(host->ctx, name->data, &found, why));
+    ref->name_checked = !found || found == ref->object ||
+                        (host->equal && host->equal(host->ctx, found, ref->object) == 1);
+    if (found)
+        host->release(host->ctx, found);
+    return ref->name_checked ? CFX_OK
+                             : cfx_error_set(why, CFX_E_KEY, "something else is called %.150s",
+                                             name->data);
+}
+
 /* The qualified name of a host object, or NULL after reporting that it has none. */
 static const cfx_str *name_of(writer *w, cfx_ref *ref, const char *what)
 {
     cfx_error why = {.status = CFX_E_HOST};
     const cfx_str *name = cfxi_ref_qualified_name(w->graph, ref, &why);
-    if (name)
+    if (!name) {
+        name_fails(w, what, why.status, why.message);
+        return NULL;
+    }
+    cfx_status status = check_lookup(w, ref, name, &why);
+    if (status == CFX_OK)
         return name;
-    if (why.status == CFX_E_NOMEM)
-        write_nomem(w);
-    else if (why.status == CFX_E_HOST)
-        stop(w, cfx_error_set(w->err, CFX_E_HOST, "%s", why.message));
-    else
-        stop(w, cfx_error_set(w->err, why.status, "node %%%s: %s is an object without a qualified "
-                              "name, which IR text cannot hold; keep it as an attribute of the "
-                              "module, or define it at the top of a file (%.200s)",
-                              w->node->name->data, what, why.message));
+    name_fails(w, what, status, why.message);
     return NULL;
 }
 
@@ -186,12 +213,6 @@ static size_t current_indent(const writer *w)
     return 0;
 }
 
-static void write_torch_name(writer *w, const char *name)
-{
-    cfxi_out_str(&w->out, "torch.");
-    cfxi_out_str(&w->out, name);
-}
-
 static void write_int(writer *w, int64_t i)
 {
     char text[CFXI_NUMBER_SIZE];
@@ -208,28 +229,20 @@ static void write_value(writer *w, cfx_value v)
                               w->node->name->data));
         break;
     case CFX_KIND_NONE:
-        cfxi_out_str(&w->out, "None");
+    case CFX_KIND_BOOL:
+    case CFX_KIND_DTYPE:
+    case CFX_KIND_LAYOUT:
+    case CFX_KIND_MEMORY_FORMAT:
+        cfxi_out_str(&w->out, cfxi_value_word(v));
         break;
     case CFX_KIND_ELLIPSIS:
         cfxi_out_str(&w->out, "...");
-        break;
-    case CFX_KIND_BOOL:
-        cfxi_out_str(&w->out, v.as.b ? "True" : "False");
         break;
     case CFX_KIND_INT:
         write_int(w, v.as.i);
         break;
     case CFX_KIND_FLOAT:
         write_float(w, v.as.f);
-        break;
-    case CFX_KIND_DTYPE:
-        write_torch_name(w, cfx_dtype_name((cfx_dtype)v.as.i));
-        break;
-    case CFX_KIND_LAYOUT:
-        write_torch_name(w, cfx_layout_name((cfx_layout)v.as.i));
-        break;
-    case CFX_KIND_MEMORY_FORMAT:
-        write_torch_name(w, cfx_memory_format_name((cfx_memory_format)v.as.i));
         break;
     case CFX_KIND_STR:
     case CFX_KIND_BYTES:

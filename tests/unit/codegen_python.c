@@ -17,6 +17,28 @@ TEST(expanded_def)
                 "int | 5:1 6:2 7:2 | 4");
 }
 
+TEST(expanded_comments)
+{
+    static const char *const rows[][2] = {
+        {"a  # b", "    a,  # b\n"},
+        {"a#b", "    a,  # b\n"},
+        {"a #  b  # c", "    a,  # b  # c\n"},
+        {"a = '#'  #\tb ", "    a = '#',  # b \n"},
+        {"a = \"\\\"#\"", "    a = \"\\\"#\",\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const cfx_pycode_text params[] = {{"self", 4}, {rows[i][0], strlen(rows[i][0])}};
+        cfx_buffer out;
+        cfx_buffer_init(&out, NULL);
+        REQUIRE(cfx_pycode_signature("f", params, 2, (cfx_pycode_text){"", 0}, true,
+                                     cfx_buffer_sink(&out), &error) == CFX_OK);
+        CHECK(strncmp(out.data, "def f(\n    self,\n", 17) == 0);
+        CHECK(strncmp(out.data + 17, rows[i][1], strlen(rows[i][1])) == 0);
+        CHECK_STR_EQ("):", out.data + 17 + strlen(rows[i][1]));
+        cfx_buffer_free(&out);
+    }
+}
+
 TEST(record_func)
 {
     const cfx_pycode_options options = {.record_func = true};
@@ -180,6 +202,7 @@ TEST(transform_to_anything)
         {"  # COUNTER: 1\n\nx", "\n    x", "| 1:1 2:1 | 4"},
         {"\n# COUNTER: 1\na\n    # COUNTER: 2\nb\r\nc", "\n    a\n    b\r\n    c",
          "| 1:- 2:1 3:2 4:2 | 4"},
+        {"# COUNTER: 1\na\n# COUNTER: 2", "\n    a", "| 1:1 | 4"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const cfx_pycode_options options = {.transform = replace_all,
@@ -218,6 +241,100 @@ TEST(wrapped)
                   "torch.fx._symbolic_trace.wrap(\"torch.relu\")\n\ndef forward(self, x):\n",
                   150) == 0);
     CHECK_INT_EQ(6, code.prologue_start);
+    cfx_pycode_free(&code);
+    cfx_graph_release(graph);
+}
+
+/* `getattr(x, "a")` is written x.a, and nothing is called that could be wrapped. */
+TEST(wrapped_getattr)
+{
+    const cfx_pycode_options options = {.is_wrapped = is_wrapped};
+    static const char *const rows[][2] = {
+        {"a", "\n\n\ndef forward(self, x):\n"},
+        {"a.b", "\ntorch.fx._symbolic_trace.wrap(\"getattr\")\n\ndef forward(self, x):\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cfx_pycode_result code;
+        start();
+        result(V(CALL("builtins.getattr", V(input("x")), S(rows[i][0]))));
+        REQUIRE(cfx_codegen_python(graph, &options, &code, &error) == CFX_OK);
+        CHECK(strncmp(code.source.data, rows[i][1], strlen(rows[i][1])) == 0);
+        cfx_pycode_free(&code);
+        cfx_graph_release(graph);
+    }
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static int custom_builtin;
+
+static cfx_status take_name(void *ctx, cfx_pycode *gen, cfx_error *err)
+{
+    const char *name;
+    (void)ctx;
+    cfx_status status = cfx_pycode_global(gen, &custom_builtin, "x", 1, true, &name, err);
+    if (status == CFX_OK)
+        CHECK_STR_EQ("x", name);
+    return status;
+}
+
+TEST(begin)
+{
+    const cfx_pycode_options options = {.begin = take_name};
+    cfx_pycode_result code;
+    start();
+    result(V(CALL("usermod.ufn", V(input("x")))));
+    REQUIRE(cfx_codegen_python(graph, &options, &code, &error) == CFX_OK);
+    CHECK_STR_EQ("\n\n\ndef forward(self, x):\n    x_1 = x\n"
+                 "    ufn = usermod_ufn(x_1);  x_1 = None\n    return ufn\n    ",
+                 code.source.data);
+    REQUIRE(code.n_globals == 2);
+    CHECK_STR_EQ("x", code.globals[0].name);
+    CHECK(code.globals[0].object == &custom_builtin);
+    CHECK_STR_EQ("usermod_ufn", code.globals[1].name);
+    cfx_pycode_free(&code);
+    cfx_graph_release(graph);
+}
+
+static cfx_status refuse(void *ctx, cfx_pycode *gen, cfx_error *err)
+{
+    (void)ctx, (void)gen;
+    return cfx_error_set(err, CFX_E_HOST, "no");
+}
+
+TEST(begin_fails)
+{
+    const cfx_pycode_options options = {.begin = refuse};
+    cfx_pycode_result code;
+    start();
+    result(V(input("x")));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_codegen_python(graph, &options, &code, &error));
+    cfx_graph_release(graph);
+}
+
+/* A callback may generate the same graph again: the marks are not lost. */
+static cfx_status generate_again(void *ctx, cfx_pycode *gen, cfx_node *n, cfx_sink out,
+                                 cfx_error *err)
+{
+    cfx_pycode_result code;
+    (void)ctx, (void)gen, (void)n, (void)out;
+    cfx_status status = cfx_codegen_python(graph, NULL, &code, err);
+    cfx_pycode_free(&code);
+    return status;
+}
+
+TEST(nested)
+{
+    const cfx_pycode_options options = {.comment = generate_again, .annotation = generate_again};
+    cfx_pycode_result plain;
+    cfx_pycode_result code;
+    start();
+    cfx_node *x = input("x");
+    result(V(CALL("torch.add", V(RELU(RELU(x))), V(x))));
+    REQUIRE(cfx_codegen_python(graph, NULL, &plain, &error) == CFX_OK);
+    REQUIRE(cfx_codegen_python(graph, &options, &code, &error) == CFX_OK);
+    CHECK_STR_EQ(plain.source.data, code.source.data);
+    cfx_pycode_free(&plain);
     cfx_pycode_free(&code);
     cfx_graph_release(graph);
 }

@@ -3,6 +3,8 @@
 
 #include "base/base_impl.h"
 
+#include <cfx/graph.h>
+
 TEST(every_status_has_a_row)
 {
     static const char *const names[] = {"OK", "NOMEM", "TYPE", "VALUE", "INDEX", "KEY", "GRAPH",
@@ -87,4 +89,25 @@ TEST(a_callback_need_not_say_why)
     CHECK(cfxi_error_or(&err, &own) == &err);
     CHECK(cfxi_error_or(NULL, &own) == &own);
     CHECK_INT_EQ(CFX_OK, own.status);
+}
+
+/* A call that is given what a failed call returned (INVALID, NULL) leaves the first reason. */
+TEST(a_chain_keeps_the_first_reason)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = cfx_graph_new(NULL, NULL, &err);
+    REQUIRE(g != NULL);
+    cfx_value bad[] = {cfx_value_str(g, "\xff", 1, &err)};
+    char first[sizeof err.message];
+    memcpy(first, err.message, sizeof first);
+    CHECK_INT_EQ(CFX_E_VALUE, err.status);
+    cfx_node *a = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", bad, 1, NULL, 0, &err);
+    CHECK(a == NULL);
+    cfx_value next[] = {cfx_from_node(a)};
+    cfx_node *b = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", next, 1, NULL, 0, &err);
+    CHECK(b == NULL);
+    CHECK(cfx_graph_output(g, cfx_from_node(b), &err) == NULL);
+    CHECK_STR_EQ(first, err.message);
+    CHECK_INT_EQ(0, (long long)cfx_graph_size(g));
+    cfx_graph_release(g);
 }

@@ -224,7 +224,7 @@ TEST(the_line_and_a_caret)
     CHECK(parse(long_line, sizeof long_line - 1) == NULL);
     CHECK_STR_EQ("line 2, column 118: expected a value, found '?'\n"
                  "  ...44, 555555555, 666666666, 777777777, 888888888, ?, "
-                 "999999999, 111111111,...\n"
+                 "999999999, 111111111, 2...\n"
                  "                                                     ^",
                  err.message);
 }

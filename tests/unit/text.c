@@ -332,6 +332,28 @@ TEST(host_objects)
     CHECK_INT_EQ(0, nameless.refs);
 }
 
+TEST(a_name_that_leads_to_another_object)
+{
+    fake_object f = {"<f>", "f", "mod.f", 0};
+    fake_object old = {"<old>", "old", "mod.f", 0};
+    fake_object gone = {"<gone>", "gone", "mod.gone", 0};
+    const cfx_host host = fake_host(&f);
+    cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
+    cfx_error why;
+    const cfx_target target = {.object = &gone};
+    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_invalid(), cfx_invalid(),
+                                   "n", cfx_invalid(), NULL);
+    CHECK_STR_EQ("graph():\n  %n = call_function[target=mod.gone]()\n", text_of(g));
+    round_trip(g);
+    const cfx_target other = {.object = &old};
+    cfx_node_set_target(n, other, NULL);
+    CHECK_INT_EQ(CFX_E_KEY, failure(g, &why));
+    CHECK(strstr(why.message, "something else is called mod.f") != NULL);
+    cfx_graph_release(g);
+    CHECK_INT_EQ(0, f.refs);
+    CHECK_INT_EQ(0, old.refs);
+}
+
 TEST(deepest_nesting)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);

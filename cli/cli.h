@@ -1,0 +1,112 @@
+/* cli.h - what the verbs of the command share: options, input, output, messages. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <cfx/cfx.h>
+
+/* What the command exits with. */
+enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2 };
+
+enum { CLI_MAX_OPTIONS = 8 };
+
+/* ---- verbs and options (main.c, args.c) ---------------------------------------------------- */
+
+typedef struct cli_args cli_args;
+
+/* An option of a verb; a table of them ends with a row without a name. */
+typedef struct cli_option {
+    const char *name;   /* "--class" */
+    const char *value;  /* its value in the help: "NAME"; NULL for a flag */
+    bool may_omit;      /* the value is given as --name=VALUE or not at all */
+    const char *summary;
+} cli_option;
+
+typedef struct cli_verb {
+    const char *name;
+    const char *summary;
+    const char *usage;  /* what follows "cfx VERB " */
+    const cli_option *options;
+    const char *examples;
+    int (*run)(const cli_args *args);
+} cli_verb;
+
+/* What the user gave. */
+struct cli_args {
+    const cli_verb *verb;
+    const char *file;                     /* "-" for standard input */
+    const char *values[CLI_MAX_OPTIONS];  /* by the option's row: NULL not given, "" no value */
+    bool help;
+};
+
+/* Sorts the words after the verb into *args. CLI_OK, or CLI_BAD_USAGE after a message. */
+int cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *args);
+
+/* Prints what is wrong with the command line and how the verb is used; returns CLI_BAD_USAGE. */
+int cli_usage_error(const cli_verb *verb, const char *format, ...) CFX_PRINTF(2, 3);
+
+/* The nearest of `n` words, each at `words + i * stride`; NULL if none is near. */
+const char *cli_nearest(const char *word, const char *const *words, size_t stride, size_t n);
+
+/* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
+
+extern const cli_option show_options[], code_options[], opt_options[];
+int cmd_show(const cli_args *args);
+int cmd_code(const cli_args *args);
+int cmd_opt(const cli_args *args);
+int cmd_passes(const cli_args *args);
+int cmd_check(const cli_args *args);
+
+/* ---- input (io.c) -------------------------------------------------------------------------- */
+
+typedef struct cli_input {
+    const char *name;  /* for messages: the path, or "<stdin>" */
+    char *text;
+    size_t size;
+    cfx_graph *graph;
+} cli_input;
+
+/* Reads and parses `file`; false after a message. Close it in both cases. */
+bool cli_open(cli_input *in, const char *file);
+void cli_close(cli_input *in);
+
+/* ---- messages (io.c, findings.c) ----------------------------------------------------------- */
+
+/* "FILE:LINE:COL: what", then the line and a caret where the text is at fault. */
+void cli_report(const cli_input *in, const cfx_error *err);
+
+/* Checks the graph, prints all findings with their places in the text, returns how many. */
+typedef cfx_status cli_check_fn(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err);
+size_t cli_findings(const cli_input *in, cli_check_fn *check);
+
+/* What to return after a call for `in` failed with `err`, printed unless output was at fault. */
+int cli_failed(const cli_input *in, const cfx_error *err);
+
+/* ---- output (io.c) ------------------------------------------------------------------------- */
+
+/* Standard output, and standard error. */
+cfx_sink cli_stdout(void);
+cfx_sink cli_stderr(void);
+
+/* Writes what is left. `code`, or CLI_BAD_INPUT if anything could not be written. */
+int cli_finish(int code);
+
+/* On a terminal: a line that says what is being done with so many bytes, if it may take long. */
+void cli_progress(const char *what, size_t bytes);
+void cli_progress_end(void);
+
+/* The terminal's width, or 0 if standard output is none. */
+size_t cli_width(void);
+/* Whether to colour standard output: a terminal that can, and no NO_COLOR. */
+bool cli_has_colour(void);
+
+/* ---- colour (colour.c) --------------------------------------------------------------------- */
+
+/* A sink that hands lines on with the opcode of each coloured. Free it after the last line. */
+typedef struct cli_colour {
+    cfx_sink out;
+    cfx_buffer line;
+} cli_colour;
+cfx_sink cli_colour_sink(cli_colour *colour, cfx_sink out);
+void cli_colour_free(cli_colour *colour);
+
+#endif

@@ -1,0 +1,122 @@
+/* cmd_opt.c - cfx opt: runs passes over a graph; cfx passes: lists them. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPT_PASS, OPT_DUMP };
+
+const cli_option opt_options[] = {
+    [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run, in this order"},
+    [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
+    {NULL, NULL, false, NULL},
+};
+
+/* ---- names of passes ----------------------------------------------------------------------- */
+
+enum { MAX_PASSES = 64 };
+
+typedef struct plan {
+    const cfx_pass *passes[MAX_PASSES];
+    size_t n;
+} plan;
+
+static int unknown_pass(const cli_args *args, const char *name)
+{
+    const char *names[MAX_PASSES];
+    size_t n = 0;
+    for (const cfx_pass *pass; n < MAX_PASSES && (pass = cfx_pass_at(n)) != NULL; n++)
+        names[n] = pass->name;
+    const char *near = cli_nearest(name, names, sizeof *names, n);
+    if (near)
+        return cli_usage_error(args->verb, "there is no pass '%s'; did you mean %s?", name, near);
+    return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
+}
+
+/* Fills the plan from "a,b,c". */
+static int read_plan(const cli_args *args, plan *p)
+{
+    char name[41];
+    const char *list = args->values[OPT_PASS];
+    p->n = 0;
+    if (!list)
+        return cli_usage_error(args->verb, "which pass? Give --pass; cfx passes lists them");
+    for (;;) {
+        size_t size = strcspn(list, ",");
+        snprintf(name, sizeof name, "%.*s", size > 40 ? 40 : (int)size, list);
+        const cfx_pass *pass = cfx_pass_find(name);
+        if (!pass)
+            return unknown_pass(args, name);
+        if (p->n == MAX_PASSES)
+            return cli_usage_error(args->verb, "more than %d passes", MAX_PASSES);
+        p->passes[p->n++] = pass;
+        if (!list[size])
+            return CLI_OK;
+        list += size + 1;
+    }
+}
+
+static int check_dump(const cli_args *args, const plan *p)
+{
+    const char *dump = args->values[OPT_DUMP];
+    if (!dump || !*dump)
+        return CLI_OK;
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->passes[i]->name, dump) == 0)
+            return CLI_OK;
+    if (!cfx_pass_find(dump))
+        return unknown_pass(args, dump);
+    return cli_usage_error(args->verb, "--dump-after=%s, but %s is not among the passes to run",
+                           dump, dump);
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli_input *in,
+                           cfx_error *err)
+{
+    const char *dump = args->values[OPT_DUMP];
+    size_t before = cfx_graph_size(in->graph);
+    bool changed = false;
+    cli_progress(pass->name, in->size);
+    cfx_status status = cfx_pass_run(pass, in->graph, NULL, &changed, err);
+    cli_progress_end();
+    if (status || !dump || (*dump && strcmp(dump, pass->name) != 0))
+        return status;
+    fprintf(stderr, "# after %s: %s, %zu -> %zu nodes\n", pass->name,
+            changed ? "changed" : "unchanged", before, cfx_graph_size(in->graph));
+    return cfx_graph_text(in->graph, cli_stderr(), err);
+}
+
+int cmd_opt(const cli_args *args)
+{
+    plan p;
+    cli_input in;
+    cfx_error err = {.status = CFX_OK};
+    int code = read_plan(args, &p);
+    if (code == CLI_OK)
+        code = check_dump(args, &p);
+    if (code != CLI_OK)
+        return code;
+    if (!cli_open(&in, args->file) || cli_findings(&in, cfx_graph_lint) > 0) {
+        code = CLI_BAD_INPUT;
+    } else {
+        cfx_status status = CFX_OK;
+        for (size_t i = 0; i < p.n && status == CFX_OK; i++)
+            status = run_pass(args, p.passes[i], &in, &err);
+        if (status == CFX_OK)
+            status = cfx_graph_text(in.graph, cli_stdout(), &err);
+        if (status != CFX_OK)
+            code = cli_failed(&in, &err);
+    }
+    cli_close(&in);
+    return code;
+}
+
+int cmd_passes(const cli_args *args)
+{
+    (void)args;
+    for (size_t i = 0; cfx_pass_at(i); i++)
+        printf("%-12s%s\n", cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
+    return CLI_OK;
+}

@@ -1,0 +1,175 @@
+/* io.c - reads graphs, writes text and messages, and knows the terminal. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20, LONG_WORK = 8 * MIB };
+
+/* ---- the terminal -------------------------------------------------------------------------- */
+
+/* Whether the stream is a terminal that understands escape sequences. */
+static bool is_smart_terminal(int stream)
+{
+    const char *term = getenv("TERM");
+    return isatty(stream) && term && strcmp(term, "dumb") != 0;
+}
+
+size_t cli_width(void)
+{
+    struct winsize size = {0};
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
+bool cli_has_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    return is_smart_terminal(STDOUT_FILENO) && !(no_colour && *no_colour);
+}
+
+/* ---- progress ------------------------------------------------------------------------------ */
+
+static bool progress_shown;
+
+void cli_progress(const char *what, size_t bytes)
+{
+    if (bytes < LONG_WORK || !is_smart_terminal(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r\033[Kcfx: %s, %zu MiB ...", what, bytes / MIB);
+    progress_shown = true;
+}
+
+void cli_progress_end(void)
+{
+    if (progress_shown)
+        fputs("\r\033[K", stderr);
+    progress_shown = false;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static bool not_readable(const cli_input *in, const char *why)
+{
+    cli_progress_end();
+    fprintf(stderr, "%s: %s; give the path of a file with IR text, or - for standard input\n",
+            in->name, why);
+    return false;
+}
+
+/* Reads to the end of the stream, in steps that double. */
+static bool read_all(cli_input *in, FILE *stream)
+{
+    size_t capacity = 0;
+    size_t got;
+    do {
+        if (in->size == capacity) {
+            capacity = capacity ? 2 * capacity : 1 << 16;
+            char *text = realloc(in->text, capacity);
+            if (!text)
+                return not_readable(in, "it does not fit into memory");
+            in->text = text;
+        }
+        got = fread(in->text + in->size, 1, capacity - in->size, stream);
+        in->size += got;
+        cli_progress("reading", in->size);
+    } while (got > 0);
+    return !ferror(stream) || not_readable(in, strerror(errno));
+}
+
+static bool read_file(cli_input *in, const char *file)
+{
+    if (strcmp(file, "-") == 0)
+        return read_all(in, stdin);
+    FILE *stream = fopen(file, "rb");
+    if (!stream)
+        return not_readable(in, strerror(errno));
+    bool good = read_all(in, stream);
+    fclose(stream);
+    return good;
+}
+
+bool cli_open(cli_input *in, const char *file)
+{
+    cfx_error err = {.status = CFX_OK};
+    *in = (cli_input){.name = strcmp(file, "-") == 0 ? "<stdin>" : file};
+    if (!read_file(in, file))
+        return false;
+    cli_progress("parsing", in->size);
+    in->graph = cfx_graph_parse(in->text, in->size, NULL, NULL, &err);
+    cli_progress_end();
+    if (!in->graph)
+        cli_report(in, &err);
+    return in->graph != NULL;
+}
+
+void cli_close(cli_input *in)
+{
+    cfx_graph_release(in->graph);
+    free(in->text);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+/* A message about the text begins with its place in words, which the file's name replaces. */
+void cli_report(const cli_input *in, const cfx_error *err)
+{
+    const char *what = err->message;
+    char place[64];
+    cli_progress_end();
+    fprintf(stderr, "%s:", in->name);
+    if (err->line) {
+        int size = snprintf(place, sizeof place, "line %u, column %u: ", err->line, err->column);
+        if (strncmp(what, place, (size_t)size) == 0)
+            what += size;
+        fprintf(stderr, "%u:%u:", err->line, err->column);
+    }
+    fprintf(stderr, " %s\n", what);
+}
+
+/* A reader that has gone away (`cfx show x | head`) is no error worth a message; cli_finish tells
+ * the others. */
+int cli_failed(const cli_input *in, const cfx_error *err)
+{
+    if (!ferror(stdout))
+        cli_report(in, err);
+    return CLI_BAD_INPUT;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static int write_errno; /* why standard output failed first */
+
+static cfx_status write_stream(void *ctx, const char *data, size_t size)
+{
+    static size_t written;
+    if (fwrite(data, 1, size, ctx) != size) {
+        write_errno = write_errno ? write_errno : errno;
+        return CFX_E_IO;
+    }
+    if ((written + size) / MIB != written / MIB && ctx == stdout && !isatty(STDOUT_FILENO))
+        cli_progress("writing", written + size);
+    written += size;
+    return CFX_OK;
+}
+
+cfx_sink cli_stdout(void) { return (cfx_sink){write_stream, stdout}; }
+cfx_sink cli_stderr(void) { return (cfx_sink){write_stream, stderr}; }
+
+int cli_finish(int code)
+{
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !write_errno)
+        write_errno = errno ? errno : EIO;
+    cli_progress_end();
+    if (!write_errno)
+        return code;
+    if (write_errno != EPIPE)
+        fprintf(stderr, "cfx: cannot write the output: %s\n", strerror(write_errno));
+    return CLI_BAD_INPUT;
+}

@@ -1,0 +1,81 @@
+"""What README.md and docs/*.md show has to be true: C compiles and runs, Python runs, commands
+print what stands there, and the table of statuses is status.def."""
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
+PAGES = [ROOT / "README.md", ROOT / "docs/errors.md", ROOT / "docs/ownership.md"]
+BLOCK = re.compile(r"^```(c|python|console)\n(.*?)^```$", re.M | re.S)
+
+# What a fragment of C may count on.
+FRAME = """#include <cfx/cfx.h>
+#include <stdio.h>
+int main(void)
+{
+    cfx_error first = {0};
+    cfx_graph *g = cfx_graph_new(NULL, NULL, &first);
+    {
+%s    }
+    cfx_graph_release(g);
+    return 0;
+}
+"""
+
+
+def blocks(kind):
+    """One test for each block of that kind, named after its page and line."""
+    found = []
+    for page in PAGES:
+        text = page.read_text()
+        for m in BLOCK.finditer(text):
+            if m[1] == kind:
+                line = text.count("\n", 0, m.start()) + 1
+                found.append(pytest.param(m[2], id=f"{page.name}:{line}"))
+    return found
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60,
+                          **options)
+
+
+@pytest.mark.parametrize("source", blocks("c"))
+def test_c(source, tmp_path):
+    file = tmp_path / "example.c"
+    file.write_text(source if "int main" in source else FRAME % source)
+    flags = shlex.split((BUILD / "flags.stamp").read_text())
+    done = run(*flags, "-I", ROOT / "include", file, BUILD / "libcfx.a", "-lm", "-o",
+               tmp_path / "example")
+    assert done.returncode == 0, done.stderr
+    done = run(tmp_path / "example", env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("source", blocks("python"))
+def test_python(source):
+    done = run(sys.executable, "-c", source, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("source", blocks("console"))
+def test_console(source):
+    path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"
+    parts = re.split(r"^\$ (.*)\n", source, flags=re.M)
+    for command, want in zip(parts[1::2], parts[2::2]):
+        done = run("sh", "-c", f"{command} 2>&1", cwd=ROOT, env=dict(os.environ, PATH=path))
+        assert done.stdout == want
+
+
+def test_statuses():
+    rows = re.findall(r'^CFX_STATUS\((\w+),\s*"([^"]*)",\s*(?:"(\w+)"|NULL)\)',
+                      (ROOT / "include/cfx/status.def").read_text(), re.M)
+    page = (ROOT / "docs/errors.md").read_text()
+    table = re.findall(r"^\| ([A-Z]+) \| ([^|]*) \|(?: (\w+) | )\|$", page, re.M)
+    assert table == rows
