@@ -67,7 +67,7 @@ def replace_all(graph):
 ROWS = [
     # name, prepare(fx, n) -> state, work(fx, state, n) -> comparable result, budget
     ("build", lambda fx, n: None, lambda fx, s, n: build(fx, n), 20),
-    #("python_code", build, lambda fx, g, n: g.python_code("self").src, 30),
+    ("python_code", build, lambda fx, g, n: g.python_code("self").src, 30),
     ("deepcopy", build, lambda fx, g, n: copy.deepcopy(g), 30),
     ("eliminate_dead_code", with_dead, lambda fx, g, n: g.eliminate_dead_code(), 20),
     ("lint", build, lambda fx, g, n: g.lint(), 20),

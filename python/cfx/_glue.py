@@ -5,6 +5,7 @@ Nothing here is for users. cfx._core calls these functions by name (python/src/h
 import enum
 import sys
 import typing
+from typing import Any
 
 from . import _core
 
@@ -24,7 +25,7 @@ class Name(str):
 def find_torch(_=None):
     """Registers torch's own kinds of values as soon as torch is loaded; returns torch or None."""
     torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "memory_format"):
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
         return None
     if not _tokens:
         from . import _torch
@@ -33,7 +34,8 @@ def find_torch(_=None):
     return torch
 
 
-_tokens = {}  # (kind, name) -> torch's object; filled by _torch.register
+# (kind, name) -> torch's object; filled by _torch.register
+_tokens: dict[tuple[int, str], Any] = {}
 
 
 def token(key):

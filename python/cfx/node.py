@@ -73,7 +73,7 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     return f"{module}.{name}"
 
 
-def _pretty_print_target(target: object) -> str:
+def _pretty_print_target(target: Any) -> str:
     """The name that people know a function by: operator.add, builtins.len, torch.relu."""
     if isinstance(target, str):
         return target
@@ -247,7 +247,7 @@ def normalized_arguments(
     where the callee cannot be asked."""
     from ._normalize import normalize_node
 
-    return normalize_node(self, root, normalize_to_only_use_kwargs)
+    return normalize_node(self, root, arg_types, kwarg_types, normalize_to_only_use_kwargs)
 
 
 # ---- copies ---------------------------------------------------------------------------------
@@ -297,11 +297,10 @@ def _deepcopy(self, memo):
     return _node_at(copy.deepcopy(self.graph, memo), index)
 
 
-Node.format_node = format_node
-Node.is_impure = is_impure
-Node.normalized_arguments = normalized_arguments
-Node._pretty_print_target = staticmethod(_pretty_print_target)
-Node.__reduce_ex__ = _reduce
-Node.__deepcopy__ = _deepcopy
 for _function in (format_node, is_impure, normalized_arguments):
     _function.__qualname__ = f"Node.{_function.__name__}"
+    setattr(Node, _function.__name__, _function)
+setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
+setattr(Node, "__reduce_ex__", _reduce)
+setattr(Node, "__deepcopy__", _deepcopy)
+setattr(Node, "_repr_fn", None)  # a node may be given a function of its own

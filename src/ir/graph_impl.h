@@ -229,6 +229,10 @@ void *cfxi_table_next(const cfxi_table *t, size_t *at);
 
 /* ---- values (value.c) ---------------------------------------------------------------------- */
 
+/* What every text writes for a value that is one of a closed set ("None", "True", "torch.float32");
+ * NULL for other kinds. */
+const char *cfxi_value_word(cfx_value v);
+
 cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* refs 0 */
 void cfxi_str_free(cfxi_arena *arena, cfx_str *str);
 void cfxi_value_hold(cfx_value v);
