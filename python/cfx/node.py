@@ -4,6 +4,7 @@ The class is C (cfx._core); what depends on Python's own objects (how a function
 type is called, whether a function has effects) is written here and given to it.
 """
 import builtins
+import inspect
 import math
 import operator
 import types
@@ -48,6 +49,15 @@ def _is_tensor_method(func):
     )
 
 
+def _name_of_lambda(func):
+    """What the source assigns it to, or the source itself."""
+    try:
+        source = inspect.getsource(func)
+    except (OSError, TypeError) as e:
+        raise RuntimeError("Unable to represent lambda") from e
+    return source.split("=")[0].strip()
+
+
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The name under which generated code calls a function."""
     name = func.__name__
@@ -56,7 +66,7 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     if _is_tensor_method(func):
         return f"torch.Tensor.{name}"
     if name == "<lambda>":
-        raise RuntimeError("Unable to represent lambda")
+        name = _name_of_lambda(func)
     module = _find_module_of_method(func)
     if module == "torch._ops" or module.startswith("torch._ops."):
         module = "torch.ops" + module[len("torch._ops") :]

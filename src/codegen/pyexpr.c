@@ -157,6 +157,12 @@ static void put_part(cfx_pycode *gen, double f)
     cfxi_py_put(gen, digits, size);
 }
 
+/* Whether the real part is left out; else the number comes in parentheses. */
+static bool is_imaginary(const cfx_value *parts)
+{
+    return parts[0].as.f == 0 && !signbit(parts[0].as.f);
+}
+
 static void put_complex(cfx_pycode *gen, const cfx_value *parts)
 {
     double re = parts[0].as.f;
@@ -170,7 +176,7 @@ static void put_complex(cfx_pycode *gen, const cfx_value *parts)
         cfxi_py_char(gen, ')');
         return;
     }
-    bool only_im = re == 0 && !signbit(re);
+    bool only_im = is_imaginary(parts);
     if (!only_im) {
         cfxi_py_char(gen, '(');
         put_part(gen, re);
@@ -478,7 +484,7 @@ static bool is_negative(cfx_value v)
     return (v.kind == CFX_KIND_INT && v.as.i < 0) ||
            (v.kind == CFX_KIND_FLOAT && signbit(v.as.f)) ||
            (v.kind == CFX_KIND_BIGINT && v.as.str->data[0] == '-') ||
-           (v.kind == CFX_KIND_COMPLEX && v.as.seq->items[0].as.f == 0 &&
+           (v.kind == CFX_KIND_COMPLEX && is_imaginary(v.as.seq->items) &&
             signbit(v.as.seq->items[1].as.f));
 }
 

@@ -132,6 +132,7 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
     cfx_graph *g = gen->graph;
     cfxi_py_frame frame = cfxi_py_frame_of(g, false);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
+        gen->order = n->order;
         if (gen->options->comment)
             CFX_TRY(put_comment(gen, n, err));
         gen->node = frame.index;
@@ -423,6 +424,7 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
     gen->use_pieces = gen->options->transform != NULL;
     gen->indent = INDENT;
     gen->node = CFX_PYCODE_NO_NODE;
+    gen->order = UINT64_MAX;
     if (gen->options->begin)
         CFX_TRY(gen->options->begin(gen->options->ctx, gen, err));
     CFX_TRY(write_body(gen, err));

@@ -46,7 +46,8 @@ def test_method_without_receiver():
 
 
 def test_getattr_without_name():
-    both_raise(call(getattr, (1,)), IndexError, r"2 positional arguments, got 1 \(node %getattr_1\)")
+    message = r"2 positional arguments, got 1 \(node %getattr_1\)"
+    both_raise(call(getattr, (1,)), IndexError, message)
 
 
 def test_output_without_value():
@@ -67,7 +68,7 @@ def test_location_in_the_message():
 
 
 @pytest.mark.parametrize("target, expected, match", [
-    (lambda x: x, RuntimeError, "^Unable to represent lambda$"),
+    (eval("lambda x: x"), RuntimeError, "^Unable to represent lambda$"),
     ([].append, RuntimeError, "^cannot find module for <built-in method append"),
     (str.upper, AttributeError, "no attribute '__module__'"),
 ])
@@ -75,17 +76,8 @@ def test_function_without_a_name(target, expected, match):
     both_raise(call(target), expected, match)
 
 
-def test_unhashable():
-    class Unhashable:
-        __hash__ = None
-
-        def __call__(self):
-            pass
-
-    Unhashable.__name__ = "q"
-    both_raise(lambda lib: typed(lib, [int]), TypeError, "unhashable") if False else None
-    for type_ in ({"a": int}, slice(1, 2)):
-        both_raise(lambda lib: typed(lib, type_), TypeError, "unhashable type")
+def test_unhashable_type():
+    both_raise(lambda lib: typed(lib, slice(1, 2)), TypeError, "^unhashable type: 'slice'$")
 
 
 def typed(lib, type_):
@@ -168,7 +160,7 @@ def test_override_returns_no_text():
 
 
 @pytest.mark.parametrize("globals_, match", [
-    (None, "'NoneType' object is not iterable"), ([(1, 2)], ""), ([("a", [])], "unhashable type"),
+    (None, "'NoneType' object is not iterable"), ([(1, 2)], None), ([("a", [])], "unhashable type"),
 ])  # fmt: skip
 def test_additional_globals_of_the_wrong_kind(globals_, match):
     both_raise(with_codegen(additional_globals=lambda self: globals_), TypeError, match)
@@ -223,7 +215,7 @@ def test_metadata_of_the_wrong_kind(meta, expected):
         graph.output(n)
         return graph
 
-    both_raise(build, expected, "", verbose=True)
+    both_raise(build, expected, None, verbose=True)
 
 
 def test_tensor_that_cannot_be_described():
