@@ -390,16 +390,19 @@ class CodeGen:
         if verbose:
             job.be_verbose(include_stride, include_device, additional_meta or ())
         globals_ = {name: builtin.obj for name, builtin in _custom_builtins.items()}
-        src, lines, start = _core._generate(
-            nodes.graph,
-            job,
-            f"{root_module}",
-            f"{self._func_name}",
-            globals_,
-            expanded_def,
-            record_func,
-            colored,
-        )
+        try:
+            src, lines, start = _core._generate(
+                nodes.graph,
+                job,
+                f"{root_module}",
+                f"{self._func_name}",
+                globals_,
+                expanded_def,
+                record_func,
+                colored,
+            )
+        finally:
+            vars(job).clear()  # it holds its own methods
         return PythonCode(src, globals_, lines, start)
 
 

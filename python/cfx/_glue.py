@@ -25,7 +25,7 @@ class Name(str):
 def find_torch(_=None):
     """Registers torch's own kinds of values as soon as torch is loaded; returns torch or None."""
     torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "memory_format"):
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
         return None
     if not _tokens:
         from . import _torch

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _core, _modules
+from . import _core, _modules, _symint
 from ._codegen import (
     CodeGen,
     PythonCode,
@@ -45,9 +45,30 @@ class _InsertPoint:
 
     def __exit__(self, *exception: object) -> None:
         node, after = self.orig_insert
-        if node is not None and node._erased:
-            node, after = None, False
+        while node is not None and node._erased:  # where it was
+            node = node.prev if after else node.next
         self.graph._set_insert_point(node, after)
+
+
+class _FindNodesLookupTable:
+    """A view of what `find_nodes` finds, as torch.fx keeps it: {(op, target): {node: None}}."""
+
+    def __init__(self, graph):
+        self._graph = graph
+
+    def __contains__(self, node):
+        return node in self._graph.nodes
+
+    @property
+    def table(self):
+        table = {}
+        for node in self._graph.nodes:
+            key = (node.op, node.target if node.op == "call_function" else None)
+            table.setdefault(key, {})[node] = None
+        return table
+
+    def find_nodes(self, *, op, target=None):
+        return self._graph.find_nodes(op=op, target=target, sort=False)
 
 
 class Graph(_core.Graph):
@@ -117,6 +138,46 @@ class Graph(_core.Graph):
             if name.startswith("__") and name.endswith("__"):
                 name = name[2:-2]
         return _snake_case(name)
+
+    @property
+    def _used_names(self):
+        """Always empty, as torch.fx's: the names are in `_graph_namespace`."""
+        return {}
+
+    @property
+    def _find_nodes_lookup_table(self):
+        return _FindNodesLookupTable(self)
+
+    # ---- sizes and symbolic integers ----
+
+    def create_size_node(self, tensor_node: Node, dim: int) -> Node:
+        """A node for `tensor_node.size(dim)`."""
+        return _symint.create_size_node(self, tensor_node, dim)
+
+    def create_stride_node(self, tensor_node: Node, dim: int) -> Node:
+        """A node for `tensor_node.stride(dim)`."""
+        return _symint.create_stride_node(self, tensor_node, dim)
+
+    def create_storage_offset_node(self, tensor_node: Node) -> Node:
+        """A node for `tensor_node.storage_offset()`."""
+        return _symint.create_storage_offset_node(self, tensor_node)
+
+    def materialize_symint(self, value):
+        """`materialize_symints` for one value."""
+        return self.materialize_symints([value])[0]
+
+    def materialize_symints(self, values) -> list:
+        """For each symbolic integer a node that computes it from the graph's inputs (their sizes,
+        or inputs that are symbolic integers); plain integers are given back. Parts that several
+        values share become one node. New nodes go to the insertion point."""
+        return _symint.materialize_symints(self, values)
+
+    def _resolve_unbacked_binding(self, producer: Node, keypath, lower_symint) -> Node:
+        return _symint.resolve_unbacked_binding(self, producer, keypath, lower_symint)
+
+    @staticmethod
+    def _get_tensor_meta_val(tensor_node: Node) -> tuple[Any, str]:
+        return _symint.tensor_meta_val(tensor_node)
 
     # ---- checking and cleaning ----
 

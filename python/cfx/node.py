@@ -4,6 +4,7 @@ The class is C (cfx._core); what depends on Python's own objects (how a function
 type is called, whether a function has effects) is written here and given to it.
 """
 import builtins
+import inspect
 import math
 import operator
 import types
@@ -49,6 +50,15 @@ def _is_tensor_method(func):
     )
 
 
+def _name_of_lambda(func):
+    """What the source assigns it to, or the source itself."""
+    try:
+        source = inspect.getsource(func)
+    except (OSError, TypeError) as e:
+        raise RuntimeError("Unable to represent lambda") from e
+    return source.split("=")[0].strip()
+
+
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The name under which generated code calls a function."""
     name = func.__name__
@@ -57,7 +67,7 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     if _is_tensor_method(func):
         return f"torch.Tensor.{name}"
     if name == "<lambda>":
-        raise RuntimeError("Unable to represent lambda")
+        name = _name_of_lambda(func)
     module = _find_module_of_method(func)
     if module == "torch._ops" or module.startswith("torch._ops."):
         module = "torch.ops" + module[len("torch._ops") :]
@@ -236,9 +246,9 @@ def normalized_arguments(
 ):
     """The node's arguments in the order and with the names of the callee's signature, or None
     where the callee cannot be asked."""
-    from ._normalize import normalize_node  # type: ignore[import-not-found]
+    from ._normalize import normalize_node
 
-    return normalize_node(self, root, normalize_to_only_use_kwargs)
+    return normalize_node(self, root, arg_types, kwarg_types, normalize_to_only_use_kwargs)
 
 
 # ---- copies ---------------------------------------------------------------------------------
@@ -294,3 +304,4 @@ for _function in (format_node, is_impure, normalized_arguments):
 setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
 setattr(Node, "__reduce_ex__", _reduce)
 setattr(Node, "__deepcopy__", _deepcopy)
+setattr(Node, "_repr_fn", None)  # a node may be given a function of its own

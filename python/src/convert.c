@@ -169,10 +169,20 @@ static cfx_value seq_value(PyGraph *graph, PyObject *o, cfx_kind kind)
     return items_end(&list, graph, kind, ok);
 }
 
-/* Nodes as keys are no uses, as in torch.fx: they are held as plain objects. */
+static bool mentions_node(const module_state *st, PyObject *key)
+{
+    if (!PyTuple_Check(key))
+        return is_node(st, key);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++)
+        if (mentions_node(st, PyTuple_GET_ITEM(key, i)))
+            return true;
+    return false;
+}
+
+/* Nodes in keys are no uses, as in torch.fx: such a key is held as a plain object. */
 static cfx_value key_value(PyGraph *graph, PyObject *key)
 {
-    return is_node(graph->st, key) ? host_value(graph, key) : value_from_py(graph, key);
+    return mentions_node(graph->st, key) ? host_value(graph, key) : value_from_py(graph, key);
 }
 
 static cfx_value dict_value(PyGraph *graph, PyObject *o)
@@ -411,9 +421,18 @@ cfx_value value_from_py(PyGraph *graph, PyObject *o)
     return v;
 }
 
+bool is_empty(PyObject *o)
+{
+    if (!o || o == Py_None)
+        return true;
+    return (PyTuple_Check(o) && PyTuple_GET_SIZE(o) == 0) ||
+           (PyList_Check(o) && PyList_GET_SIZE(o) == 0) ||
+           (PyDict_Check(o) && PyDict_GET_SIZE(o) == 0);
+}
+
 cfx_value args_from_py(PyGraph *graph, PyObject *args)
 {
-    if (!args || args == Py_None || (PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) == 0))
+    if (is_empty(args))
         return cfx_invalid();
     if (PyTuple_Check(args) || PyList_Check(args))
         return seq_value(graph, args, CFX_KIND_TUPLE);
@@ -423,7 +442,7 @@ cfx_value args_from_py(PyGraph *graph, PyObject *args)
 
 cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs)
 {
-    if (!kwargs || kwargs == Py_None || (PyDict_Check(kwargs) && PyDict_GET_SIZE(kwargs) == 0))
+    if (is_empty(kwargs))
         return cfx_invalid();
     if (PyDict_Check(kwargs))
         return dict_value(graph, kwargs);

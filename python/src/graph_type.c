@@ -7,7 +7,7 @@
 
 static PyObject *wrap_as(PyTypeObject *type, module_state *st, cfx_graph *g)
 {
-    PyGraph *self = (PyGraph *)type->tp_alloc(type, 0);
+    PyGraph *self = alloc_quietly(type);
     if (!self)
         return NULL;
     self->st = st;
@@ -96,54 +96,117 @@ static void graph_dealloc(PyGraph *self)
 
 /* ---- hooks of the owning module ------------------------------------------------------------ */
 
-static int call_hook(PyObject *hook, PyObject *node, PyObject *new_node, PyObject *user)
+/* The hooks of one kind, as a tuple: a hook may change the list. NULL with an exception. */
+static PyObject *hooks_of(PyObject *owner, PyObject *list_name)
 {
-    PyObject *result = NULL;
-    if (user) {
-        PyObject *kwargs = Py_BuildValue("{sOsOsO}", "old", node, "new", new_node, "user", user);
-        PyObject *nothing = PyTuple_New(0);
-        if (kwargs && nothing)
-            result = PyObject_Call(hook, nothing, kwargs);
-        Py_XDECREF(kwargs);
-        Py_XDECREF(nothing);
-    } else {
-        result = PyObject_CallOneArg(hook, node);
+    PyObject *hooks = PyObject_GetAttr(owner, list_name);
+    PyObject *copy = hooks ? PySequence_Tuple(hooks) : NULL;
+    if (!hooks && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();  /* a plain module has no hooks */
+        copy = PyTuple_New(0);
     }
-    Py_XDECREF(result);
-    return result ? 0 : -1;
+    Py_XDECREF(hooks);
+    return copy;
 }
 
-int run_module_hooks(PyGraph *graph, PyObject *list_name, PyObject *node, PyObject *new_node,
-                     PyObject *user)
+static int call_all(PyObject *hooks, PyObject *args, PyObject *kwargs)
 {
-    if (!graph->owning_module)
-        return 0;
-    PyObject *hooks = PyObject_GetAttr(graph->owning_module, list_name);
-    if (!hooks) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(hooks); i++) {
+        PyObject *result = PyObject_Call(PyTuple_GET_ITEM(hooks, i), args, kwargs);
+        if (!result)
             return -1;
-        PyErr_Clear();  /* a plain module has no hooks */
-        return 0;
+        Py_DECREF(result);
     }
-    PyObject *copy = PySequence_Tuple(hooks);
-    Py_DECREF(hooks);
-    int failed = copy ? 0 : -1;
-    for (Py_ssize_t i = 0; copy && !failed && i < PyTuple_GET_SIZE(copy); i++)
-        failed = call_hook(PyTuple_GET_ITEM(copy, i), node, new_node, user);
-    Py_XDECREF(copy);
-    return failed;
+    return 0;
+}
+
+/* Calls the owning module's hooks of one kind with `node`, or with the keywords if there is none.
+ * With an exception pending an edit is being taken back, which is no business of hooks. */
+static cfx_status run_hooks(PyGraph *graph, PyObject *list_name, cfx_node *n, PyObject *kwargs,
+                            cfx_error *err)
+{
+    PyObject *hooks = hooks_of(graph->owning_module, list_name);
+    int failed = hooks ? 0 : -1;
+    if (hooks && PyTuple_GET_SIZE(hooks) > 0) {
+        PyObject *node = node_wrap(graph, n);
+        PyObject *args = NULL;
+        if (node)
+            args = kwargs ? PyTuple_New(0) : PyTuple_Pack(1, node);
+        failed = args ? call_all(hooks, args, kwargs) : -1;
+        Py_XDECREF(args);
+        Py_XDECREF(node);
+    }
+    Py_XDECREF(hooks);
+    return failed ? cfx_error_set(err, CFX_E_HOST, "a hook failed") : CFX_OK;
+}
+
+static PyGraph *hooked_graph(const cfx_node *n)
+{
+    PyGraph *graph = cfx_graph_binding(cfx_node_graph(n));
+    return graph && graph->owning_module && !PyErr_Occurred() ? graph : NULL;
+}
+
+static cfx_status on_create(void *ctx, cfx_node *n, cfx_value with, cfx_node *user, cfx_error *err)
+{
+    PyGraph *graph = hooked_graph(n);
+    (void)ctx, (void)with, (void)user;
+    return graph ? run_hooks(graph, graph->st->str_create_hooks, n, NULL, err) : CFX_OK;
+}
+
+static cfx_status on_erase(void *ctx, cfx_node *n, cfx_value with, cfx_node *user, cfx_error *err)
+{
+    PyGraph *graph = hooked_graph(n);
+    (void)ctx, (void)with, (void)user;
+    return graph ? run_hooks(graph, graph->st->str_erase_hooks, n, NULL, err) : CFX_OK;
+}
+
+/* torch.fx gives these hooks the name of the new node. */
+static PyObject *replacement(PyGraph *graph, cfx_value with)
+{
+    size_t size;
+    if (with.kind != CFX_KIND_NODE)
+        return value_to_py(graph, with);
+    const char *name = cfx_node_name(with.as.node, &size);
+    return str_from_utf8(name, size);
+}
+
+static cfx_status on_replace(void *ctx, cfx_node *n, cfx_value with, cfx_node *user,
+                             cfx_error *err)
+{
+    PyGraph *graph = hooked_graph(user);
+    (void)ctx;
+    if (!graph)
+        return CFX_OK;
+    PyObject *old = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *new_ = old ? replacement(graph, with) : NULL;
+    PyObject *of = new_ ? node_wrap(graph, user) : NULL;
+    PyObject *kwargs = of ? Py_BuildValue("{sOsOsO}", "old", old, "new", new_, "user", of) : NULL;
+    cfx_status status = CFX_E_HOST;
+    if (kwargs)
+        status = run_hooks(graph, graph->st->str_replace_hooks, user, kwargs, err);
+    else
+        cfx_error_set(err, status, "a hook could not be called");
+    Py_XDECREF(kwargs);
+    Py_XDECREF(of);
+    Py_XDECREF(new_);
+    Py_XDECREF(old);
+    return status;
+}
+
+static int add_hooks(PyGraph *self)
+{
+    cfx_error err = {0};
+    if (self->hooked)
+        return 0;
+    self->hooked = cfx_graph_add_hook(self->g, CFX_HOOK_CREATE, on_create, NULL, &err) &&
+                   cfx_graph_add_hook(self->g, CFX_HOOK_ERASE, on_erase, NULL, &err) &&
+                   cfx_graph_add_hook(self->g, CFX_HOOK_REPLACE, on_replace, NULL, &err);
+    if (!self->hooked)
+        raise_cfx(&err);
+    return self->hooked ? 0 : -1;
 }
 
 /* ---- creating nodes ------------------------------------------------------------------------ */
-
-static void take_back(PyGraph *self, PyObject *node)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    cfx_graph_erase(self->g, ((PyNode *)node)->n, NULL);
-    Py_DECREF(node);
-    PyErr_Restore(type, value, traceback);
-}
 
 /* torch.fx warns or raises where the owning module lacks what a node refers to. */
 static int check_reference(PyGraph *self, cfx_opcode op, PyObject *target)
@@ -188,7 +251,7 @@ static const char *name_of(PyObject *name)
     return text;
 }
 
-static PyObject *create(PyGraph *self, const node_parts *parts)
+static PyObject *create_held(PyGraph *self, const node_parts *parts)
 {
     cfx_error err = {0};
     cfx_target target;
@@ -210,12 +273,15 @@ static PyObject *create(PyGraph *self, const node_parts *parts)
         }
     }
     Py_XDECREF(keep);
-    PyObject *node = n ? node_wrap(self, n) : NULL;
-    if (node && self->owning_module &&
-        run_module_hooks(self, self->st->str_create_hooks, node, NULL, NULL) < 0) {
-        take_back(self, node);
-        return NULL;
-    }
+    return n ? node_wrap(self, n) : NULL;
+}
+
+/* The graph is held, because Python code may run between the conversion of two arguments. */
+static PyObject *create(PyGraph *self, const node_parts *parts)
+{
+    cfx_iter pin = hold(self->g);
+    PyObject *node = create_held(self, parts);
+    cfx_iter_end(&pin);
     return node;
 }
 
@@ -228,7 +294,7 @@ static PyObject *create_node(PyGraph *self, PyObject *const *args, Py_ssize_t na
     node_parts parts;
     if (!take_args(&spec, args, nargs, kwnames, in) || !opcode_from_py(in[0], &parts.op))
         return NULL;
-    if (in[2] && in[2] != Py_None && !PyTuple_Check(in[2]))
+    if (!is_empty(in[2]) && !PyTuple_Check(in[2]))
         return PyErr_Format(PyExc_AssertionError, "args must be a tuple, got %R",
                             (PyObject *)Py_TYPE(in[2]));
     parts.target = in[1];
@@ -351,9 +417,14 @@ static PyObject *erase_node(PyGraph *self, PyObject *const *args, Py_ssize_t nar
             return NULL;
         Py_RETURN_NONE;
     }
-    if (cfx_node_graph(n) == self->g && cfx_node_num_users(n) == 0 &&
-        run_module_hooks(self, self->st->str_erase_hooks, o, NULL, NULL) < 0)
+    if (cfx_node_graph(n) == self->g && cfx_node_num_users(n) > 0) {
+        PyObject *users = users_of((PyNode *)o);
+        if (users)
+            PyErr_Format(PyExc_RuntimeError, "Tried to erase Node %S but it still had %zu users "
+                         "in the graph: %R!", o, cfx_node_num_users(n), users);
+        Py_XDECREF(users);
         return NULL;
+    }
     if (cfx_graph_erase(self->g, n, &err) != CFX_OK)
         return raise_cfx(&err);
     Py_RETURN_NONE;
@@ -430,6 +501,48 @@ static PyObject *found_to_py(PyGraph *self, const found_list *found)
     return list;
 }
 
+/* Each mention of a bound method (`Function.apply`) makes a new object, equal to the others. The
+ * nodes that call one of those take the place of all that were found. */
+static cfx_status keep_equal(found_list *found, PyObject *method)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < found->n; i++) {
+        PyObject *target = cfx_node_target_object(found->nodes[i]);
+        int equal = target && Py_TYPE(target) == &PyMethod_Type
+                        ? PyObject_RichCompareBool(target, method, Py_EQ) : 0;
+        if (equal < 0)
+            return CFX_E_HOST;
+        if (equal)
+            found->nodes[kept++] = found->nodes[i];
+    }
+    found->n = kept;
+    return CFX_OK;
+}
+
+static PyObject *find_held(PyGraph *self, cfx_opcode op, const cfx_target *target, bool sort)
+{
+    PyObject *method = target && target->object ? target->object : NULL;
+    PyObject *list = NULL;
+    found_list found = {0};
+    if (method && Py_TYPE(method) == &PyMethod_Type)
+        target = NULL;
+    else
+        method = NULL;
+    cfx_iter pin = hold(self->g);
+    cfx_status status = cfx_graph_each_of(self->g, op, target, add_found, &found);
+    if (status == CFX_OK && method)
+        status = keep_equal(&found, method);
+    if (sort && found.n > 1)
+        qsort(found.nodes, found.n, sizeof *found.nodes, compare_order);
+    if (status == CFX_OK)
+        list = found_to_py(self, &found);
+    else if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    cfx_iter_end(&pin);
+    PyMem_Free(found.nodes);
+    return list;
+}
+
 static PyObject *find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *kwnames)
 {
@@ -447,19 +560,18 @@ static PyObject *find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t nar
     bool any = !in[1] || in[1] == Py_None;
     if (any && op == CFX_OP_CALL_FUNCTION)
         return PyErr_Format(PyExc_AssertionError, "target must not be None for call_function op");
+    if (!any && !PyUnicode_Check(in[1]) && PyObject_Hash(in[1]) == -1)
+        return NULL;
     if (!any && PyUnicode_Check(in[1]) == (op == CFX_OP_CALL_FUNCTION))
         return PyList_New(0);
     if (!any && PyUnicode_Check(in[1]) && !target_from_py(op, in[1], &target, &keep))
         return NULL;
     if (!any && !target.name)
         target.object = in[1];
-    found_list found = {0};
     int sort = in[2] ? PyObject_IsTrue(in[2]) : 1;
-    cfx_status status = cfx_graph_each_of(self->g, op, any ? NULL : &target, add_found, &found);
-    if (sort > 0 && found.n > 1)
-        qsort(found.nodes, found.n, sizeof *found.nodes, compare_order);
-    PyObject *list = status == CFX_OK ? found_to_py(self, &found) : PyErr_NoMemory();
-    PyMem_Free(found.nodes);
+    PyObject *list = NULL;
+    if (sort >= 0)
+        list = find_held(self, op, any ? NULL : &target, sort);
     Py_XDECREF(keep);
     return list;
 }
@@ -480,6 +592,22 @@ static int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
     return meta ? 0 : -1;
 }
 
+/* Likewise for the nodes of a graph and their copies, which stand in the same order. */
+static int copy_all_meta(PyGraph *source, PyGraph *copy)
+{
+    int failed = 0;
+    cfx_iter from, to;
+    cfx_iter_begin(&from, source->g, false);
+    cfx_iter_begin(&to, copy->g, false);
+    for (cfx_node *n; !failed && (n = cfx_iter_next(&from)) != NULL;) {
+        cfx_node *twin = cfx_iter_next(&to);
+        failed = twin ? copy_meta(copy, n, twin) : 0;
+    }
+    cfx_iter_end(&from);
+    cfx_iter_end(&to);
+    return failed;
+}
+
 static PyObject *clone_graph(PyGraph *self, PyObject *unused)
 {
     (void)unused;
@@ -489,14 +617,8 @@ static PyObject *clone_graph(PyGraph *self, PyObject *unused)
         return raise_cfx(&err);
     PyObject *graph = wrap_as(Py_TYPE(self), self->st, copy);
     cfx_graph_release(copy);
-    cfx_node *to = graph ? cfx_graph_first(copy) : NULL;
-    for (cfx_node *from = cfx_graph_first(self->g); from && to; from = cfx_node_next(from)) {
-        if (copy_meta((PyGraph *)graph, from, to) < 0) {
-            Py_DECREF(graph);
-            return NULL;
-        }
-        to = cfx_node_next(to);
-    }
+    if (graph && copy_all_meta(self, (PyGraph *)graph) < 0)
+        Py_CLEAR(graph);
     return graph;
 }
 
@@ -531,16 +653,17 @@ static PyObject *node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t narg
     if (!take_args(&spec, args, nargs, kwnames, in) || !need_node(self, in[0]))
         return NULL;
     PyNode *from = (PyNode *)in[0];
+    if (from->n == cfx_graph_root(cfx_node_graph(from->n)))
+        return PyErr_Format(PyExc_ValueError, "the root of a graph cannot be copied");
     copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1]};
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(job.source->g);
     cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
-    if (!n)
-        return raise_cfx(&err);
-    PyObject *node = node_wrap(self, n);
-    if (node && (copy_meta(self, from->n, n) < 0 ||
-                 run_module_hooks(self, self->st->str_create_hooks, node, NULL, NULL) < 0)) {
-        take_back(self, node);
-        return NULL;
-    }
+    PyObject *node = n ? node_wrap(self, n) : raise_cfx(&err);
+    if (node && copy_meta(self, from->n, n) < 0)
+        Py_CLEAR(node);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
     return node;
 }
 
@@ -548,43 +671,45 @@ static PyObject *node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t narg
 static int read_map(PyGraph *self, PyObject *dict, cfx_node_map *map)
 {
     cfx_error err = {0};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(dict, &at, &key, &value)) {
+    PyObject *items = PyDict_Items(dict);
+    int failed = items ? 0 : -1;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(items); i++) {
+        PyObject *key = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
         if (!is_node(self->st, key))
             continue;
-        cfx_value v = value_from_py(self, value);
-        if (v.kind == CFX_KIND_INVALID)
-            return -1;
-        if (cfx_node_map_set(map, ((PyNode *)key)->n, v, &err) != CFX_OK) {
+        cfx_value v = value_from_py(self, PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1));
+        if (v.kind == CFX_KIND_INVALID) {
+            failed = -1;
+        } else if (cfx_node_map_set(map, ((PyNode *)key)->n, v, &err) != CFX_OK) {
             cfx_value_discard(self->g, v);
             raise_cfx(&err);
-            return -1;
+            failed = -1;
         }
     }
-    return 0;
+    Py_XDECREF(items);
+    return failed;
 }
 
 /* Adds what was copied to the dict, and copies its metadata. */
 static int write_map(PyGraph *self, PyGraph *source, PyObject *dict, const cfx_node_map *map)
 {
-    for (cfx_node *n = cfx_graph_first(source->g); n; n = cfx_node_next(n)) {
+    int failed = 0;
+    cfx_iter it;
+    cfx_iter_begin(&it, source->g, false);
+    for (cfx_node *n; !failed && (n = cfx_iter_next(&it)) != NULL;) {
         cfx_value v = cfx_node_map_get(map, n);
         if (v.kind != CFX_KIND_NODE)
             continue;
         PyObject *key = node_wrap(source, n);
         int known = key ? PyDict_Contains(dict, key) : -1;
         PyObject *node = known == 0 ? node_wrap(self, v.as.node) : NULL;
-        int failed = known < 0 || (known == 0 && (!node || PyDict_SetItem(dict, key, node) < 0 ||
-                                                  copy_meta(self, n, v.as.node) < 0));
-        if (!failed && node)
-            failed = run_module_hooks(self, self->st->str_create_hooks, node, NULL, NULL) < 0;
+        failed = known < 0 || (known == 0 && (!node || PyDict_SetItem(dict, key, node) < 0 ||
+                                              copy_meta(self, n, v.as.node) < 0));
         Py_XDECREF(key);
         Py_XDECREF(node);
-        if (failed)
-            return -1;
     }
-    return 0;
+    cfx_iter_end(&it);
+    return failed ? -1 : 0;
 }
 
 static PyObject *finish_copy(PyGraph *self, PyGraph *source, cfx_value result, cfx_node *out,
@@ -593,11 +718,30 @@ static PyObject *finish_copy(PyGraph *self, PyGraph *source, cfx_value result, c
     if (!out)
         Py_RETURN_NONE;
     PyObject *value = value_to_py(self, result);
-    cfx_value_discard(self->g, result);
     if (!value || !want_output)
         return value;
     PyObject *node = node_wrap(source, out);
     return node ? Py_BuildValue("(NN)", value, node) : NULL;
+}
+
+static PyObject *copy_held(PyGraph *self, PyGraph *source, PyObject *val_map, bool want_output)
+{
+    cfx_error err = {0};
+    cfx_value result = cfx_invalid();
+    cfx_node *out = NULL;
+    PyObject *answer = NULL;
+    cfx_node_map *map = cfx_node_map_new(NULL, &err);
+    if (!map || read_map(self, val_map, map) < 0 ||
+        cfx_graph_copy_into(self->g, source->g, map, &result, &out, &err) != CFX_OK) {
+        raise_cfx(&err);
+    } else {
+        result = cfx_value_retain(result);
+        if (write_map(self, source, val_map, map) == 0)
+            answer = finish_copy(self, source, result, out, want_output);
+        cfx_value_release(self->g, result);
+    }
+    cfx_node_map_free(map);
+    return answer;
 }
 
 static PyObject *graph_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
@@ -605,7 +749,6 @@ static PyObject *graph_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nar
 {
     static const char *const names[] = {"g", "val_map", "return_output_node"};
     static const arg_spec spec = {"graph_copy", names, 3, 2, 3};
-    cfx_error err = {0};
     PyObject *in[3];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
@@ -614,18 +757,14 @@ static PyObject *graph_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nar
                             (PyObject *)Py_TYPE(in[0]), (PyObject *)Py_TYPE(in[1]));
     PyGraph *source = (PyGraph *)in[0];
     int want_output = in[2] ? PyObject_IsTrue(in[2]) : 0;
-    cfx_value result = cfx_invalid();
-    cfx_node *out = NULL;
-    cfx_node_map *map = cfx_node_map_new(NULL, &err);
-    bool ok = map && want_output >= 0 && read_map(self, in[1], map) == 0;
-    if (ok)
-        ok = cfx_graph_copy_into(self->g, source->g, map, &result, &out, &err) == CFX_OK;
-    if (ok)
-        ok = write_map(self, source, in[1], map) == 0;
-    cfx_node_map_free(map);
-    if (!ok)
-        return raise_cfx(&err);
-    return finish_copy(self, source, result, out, want_output);
+    if (want_output < 0)
+        return NULL;
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(source->g);
+    PyObject *answer = copy_held(self, source, in[1], want_output);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
+    return answer;
 }
 
 /* ---- checking and passes ------------------------------------------------------------------- */
@@ -704,9 +843,11 @@ static PyObject *find_faults(PyGraph *self, PyObject *strict)
         Py_XDECREF(findings);
         return NULL;
     }
+    cfx_iter pin = hold(self->g);
     cfx_status status = strict == Py_True ? cfx_graph_verify(self->g, add_finding, findings, &err)
                                           : cfx_graph_lint(self->g, add_finding, findings, &err);
-    if (status == CFX_OK || PyList_GET_SIZE(findings) > 0)
+    cfx_iter_end(&pin);
+    if ((status == CFX_OK || PyList_GET_SIZE(findings) > 0) && !PyErr_Occurred())
         return findings;
     Py_DECREF(findings);
     return raise_cfx(&err);
@@ -714,6 +855,8 @@ static PyObject *find_faults(PyGraph *self, PyObject *strict)
 
 static int ask_impure(void *ctx, cfx_node *n)
 {
+    if (PyErr_Occurred())
+        return -1;
     PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
     PyObject *answer = node ? PyObject_CallOneArg(ctx, node) : NULL;
     int impure = answer ? PyObject_IsTrue(answer) : -1;
@@ -727,8 +870,10 @@ static PyObject *dce(PyGraph *self, PyObject *is_impure)
     cfx_error err = {0};
     bool changed = false;
     cfx_dce_options options = {ask_impure, is_impure};
+    cfx_iter pin = hold(self->g);
     cfx_status status = cfx_pass_dce(self->g, is_impure == Py_None ? NULL : &options, &changed,
                                      &err);
+    cfx_iter_end(&pin);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyBool_FromLong(changed);
@@ -743,10 +888,12 @@ static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sin
     PyObject *text = NULL;
     cfx_buffer_init(&out, NULL);
     cfx_buffer_reserve(&out, cfx_graph_size(self->g) * 96);  /* a guess: growing copies */
-    if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK)
+    cfx_iter pin = hold(self->g);
+    if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
+    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }
@@ -800,7 +947,13 @@ static PyObject *graph_equal(PyGraph *self, PyObject *args)
     if (!is_graph(self->st, other))
         return PyErr_Format(PyExc_TypeError, "expected a Graph, got %R",
                             (PyObject *)Py_TYPE(other));
-    return PyBool_FromLong(cfx_graph_equal(self->g, ((PyGraph *)other)->g, shape_only));
+    cfx_graph *g = ((PyGraph *)other)->g;
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(g);
+    bool same = cfx_graph_equal(self->g, g, shape_only);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(same);
 }
 
 static PyObject *graph_structural_hash(PyGraph *self, PyObject *args)
@@ -810,7 +963,10 @@ static PyObject *graph_structural_hash(PyGraph *self, PyObject *args)
     uint64_t hash;
     if (!PyArg_ParseTuple(args, "|p:_structural_hash", &shape_only))
         return NULL;
-    if (cfx_graph_hash(self->g, shape_only, &hash, &err) != CFX_OK)
+    cfx_iter pin = hold(self->g);
+    cfx_status status = cfx_graph_hash(self->g, shape_only, &hash, &err);
+    cfx_iter_end(&pin);
+    if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyLong_FromUnsignedLongLong(hash);
 }
@@ -834,8 +990,11 @@ static PyObject *get_root(PyGraph *self, void *unused)
 static PyObject *get_names(PyGraph *self, void *unused)
 {
     (void)unused;
-    if (!self->names)
-        self->names = namespace_for_graph(self);
+    PyObject *names = self->names ? NULL : namespace_for_graph(self);
+    if (names && !self->names)
+        self->names = names;
+    else
+        Py_XDECREF(names);  /* somebody was faster, or there is none */
     return Py_XNewRef(self->names);
 }
 
@@ -848,8 +1007,24 @@ static PyObject *get_owner(PyGraph *self, void *unused)
 static int set_owner(PyGraph *self, PyObject *value, void *unused)
 {
     (void)unused;
-    Py_XSETREF(self->owning_module, value && value != Py_None ? Py_NewRef(value) : NULL);
+    bool some = value && value != Py_None;
+    if (some && add_hooks(self) < 0)
+        return -1;
+    Py_XSETREF(self->owning_module, some ? Py_NewRef(value) : NULL);
     return 0;
+}
+
+/* The bound method that puts a node at the insertion point, as torch.fx keeps it. */
+static PyObject *get_insert(PyGraph *self, void *unused)
+{
+    (void)unused;
+    cfx_insert_point at = cfx_graph_insert_point(self->g);
+    PyObject *node = node_wrap(self, at.node ? at.node : cfx_graph_root(self->g));
+    PyObject *method = NULL;
+    if (node)
+        method = PyObject_GetAttrString(node, at.after ? "append" : "prepend");
+    Py_XDECREF(node);
+    return method;
 }
 
 static PyObject *get_len(PyGraph *self, void *unused)
@@ -875,6 +1050,7 @@ static PyGetSetDef getset[] = {
     {"owning_module", (getter)get_owner, (setter)set_owner, "The module it belongs to.", NULL},
     {"_owning_module", (getter)get_owner, (setter)set_owner, NULL, NULL},
     {"_root", (getter)get_root, NULL, NULL, NULL},
+    {"_insert", (getter)get_insert, NULL, NULL, NULL},
     {"_graph_namespace", (getter)get_names, NULL, NULL, NULL},
     {"_len", (getter)get_len, NULL, NULL, NULL},
     {"_version", (getter)get_version, NULL, NULL, NULL},

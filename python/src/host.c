@@ -18,6 +18,26 @@ static cfx_status failed(cfx_error *err)
     return cfx_error_set(err, CFX_E_HOST, "Python raised an exception");
 }
 
+/* An object whose name cannot be told has none: the core goes on without it, so no exception may be
+ * left behind. Anything but an Exception (Ctrl-C) is not for us to swallow. */
+static cfx_status nameless(cfx_error *err)
+{
+    PyObject *type, *value, *traceback;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return failed(err);
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *text = PyObject_Str(value);
+    const char *why = text ? PyUnicode_AsUTF8(text) : NULL;
+    PyErr_Clear();  /* even the reason could not be told */
+    cfx_error_set(err, CFX_E_KEY, "%s", why ? why : "the object has no name");
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return CFX_E_KEY;
+}
+
 /* Writes a str that the caller owns and gives up. */
 static cfx_status write_result(PyObject *str, cfx_sink out, cfx_error *err)
 {
@@ -31,12 +51,16 @@ static cfx_status write_result(PyObject *str, cfx_sink out, cfx_error *err)
 static cfx_status repr(void *ctx, void *object, cfx_sink out, cfx_error *err)
 {
     (void)ctx;
-    return write_result(PyObject_Repr(object), out, err);
+    return PyErr_Occurred() ? failed(err) : write_result(PyObject_Repr(object), out, err);
 }
 
 static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_error *err)
 {
+    if (PyErr_Occurred())
+        return failed(err);
     PyObject *name = call_glue(ctx, "qualified_name", object);
+    if (!name)
+        return nameless(err);
     if (name != Py_None)
         return write_result(name, out, err);
     Py_DECREF(name);
@@ -50,6 +74,8 @@ static PyObject *show_argument(module_state *st, PyObject *object)
         return PyUnicode_FromFormat("%%%S", object);
     PyObject *custom = PyObject_GetAttrString(object, "_custom_fx_repr_fn");
     if (!custom) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+            return NULL;
         PyErr_Clear();  /* most objects have no spelling of their own */
         return PyObject_Str(object);
     }
@@ -60,6 +86,8 @@ static PyObject *show_argument(module_state *st, PyObject *object)
 
 static cfx_status show(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err)
 {
+    if (PyErr_Occurred())
+        return failed(err);
     switch (where) {
     case CFX_SHOW_ARG:
         return write_result(show_argument(ctx, object), out, err);
@@ -133,6 +161,8 @@ static void retarget(void *ctx, cfx_node *n)
 static int is_impure(void *ctx, cfx_node *n)
 {
     module_state *st = ctx;
+    if (PyErr_Occurred())
+        return -1;
     PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
     PyObject *answer = node ? call_glue(st, "is_impure", node) : NULL;
     int impure = answer ? PyObject_IsTrue(answer) : -1;

@@ -16,6 +16,14 @@ PyObject *raise_cfx(const cfx_error *err)
         return NULL;
     if (err->status == CFX_E_NOMEM)
         return PyErr_NoMemory();
+    if (err->status == CFX_E_SYNTAX && err->line > 0) {
+        PyObject *error = PyObject_CallFunction(PyExc_SyntaxError, "s(sIIO)", err->message,
+                                                "<IR text>", err->line, err->column, Py_None);
+        if (error)
+            PyErr_SetObject(PyExc_SyntaxError, error);
+        Py_XDECREF(error);
+        return NULL;
+    }
     const char *name = cfx_status_exception(err->status);
     PyObject *builtins = PyEval_GetBuiltins();
     PyObject *type = name ? PyDict_GetItemString(builtins, name) : NULL;
@@ -32,6 +40,15 @@ PyObject *call_glue(module_state *st, const char *function, PyObject *argument)
     PyObject *result = fn ? PyObject_CallOneArg(fn, argument) : NULL;
     Py_XDECREF(fn);
     return result;
+}
+
+void *alloc_quietly(PyTypeObject *type)
+{
+    int enabled = PyGC_Disable();
+    PyObject *object = type->tp_alloc(type, 0);
+    if (enabled)
+        PyGC_Enable();
+    return object;
 }
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -190,6 +207,8 @@ static PyMethodDef functions[] = {
 static int add_type(PyObject *module, PyObject **slot, PyType_Spec *spec, PyTypeObject *base)
 {
     *slot = PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    if (*slot)  /* error messages say 'Node', as for a class written in Python */
+        ((PyTypeObject *)*slot)->tp_name = strrchr(spec->name, '.') + 1;
     return *slot ? PyModule_AddType(module, (PyTypeObject *)*slot) : -1;
 }
 

@@ -89,7 +89,7 @@ static PyObject *list_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return PyErr_Format(PyExc_TypeError, "_node_list needs a Graph, got %R",
                             (PyObject *)Py_TYPE(graph));
     if (strcmp(direction, "_next") != 0 && strcmp(direction, "_prev") != 0)
-        return PyErr_Format(PyExc_AssertionError, "direction must be '_next' or '_prev', got '%s'",
+        return PyErr_Format(PyExc_AssertionError, "direction must be '_next' or '_prev', got %s",
                             direction);
     NodeList *self = (NodeList *)type->tp_alloc(type, 0);
     if (!self)

@@ -45,8 +45,7 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n)
     PyNode *node = cfx_node_binding(n);
     if (node)
         return Py_NewRef((PyObject *)node);
-    PyTypeObject *type = (PyTypeObject *)graph->st->NodeType;
-    node = (PyNode *)type->tp_alloc(type, 0);
+    node = alloc_quietly((PyTypeObject *)graph->st->NodeType);
     if (!node)
         return NULL;
     node->n = n;
@@ -244,17 +243,19 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
     (void)unused;
     cfx_error err = {0};
     PyGraph *graph = node_graph(self);
-    cfx_value type = cfx_invalid();
-    if (value && value != Py_None) {
-        type = value_from_py(graph, value);
-        if (type.kind == CFX_KIND_INVALID)
-            return -1;
+    bool some = value && value != Py_None;
+    int failed = 0;
+    cfx_iter pin = hold(graph->g);
+    cfx_value type = some ? value_from_py(graph, value) : cfx_invalid();
+    if (some && type.kind == CFX_KIND_INVALID) {
+        failed = -1;
+    } else if (cfx_node_set_type(self->n, type, &err) != CFX_OK) {
+        cfx_value_discard(graph->g, type);
+        raise_cfx(&err);
+        failed = -1;
     }
-    if (cfx_node_set_type(self->n, type, &err) == CFX_OK)
-        return 0;
-    cfx_value_discard(graph->g, type);
-    raise_cfx(&err);
-    return -1;
+    cfx_iter_end(&pin);
+    return failed;
 }
 
 static PyObject *get_meta(PyNode *self, void *unused)
@@ -333,9 +334,32 @@ static PyObject *get_sort_key(PyNode *self, void *unused)
 /* Drops what was cached if the core has changed the arguments since. */
 static void refresh(PyNode *self)
 {
+    while (cfx_node_args_changed(self->n)) {  /* what is dropped may run code that changes them */
+        Py_CLEAR(self->args);
+        Py_CLEAR(self->kwargs);
+    }
+}
+
+/* The Python object of some arguments, which Python code may replace meanwhile. */
+static PyObject *read_args(PyNode *self, cfx_value v)
+{
+    PyGraph *graph = node_graph(self);
+    cfx_iter pin = hold(graph->g);
+    v = cfx_value_retain(v);
+    PyObject *object = value_to_py(graph, v);
+    cfx_value_release(graph->g, v);
+    cfx_iter_end(&pin);
+    return object;
+}
+
+/* Keeps `object` in a cache, unless what it shows is out of date by now. */
+static void keep(PyNode *self, PyObject **cache, PyObject *object)
+{
     if (cfx_node_args_changed(self->n)) {
         Py_CLEAR(self->args);
         Py_CLEAR(self->kwargs);
+    } else if (object && !*cache) {
+        *cache = Py_NewRef(object);
     }
 }
 
@@ -347,9 +371,8 @@ static PyObject *get_args(PyNode *self, void *unused)
         return Py_NewRef(self->args);
     if (cfx_node_num_args(self->n) == 0)
         return Py_NewRef(node_state(self)->empty_tuple);
-    PyObject *args = value_to_py(node_graph(self), cfx_node_args(self->n));
-    if (args && !self->args)
-        self->args = Py_NewRef(args);
+    PyObject *args = read_args(self, cfx_node_args(self->n));
+    keep(self, &self->args, args);
     return args;
 }
 
@@ -363,9 +386,8 @@ static PyObject *get_kwargs(PyNode *self, void *unused)
     cfx_value_items(cfx_node_kwargs(self->n), &n);
     if (n == 0)
         return Py_NewRef(node_state(self)->empty_dict);
-    PyObject *kwargs = value_to_py(node_graph(self), cfx_node_kwargs(self->n));
-    if (kwargs && !self->kwargs)
-        self->kwargs = Py_NewRef(kwargs);
+    PyObject *kwargs = read_args(self, cfx_node_kwargs(self->n));
+    keep(self, &self->kwargs, kwargs);
     return kwargs;
 }
 
@@ -378,49 +400,79 @@ static cfx_value or_empty(cfx_value v, cfx_kind kind)
     return v;
 }
 
-static int commit_args(PyNode *self, cfx_value args, cfx_value kwargs, cfx_value fresh)
+static int set_held(PyNode *self, PyObject *value, bool keywords)
 {
     cfx_error err = {0};
+    PyGraph *graph = node_graph(self);
+    cfx_value new_ = keywords ? kwargs_from_py(graph, value) : args_from_py(graph, value);
+    if (PyErr_Occurred())
+        return -1;
+    cfx_value args = keywords ? cfx_node_args(self->n) : or_empty(new_, CFX_KIND_TUPLE);
+    cfx_value kwargs = keywords ? or_empty(new_, CFX_KIND_DICT) : cfx_node_kwargs(self->n);
     if (cfx_node_set_args_kwargs(self->n, args, kwargs, &err) == CFX_OK)
         return 0;
-    cfx_value_discard(cfx_node_graph(self->n), fresh);
+    cfx_value_discard(graph->g, new_);
     raise_cfx(&err);
     return -1;
+}
+
+static int set_arguments(PyNode *self, PyObject *value, bool keywords)
+{
+    cfx_graph *g = cfx_node_graph(self->n);
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "the arguments of a node cannot be deleted");
+        return -1;
+    }
+    cfx_iter pin = hold(g);
+    int failed = set_held(self, value, keywords);
+    cfx_iter_end(&pin);
+    return failed;
 }
 
 static int set_args(PyNode *self, PyObject *value, void *unused)
 {
     (void)unused;
-    if (!value) {
-        PyErr_SetString(PyExc_AttributeError, "the args of a node cannot be deleted");
-        return -1;
-    }
-    cfx_value args = args_from_py(node_graph(self), value);
-    if (PyErr_Occurred())
-        return -1;
-    return commit_args(self, or_empty(args, CFX_KIND_TUPLE), cfx_node_kwargs(self->n), args);
+    return set_arguments(self, value, false);
 }
 
 static int set_kwargs(PyNode *self, PyObject *value, void *unused)
 {
     (void)unused;
-    if (!value) {
-        PyErr_SetString(PyExc_AttributeError, "the kwargs of a node cannot be deleted");
-        return -1;
-    }
-    cfx_value kwargs = kwargs_from_py(node_graph(self), value);
-    if (PyErr_Occurred())
-        return -1;
-    return commit_args(self, cfx_node_args(self->n), or_empty(kwargs, CFX_KIND_DICT), kwargs);
+    return set_arguments(self, value, true);
 }
 
-/* Runs an edit that takes one new value, and discards the value if it fails. */
-static PyObject *finish_edit(PyNode *self, cfx_status status, cfx_value v, const cfx_error *err)
+/* Which edit takes a new value, and where it goes. */
+typedef struct value_edit {
+    enum { UPDATE_ARG, INSERT_ARG, UPDATE_KWARG } kind;
+    size_t index;
+    const char *key;
+} value_edit;
+
+static cfx_status apply(cfx_node *n, const value_edit *edit, cfx_value v, cfx_error *err)
 {
-    if (status == CFX_OK)
-        Py_RETURN_NONE;
-    cfx_value_discard(cfx_node_graph(self->n), v);
-    return raise_cfx(err);
+    switch (edit->kind) {
+    case UPDATE_ARG:
+        return cfx_node_set_arg(n, edit->index, v, err);
+    case INSERT_ARG:
+        return cfx_node_insert_arg(n, edit->index, v, err);
+    case UPDATE_KWARG:
+        break;
+    }
+    return cfx_node_set_kwarg(n, edit->key, v, err);
+}
+
+static PyObject *edit_value(PyNode *self, const value_edit *edit, PyObject *value)
+{
+    cfx_error err = {0};
+    PyGraph *graph = node_graph(self);
+    cfx_iter pin = hold(graph->g);
+    cfx_value v = value_from_py(graph, value);
+    if (v.kind != CFX_KIND_INVALID && apply(self->n, edit, v, &err) != CFX_OK) {
+        cfx_value_discard(graph->g, v);
+        raise_cfx(&err);
+    }
+    cfx_iter_end(&pin);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *update_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
@@ -428,7 +480,6 @@ static PyObject *update_arg(PyNode *self, PyObject *const *args, Py_ssize_t narg
 {
     static const char *const names[] = {"idx", "arg"};
     static const arg_spec spec = {"update_arg", names, 2, 2, 2};
-    cfx_error err = {0};
     PyObject *in[2];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
@@ -439,10 +490,8 @@ static PyObject *update_arg(PyNode *self, PyObject *const *args, Py_ssize_t narg
         i += (Py_ssize_t)cfx_node_num_args(self->n);
     if (i < 0)
         i = PY_SSIZE_T_MAX;  /* out of range, for the core to say so */
-    cfx_value v = value_from_py(node_graph(self), in[1]);
-    if (v.kind == CFX_KIND_INVALID)
-        return NULL;
-    return finish_edit(self, cfx_node_set_arg(self->n, (size_t)i, v, &err), v, &err);
+    value_edit edit = {.kind = UPDATE_ARG, .index = (size_t)i};
+    return edit_value(self, &edit, in[1]);
 }
 
 static PyObject *insert_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
@@ -450,7 +499,6 @@ static PyObject *insert_arg(PyNode *self, PyObject *const *args, Py_ssize_t narg
 {
     static const char *const names[] = {"idx", "arg"};
     static const arg_spec spec = {"insert_arg", names, 2, 2, 2};
-    cfx_error err = {0};
     PyObject *in[2];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
@@ -460,10 +508,8 @@ static PyObject *insert_arg(PyNode *self, PyObject *const *args, Py_ssize_t narg
     if (i < 0 || (size_t)i > cfx_node_num_args(self->n))
         return PyErr_Format(PyExc_AssertionError, "insert_args index must be between 0 and "
                             "len(self.args), got %zd", i);
-    cfx_value v = value_from_py(node_graph(self), in[1]);
-    if (v.kind == CFX_KIND_INVALID)
-        return NULL;
-    return finish_edit(self, cfx_node_insert_arg(self->n, (size_t)i, v, &err), v, &err);
+    value_edit edit = {.kind = INSERT_ARG, .index = (size_t)i};
+    return edit_value(self, &edit, in[1]);
 }
 
 static PyObject *update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
@@ -471,7 +517,6 @@ static PyObject *update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t na
 {
     static const char *const names[] = {"key", "arg"};
     static const arg_spec spec = {"update_kwarg", names, 2, 2, 2};
-    cfx_error err = {0};
     PyObject *in[2];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
@@ -481,20 +526,26 @@ static PyObject *update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t na
             PyErr_SetString(PyExc_TypeError, "the key of a keyword argument must be a str");
         return NULL;
     }
-    cfx_value v = value_from_py(node_graph(self), in[1]);
-    if (v.kind == CFX_KIND_INVALID)
-        return NULL;
-    return finish_edit(self, cfx_node_set_kwarg(self->n, key, v, &err), v, &err);
+    value_edit edit = {.kind = UPDATE_KWARG, .key = key};
+    return edit_value(self, &edit, in[1]);
 }
 
 /* ---- uses ---------------------------------------------------------------------------------- */
 
+PyObject *users_of(PyNode *self)
+{
+    PyObject *users = self->users ? NULL : users_new(self);
+    if (users && !self->users)
+        self->users = users;
+    else
+        Py_XDECREF(users);
+    return Py_XNewRef(self->users);
+}
+
 static PyObject *get_users(PyNode *self, void *unused)
 {
     (void)unused;
-    if (!self->users)
-        self->users = users_new(self);
-    return Py_XNewRef(self->users);
+    return users_of(self);
 }
 
 static PyObject *get_inputs(PyNode *self, void *unused)
@@ -544,9 +595,6 @@ static int replace_filter(void *ctx, cfx_node *user)
         yes = answer ? PyObject_IsTrue(answer) : -1;
         Py_XDECREF(answer);
     }
-    if (yes > 0 && run_module_hooks(graph, graph->st->str_replace_hooks, (PyObject *)job->old,
-                                    job->with, node) < 0)
-        yes = -1;
     Py_DECREF(node);
     return yes;
 }
@@ -560,26 +608,41 @@ static void replace_changed(void *ctx, cfx_node *user)
     Py_XDECREF(node);
 }
 
-/* Gives the replacement the metadata of the node it replaces. */
-static int propagate(PyNode *self, PyObject *with)
+/* Whether `with` can be given the metadata of the node it replaces. */
+static int check_propagate(const PyNode *self, PyObject *with)
 {
     if (!is_node(node_state(self), with)) {
         PyErr_SetString(PyExc_TypeError, "propagate_meta=True needs a Node as replacement");
         return -1;
     }
-    PyNode *other = (PyNode *)with;
-    if (other->meta && PyDict_GET_SIZE(other->meta) > 0) {
-        PyErr_SetString(PyExc_AssertionError,
-                        "Called node.replace_all_uses_with(replace_with, propagate_meta=True), "
-                        "but replace_with already has .meta keys");
-        return -1;
-    }
-    if (!self->meta)
+    const PyNode *other = (PyNode *)with;
+    if (!other->meta || PyDict_GET_SIZE(other->meta) == 0)
         return 0;
-    PyObject *meta = get_meta(other, NULL);
-    int failed = meta ? PyDict_Update(meta, self->meta) : -1;
+    PyErr_SetString(PyExc_AssertionError,
+                    "Called node.replace_all_uses_with(replace_with, propagate_meta=True), "
+                    "but replace_with already has .meta keys");
+    return -1;
+}
+
+static int propagate(const PyNode *self, PyObject *with)
+{
+    PyObject *meta = self->meta ? get_meta((PyNode *)with, NULL) : NULL;
+    int failed = meta ? PyDict_Update(meta, self->meta) : PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(meta);
     return failed;
+}
+
+static cfx_status replace_held(PyGraph *graph, replace_job *job, cfx_error *err)
+{
+    cfx_value with = value_from_py(graph, job->with);
+    if (with.kind == CFX_KIND_INVALID)
+        return CFX_E_HOST;
+    with = cfx_value_retain(with);
+    cfx_status status = cfx_node_replace_uses(job->old->n, with,
+                                              job->filter ? replace_filter : NULL,
+                                              replace_changed, job, err);
+    cfx_value_release(graph->g, with);
+    return status;
 }
 
 static PyObject *replace_all_uses_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
@@ -592,21 +655,16 @@ static PyObject *replace_all_uses_with(PyNode *self, PyObject *const *args, Py_s
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
     int meta = in[2] ? PyObject_IsTrue(in[2]) : 0;
-    if (meta < 0 || (meta && propagate(self, in[0]) < 0))
+    if (meta < 0 || (meta && check_propagate(self, in[0]) < 0))
         return NULL;
     PyGraph *graph = node_graph(self);
     replace_job job = {self, in[0], in[1] == Py_None ? NULL : in[1], PyList_New(0)};
-    cfx_value with = job.changed ? value_from_py(graph, in[0]) : cfx_invalid();
-    if (with.kind == CFX_KIND_INVALID) {
-        Py_XDECREF(job.changed);
+    if (!job.changed)
         return NULL;
-    }
-    bool ask = job.filter || graph->owning_module;
-    with = cfx_value_retain(with);
-    cfx_status status = cfx_node_replace_uses(self->n, with, ask ? replace_filter : NULL,
-                                              replace_changed, &job, &err);
-    cfx_value_release(graph->g, with);
-    if (status == CFX_OK && !PyErr_Occurred())
+    cfx_iter pin = hold(graph->g);
+    cfx_status status = replace_held(graph, &job, &err);
+    cfx_iter_end(&pin);
+    if (status == CFX_OK && !PyErr_Occurred() && (!meta || propagate(self, in[0]) == 0))
         return job.changed;
     Py_DECREF(job.changed);
     return raise_cfx(&err);
@@ -625,17 +683,16 @@ static PyObject *replace_input_with(PyNode *self, PyObject *const *args, Py_ssiz
     if (!is_node(graph->st, in[0]))
         return PyErr_Format(PyExc_TypeError, "old_input must be a Node, got %R",
                             (PyObject *)Py_TYPE(in[0]));
-    if (run_module_hooks(graph, graph->st->str_replace_hooks, in[0], in[1], (PyObject *)self) < 0)
-        return NULL;
+    cfx_iter pin = hold(graph->g);
     cfx_value with = value_from_py(graph, in[1]);
-    if (with.kind == CFX_KIND_INVALID)
-        return NULL;
-    with = cfx_value_retain(with);
-    cfx_status status = cfx_node_replace_input(self->n, ((PyNode *)in[0])->n, with, &err);
-    cfx_value_release(graph->g, with);
-    if (status != CFX_OK)
-        return raise_cfx(&err);
-    Py_RETURN_NONE;
+    if (with.kind != CFX_KIND_INVALID) {
+        with = cfx_value_retain(with);
+        if (cfx_node_replace_input(self->n, ((PyNode *)in[0])->n, with, &err) != CFX_OK)
+            raise_cfx(&err);
+        cfx_value_release(graph->g, with);
+    }
+    cfx_iter_end(&pin);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- position ------------------------------------------------------------------------------ */
@@ -720,7 +777,8 @@ static PyObject *rename_node(PyNode *self, PyObject *const *args, Py_ssize_t nar
             PyErr_SetString(PyExc_TypeError, "the name of a node must be a str");
         return NULL;
     }
-    if (cfx_node_rename(self->n, wish, &err) != CFX_OK)
+    if (strcmp(wish, cfx_node_name(self->n, NULL)) != 0 &&
+        cfx_node_rename(self->n, wish, &err) != CFX_OK)
         return raise_cfx(&err);
     Py_RETURN_NONE;
 }
@@ -733,10 +791,12 @@ static PyObject *format_plain(PyNode *self, PyObject *unused)
     cfx_buffer out;
     cfx_buffer_init(&out, NULL);
     PyObject *text = NULL;
-    if (cfx_node_print(self->n, cfx_buffer_sink(&out), &err) == CFX_OK)
+    cfx_iter pin = hold(cfx_node_graph(self->n));
+    if (cfx_node_print(self->n, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
+    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }
@@ -755,10 +815,19 @@ static int set_location(PyNode *self, PyObject *value, void *unused)
     (void)unused;
     cfx_error err = {0};
     const char *file = NULL;
-    unsigned line = 0;
-    if (value && value != Py_None && !PyArg_ParseTuple(value, "sI:_location", &file, &line))
+    long long line = 0;
+    bool some = value && value != Py_None;
+    if (some && !PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "a location is a tuple (file, line)");
         return -1;
-    if (cfx_node_set_location(self->n, file, line, &err) == CFX_OK)
+    }
+    if (some && !PyArg_ParseTuple(value, "sL:_location", &file, &line))
+        return -1;
+    if (line < 0 || line > UINT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "%lld is no line of a file", line);
+        return -1;
+    }
+    if (cfx_node_set_location(self->n, file, (uint32_t)line, &err) == CFX_OK)
         return 0;
     raise_cfx(&err);
     return -1;

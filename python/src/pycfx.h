@@ -49,6 +49,7 @@ typedef struct PyGraph {
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
+    bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;
 
 typedef struct PyNode {
@@ -114,6 +115,9 @@ cfx_status write_str(PyObject *str, cfx_sink out, cfx_error *err);
  * value. Whoever does not use the value discards it. */
 cfx_value value_from_py(PyGraph *graph, PyObject *o);
 
+/* Whether `o` stands for no arguments: NULL, None, or an empty tuple, list or dict. */
+bool is_empty(PyObject *o);
+
 /* The tuple or dict of a node's arguments. An empty one is INVALID without an exception: check
  * PyErr_Occurred. Lists are taken for tuples. */
 cfx_value args_from_py(PyGraph *graph, PyObject *args);
@@ -131,7 +135,17 @@ PyObject *str_from_utf8(const char *text, size_t size);
 
 /* ---- graphs and nodes ---------------------------------------------------------------------- */
 
-/* The Node object of a core node: a new reference. */
+/* While Python code may run, nodes that it erases stay readable: until cfx_iter_end. */
+static inline cfx_iter hold(cfx_graph *g)
+{
+    cfx_iter pin;
+    cfx_iter_begin(&pin, g, false);
+    return pin;
+}
+/* Allocates an object without collecting garbage, which could run any code. */
+void *alloc_quietly(PyTypeObject *type);
+/* The Node object of a core node: a new reference. Runs no code, so that it may be called in the
+ * middle of things. */
 PyObject *node_wrap(PyGraph *graph, cfx_node *n);
 /* Brings a Node's `op` and `target` up to date: false with an exception. */
 bool node_retarget(PyNode *node);
@@ -141,11 +155,9 @@ PyObject *graph_wrap(module_state *st, cfx_graph *g);
 bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **keep);
 /* An opcode by its name; false with an AssertionError. */
 bool opcode_from_py(PyObject *o, cfx_opcode *op);
-/* Calls the hooks of the graph's owning module: 0, or -1 with an exception. */
-int run_module_hooks(PyGraph *graph, PyObject *list_name, PyObject *node, PyObject *new_node,
-                     PyObject *user);
 
 PyObject *users_new(PyNode *node);
+PyObject *users_of(PyNode *node);  /* node.users */
 PyObject *node_iter_new(PyGraph *graph, bool reverse);
 PyObject *namespace_for_graph(PyGraph *graph);
 

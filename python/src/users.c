@@ -89,6 +89,23 @@ static PyObject *represent(Users *self)
     return bring_up(self) < 0 ? NULL : PyDict_Type.tp_repr((PyObject *)self);
 }
 
+/* Either side of `|` may be the users; the result is a plain dict. */
+static PyObject *unite(PyObject *a, PyObject *b)
+{
+    PyObject *dict = PyDict_Check(a) && PyDict_Check(b) ? PyDict_New() : Py_NewRef(Py_NotImplemented);
+    if (dict && dict != Py_NotImplemented &&
+        (PyDict_Update(dict, a) < 0 || PyDict_Update(dict, b) < 0))
+        Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *refuse_unite(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    assign((Users *)self, NULL, NULL);
+    return NULL;
+}
+
 /* A plain dict with the same keys. */
 static PyObject *snapshot(Users *self, PyObject *unused)
 {
@@ -204,6 +221,8 @@ static PyType_Slot slots[] = {
     {Py_mp_length, length},
     {Py_mp_subscript, subscript},
     {Py_mp_ass_subscript, assign},
+    {Py_nb_or, unite},
+    {Py_nb_inplace_or, refuse_unite},
     {Py_sq_contains, contains},
     {0, NULL},
 };

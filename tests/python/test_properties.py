@@ -104,10 +104,12 @@ CODE_DIFFERENCES = {
     and n.args and is_negative(n.args[0]),
     "a method or attribute of a number is put in parentheses": lambda n: n.args
     and type(n.args[0]) in (int, float, complex) and (n.op == "call_method" or n.target is getattr),
-    "a name set by hand is not made an identifier where it stands before its definition, or is an "
-    "output's": lambda n: n.name in EXACT and (n.op == "output" or is_mentioned_early(n)),
-    "a complex number with an infinite or nan part is a call of complex": lambda n: any(
-        not math.isfinite(v.imag) or not math.isfinite(v.real) for v in leaves(n, complex)
+    "a node that stands before its definition goes by its own name there, though it is no "
+    "identifier or a global has it; so does an output that is used": lambda n: (
+        n.name in (*EXACT, "_") and (n.op == "output" or is_mentioned_early(n))
+    ),
+    "a complex number with an infinite or nan imaginary part is a call of complex": lambda n: any(
+        not math.isfinite(v.imag) for v in leaves(n, complex)
     ),
     "an annotation typing.Callable[[...], ...] is written, not an error": lambda n: (
         typing.get_origin(n.type) is collections.abc.Callable
@@ -123,8 +125,9 @@ def is_negative(value):
 
 
 def is_mentioned_early(node):
+    """Before its definition, or in it."""
     nodes = list(node.graph.nodes)
-    return any(node in leaves(n, cfx.Node) for n in nodes[: nodes.index(node)])
+    return any(node in leaves(n, cfx.Node) for n in nodes[: nodes.index(node) + 1])
 
 
 def leaves(node, type_):

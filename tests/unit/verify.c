@@ -138,7 +138,8 @@ TEST(every_finding_is_reported)
     cfx_node_move_after(cfx_graph_find(g, "b"), cfx_graph_find(g, "a"), NULL);
     cfx_node_set_name(cfx_graph_first(g), "1x", 2, NULL);
     cfx_graph_output(g, cfx_none(), NULL);
-    EXPECT(g, "node %1x: its name is not an identifier", "node %b: Argument 'a' of Node 'b' was used before",
+    EXPECT(g, "node %1x: its name is not an identifier",
+           "node %b: Argument 'a' of Node 'b' was used before",
            "node %output_1: it stands behind the output %output");
     cfx_graph_release(g);
 }
@@ -177,12 +178,12 @@ TEST(cond_has_two_regions_that_fit)
            "node %cond_1: its region 'then' has 1 placeholders, but is called with 2 values",
            "node %cond_1: its regions return 1 and 3 values");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
-    EXPECT(control("cfx.cond", good, 2, g), "node %cond_2: its argument 'else' is missing",
+    EXPECT(control("cfx.cond", good, 2, g), "node %cond_2: its argument 'otherwise' is missing",
            "node %cond_2: its argument 'operands' is missing");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     cfx_value odd[] = {cfx_bool(true), good[1], cfx_none(), cfx_int(3)};
     EXPECT(control("cfx.cond", odd, 4, g),
-           "node %cond_3: its argument 'else' is a none; it must be a region");
+           "node %cond_3: its argument 'otherwise' is a none; it must be a region");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     odd[2] = good[2];
     EXPECT(control("cfx.cond", odd, 4, g),
@@ -338,7 +339,8 @@ TEST(arguments_that_are_not_there)
     cfx_node_pin(dead);
     cfx_graph_erase(g, dead, NULL);
     b->args->items[0] = cfx_from_node(dead);
-    EXPECT(g, "node %b: Argument 'dead' of Node 'b' was erased", "node %b: it counts 1 more uses of %a");
+    EXPECT(g, "node %b: Argument 'dead' of Node 'b' was erased",
+           "node %b: it counts 1 more uses of %a");
     b->args->items[0] = a;
     EXPECT_GOOD(g);
     cfx_node_unpin(dead);
