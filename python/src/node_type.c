@@ -858,7 +858,8 @@ static PyGetSetDef getset[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"prepend", FAST(prepend), SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
+    {"prepend", FAST(prepend),
+     SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
     {"append", FAST(append), SIGNED("append($self, x)", "Moves node x directly after this one.")},
     {"update_arg", FAST(update_arg),
      SIGNED("update_arg($self, idx, arg)", "Replaces positional argument idx by arg.")},

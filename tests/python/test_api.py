@@ -37,11 +37,6 @@ PAIRS = [
 
 # What cfx does not have, on purpose.
 MISSING = {
-    "graph.Graph.create_size_node": "sizes as torch.SymInt belong to torch's own compiler",
-    "graph.Graph.create_storage_offset_node": "likewise",
-    "graph.Graph.create_stride_node": "likewise",
-    "graph.Graph.materialize_symint": "likewise",
-    "graph.Graph.materialize_symints": "likewise",
     "node.Node.__init__": "a Node is made by its Graph; torch.fx makes loose ones, of no graph",
 }
 # Parameters whose default differs, on purpose.
@@ -59,7 +54,8 @@ def find(root, path):
 
 def own_members(class_):
     """The public names that are not just inherited from a class of Python's."""
-    inherited = set().union(*(vars(base) for base in class_.__mro__ if base in (list, dict, object)))
+    builtin = [base for base in class_.__mro__ if base in (list, dict, object)]
+    inherited = set().union(*map(vars, builtin))
     names = [name for name in dir(class_) if not name.startswith("_") or name == "__init__"]
     return [name for name in names if name in vars(class_) or name not in inherited]
 
