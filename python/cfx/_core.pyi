@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 _T = TypeVar("_T")
 _K = TypeVar("_K")
@@ -161,6 +161,7 @@ class _node_list:
     def __reversed__(self) -> _NodeIter: ...
     def __contains__(self, node: object, /) -> bool: ...
 
+@disjoint_base
 class _Namespace:
     _globals: ClassVar[dict[str, Any]]
     def __new__(cls) -> Self: ...
@@ -172,6 +173,7 @@ class _Namespace:
     @property
     def _used_names(self) -> frozenset[str]: ...
 
+@disjoint_base
 class Graph:
     owning_module: Any | None
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...

@@ -9,7 +9,7 @@ import math
 import operator
 import types
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 from . import _core, _glue
 from ._compatibility import compatibility
@@ -19,6 +19,7 @@ __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
 Target = Union[Callable[..., Any], str]
 Argument = Any
+_F = TypeVar("_F", bound=Callable[..., Any])
 _legal_ops = dict.fromkeys(
     ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
 )
@@ -164,7 +165,7 @@ def format_node(
 
 
 @compatibility(is_backward_compatible=False)
-def has_side_effect(fn):
+def has_side_effect(fn: _F) -> _F:
     """Marks a function as one that dead-code elimination must keep."""
     _side_effectful_functions.add(fn)
     return fn

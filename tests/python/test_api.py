@@ -57,12 +57,11 @@ def find(root, path):
     return root
 
 
-def own_members(class_, root):
-    """The public names that the library adds to a class of Python's."""
-    names = [n for n in dir(class_) if not n.startswith("_") or n == "__init__"]
-    builtin = (list, dict, object)
-    return [n for n in names if not any(n in vars(c) for c in builtin if c in class_.__mro__)
-            or n in vars(class_)]  # fmt: skip
+def own_members(class_):
+    """The public names that are not just inherited from a class of Python's."""
+    inherited = set().union(*(vars(base) for base in class_.__mro__ if base in (list, dict, object)))
+    names = [name for name in dir(class_) if not name.startswith("_") or name == "__init__"]
+    return [name for name in names if name in vars(class_) or name not in inherited]
 
 
 def comparisons():
@@ -71,7 +70,7 @@ def comparisons():
         theirs = find(torch_fx, path)
         yield path, theirs
         if isinstance(theirs, type):
-            for name in own_members(theirs, torch_fx):
+            for name in own_members(theirs):
                 yield f"{path}.{name}", getattr(theirs, name)
 
 
@@ -113,7 +112,7 @@ def test_everything_has_a_docstring_and_a_signature():
     bare = []
     for path in PAIRS:
         value = find(cfx, path)
-        for name, member in [("", value), *(py_api.members(value) if isinstance(value, type) else ())]:
+        for name, member in py_api.members(value) if isinstance(value, type) else [("", value)]:
             if callable(member) and not isinstance(member, type):
                 if py_api.signature(member) is None:
                     bare.append(f"{path}.{name} has no signature")
@@ -130,7 +129,9 @@ def test_keyword_arguments_work():
     f = graph.call_function(the_function=len, args=(x,), kwargs={}, type_expr=int, name="f")
     m = graph.call_method(method_name="m", args=(x,), kwargs={}, type_expr=None)
     c = graph.call_module(module_name="c", args=(w,), kwargs={}, type_expr=None)
-    n = graph.create_node(op="call_function", target=len, args=(), kwargs={}, name="n", type_expr=None)
+    n = graph.create_node(
+        op="call_function", target=len, args=(), kwargs={}, name="n", type_expr=None
+    )
     graph.output(result=(f, m, c), type_expr=None)
     n.prepend(x=c)
     n.append(x=m)
