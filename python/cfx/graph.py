@@ -256,7 +256,14 @@ class Graph(_core.Graph):
         Graph.__init__(copied, None, self._tracer_cls)
         memo[id(self)] = copied
         copied._codegen = copy.deepcopy(self._codegen, memo)
+        if type(self) is not Graph:  # what a class of one's own has added
+            known = vars(copied)
+            mine = {key: value for key, value in vars(self).items() if key not in known}
+            known.update(copy.deepcopy(mine, memo))
         return copied
+
+    def __copy__(self):
+        return self.__deepcopy__({})
 
     def __reduce_ex__(self, protocol):
         from ._pickle import reduce_graph

@@ -572,6 +572,22 @@ static PyObject *find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t nar
     return list;
 }
 
+/* The node of a name, or None: the one that owns it where several have it. */
+static PyObject *find_name(PyGraph *self, PyObject *name)
+{
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
+    if (!text) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "expected a str, got %R", (PyObject *)Py_TYPE(name));
+        return NULL;
+    }
+    cfx_node *n = strlen(text) == (size_t)size ? cfx_graph_find(self->g, text) : NULL;
+    Py_XDECREF(keep);
+    return n ? node_wrap(self, n) : Py_NewRef(Py_None);
+}
+
 /* ---- copying ------------------------------------------------------------------------------- */
 
 /* A shallow copy of the metadata of `from`, if it has any. */
@@ -1066,6 +1082,7 @@ static PyMethodDef methods[] = {
     {"node_copy", FAST(node_copy), "Copies a node of any graph; arg_transform maps its inputs."},
     {"graph_copy", FAST(graph_copy), "Copies the nodes of g; val_map maps old to new."},
     {"find_nodes", FAST(find_nodes), "All nodes with an opcode and target, O(found)."},
+    {"_find", (PyCFunction)find_name, METH_O, NULL},
     {"_set_insert_point", (PyCFunction)set_insert_point, METH_VARARGS, NULL},
     {"_clear_nodes", (PyCFunction)clear_nodes, METH_NOARGS, NULL},
     {"_clone", (PyCFunction)clone_graph, METH_NOARGS, NULL},
