@@ -1,4 +1,4 @@
-"""Python code generation against torch.fx, in one process: time per node and ratio, equal output."""
+"""Python code generation against torch.fx in one process: time per node, ratio, equal output."""
 import gc
 import operator
 import time
