@@ -252,7 +252,8 @@ static cfx_status check_items(const cfx_graph *g, cfx_kind kind, const cfx_value
     if (n > UINT32_MAX - 64)
         return cfxi_nomem(err);
     for (size_t i = 0; i < n; i++) {
-        CFX_TRY(cfxi_value_check(g, items[i], err));
+        if (!cfxi_is_plain(items[i]))
+            CFX_TRY(cfxi_value_check(g, items[i], err));
         if (cfxi_is_seq(items[i]) && items[i].pad + 1 > *depth)
             *depth = items[i].pad + 1;
     }
@@ -285,7 +286,8 @@ cfx_value cfx_value_seq(cfx_graph *g, cfx_kind kind, const cfx_value *items, siz
     seq->refs = 0;
     seq->size = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
-        cfxi_value_hold(items[i]);
+        if (items[i].kind >= CFX_KIND_STR && items[i].kind != CFX_KIND_NODE)
+            cfxi_value_hold(items[i]);
         seq->items[i] = items[i];
     }
     return cfxi_seq_value(kind, seq, depth);
