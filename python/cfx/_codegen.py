@@ -739,3 +739,5 @@ class _Job:
 
 _register_base()
 _find_torch()
+for _class in (CodeGen, PythonCode, _BoxedCodeGen, _CustomBuiltin, _PyTreeCodeGen, _PyTreeInfo):
+    _class.__module__ = "cfx.graph"  # where users find them

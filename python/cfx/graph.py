@@ -268,7 +268,14 @@ class Graph(_core.Graph):
         Graph.__init__(copied, None, self._tracer_cls)
         memo[id(self)] = copied
         copied._codegen = copy.deepcopy(self._codegen, memo)
+        if type(self) is not Graph:  # what a class of one's own has added
+            known = vars(copied)
+            mine = {key: value for key, value in vars(self).items() if key not in known}
+            known.update(copy.deepcopy(mine, memo))
         return copied
+
+    def __copy__(self) -> "Graph":
+        return self.__deepcopy__({})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from ._pickle import reduce_graph

@@ -254,19 +254,22 @@ def normalized_arguments(
 # ---- copies ---------------------------------------------------------------------------------
 
 
-def _node_at(graph, index):
-    """How a node is found again in a copy of its graph."""
-    for i, node in enumerate(graph.nodes):
-        if i == index:
-            return node
-    raise LookupError(f"the graph has no node number {index}")
+def _place(node):
+    """How a node is found again in a copy of its graph: by its name, or by its number if others
+    have that name; None if it was erased."""
+    if node._erased:
+        return None
+    if node.graph._find(node.name) is node:
+        return node.name
+    return next((i for i, other in enumerate(node.graph.nodes) if other is node), None)
 
 
-def _index_of(node):
-    for i, other in enumerate(node.graph.nodes):
-        if other is node:
-            return i
-    return None
+def _node_at(graph, place):
+    if place is None:
+        return graph._root
+    if isinstance(place, str):
+        return graph._find(place)
+    return next(node for i, node in enumerate(graph.nodes) if i == place)
 
 
 def _erased_node(op, name, target):
@@ -281,21 +284,19 @@ def _erased_node(op, name, target):
 
 
 def _reduce(self, protocol=None):
-    index = _index_of(self)
-    if index is None:
+    if self._erased:
         from ._pickle import portable
 
         return _erased_node, (self.op, self.name, portable(self.target))
-    return _node_at, (self.graph, index)
+    return _node_at, (self.graph, _place(self))
 
 
 def _deepcopy(self, memo):
     import copy
 
-    index = _index_of(self)
-    if index is None:
+    if self._erased:
         return _erased_node(self.op, self.name, self.target)
-    return _node_at(copy.deepcopy(self.graph, memo), index)
+    return _node_at(copy.deepcopy(self.graph, memo), _place(self))
 
 
 for _function in (format_node, is_impure, normalized_arguments):

@@ -576,6 +576,22 @@ static PyObject *find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t nar
     return list;
 }
 
+/* The node of a name, or None: the one that owns it where several have it. */
+static PyObject *find_name(PyGraph *self, PyObject *name)
+{
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
+    if (!text) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "expected a str, got %R", (PyObject *)Py_TYPE(name));
+        return NULL;
+    }
+    cfx_node *n = strlen(text) == (size_t)size ? cfx_graph_find(self->g, text) : NULL;
+    Py_XDECREF(keep);
+    return n ? node_wrap(self, n) : Py_NewRef(Py_None);
+}
+
 /* ---- copying ------------------------------------------------------------------------------- */
 
 /* A shallow copy of the metadata of `from`, if it has any. */
@@ -1090,6 +1106,7 @@ static PyMethodDef methods[] = {
     {"find_nodes", FAST(find_nodes),
      SIGNED("find_nodes($self, *, op, target=None, sort=True)",
             "All nodes with an opcode and a target; takes time for what it finds only.")},
+    {"_find", (PyCFunction)find_name, METH_O, NULL},
     {"_set_insert_point", (PyCFunction)set_insert_point, METH_VARARGS, NULL},
     {"_clear_nodes", (PyCFunction)clear_nodes, METH_NOARGS, NULL},
     {"_clone", (PyCFunction)clone_graph, METH_NOARGS, NULL},

@@ -1,5 +1,7 @@
 """CodeGen's subclasses and on_generate_code against torch.fx: what is called, with what, when."""
+import copy
 import inspect
+import pickle
 import types
 
 import pytest
@@ -435,3 +437,28 @@ def test_custom_builtin():
         for lib in LIBRARIES:
             del lib.graph._custom_builtins["zzq"]
     check(two_ops)
+
+
+# ---- copies -----------------------------------------------------------------------------------
+
+
+def test_where_classes_are_found():
+    for name in ("CodeGen", "PythonCode", "_BoxedCodeGen", "_PyTreeCodeGen", "_PyTreeInfo"):
+        cls = getattr(cfx.graph, name)
+        assert repr(cls) == repr(getattr(torch.fx.graph, name)).replace("torch.fx", "cfx")
+        assert pickle.loads(pickle.dumps(cls)) is cls
+
+
+@pytest.mark.parametrize("make", [lambda lib: lib.graph.CodeGen(), lambda lib: structured(
+    lib, (1, [2]), {"k": 3}, ["x", "y", "k"], (1, 2, 3))._codegen])
+def test_copies(make):
+    for copied in (copy.deepcopy(make(CFX)), pickle.loads(pickle.dumps(make(CFX)))):
+        assert vars(copied) == vars(make(CFX)) and type(copied) is type(make(CFX))
+
+
+def test_graph_copies_its_codegen():
+    for lib in LIBRARIES:
+        graph = two_ops(lib, lib.graph._BoxedCodeGen())
+        copied = copy.deepcopy(graph)
+        assert copied._codegen is not graph._codegen
+        assert copied.python_code("self").src == graph.python_code("self").src
