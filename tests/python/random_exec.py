@@ -75,7 +75,7 @@ FUNCTIONS = [
 METHODS = [
     ("relu", "tensor", "tensor"), ("add", "tensor num", "tensor"), ("clone", "tensor", "tensor"),
     ("add_", "tensor tensor", "tensor"), ("tolist", "tensor", "tuple"),
-    ("__add__", "num num", "num"), ("index", "tuple num", "num"),
+    ("conjugate", "num", "num"), ("index", "tuple num", "num"),
 ]  # fmt: skip
 
 

@@ -107,6 +107,9 @@ CODE_DIFFERENCES = {
     "a complex number with an infinite or nan imaginary part is a call of complex": lambda n: any(
         not math.isfinite(v.imag) for v in leaves(n, complex)
     ),
+    "a node that uses itself is called what it is called in the graph": lambda n: (
+        n in leaves(n, cfx.Node)
+    ),
     "an annotation typing.Callable[[...], ...] is written, not an error": lambda n: (
         typing.get_origin(n.type) is collections.abc.Callable
     ),
