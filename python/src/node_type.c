@@ -155,7 +155,10 @@ bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **k
     return false;
 }
 
-static bool is_root(const PyNode *self) { return self->n == cfx_graph_root(cfx_node_graph(self->n)); }
+static bool is_root(const PyNode *self)
+{
+    return self->n == cfx_graph_root(cfx_node_graph(self->n));
+}
 
 /* Unlike create_node, an assignment may leave opcode and target at odds until both are set. */
 static int set_target(PyNode *self, PyObject *value)
