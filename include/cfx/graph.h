@@ -237,7 +237,8 @@ CFX_API cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value 
 /* Called after a node was created, before one is erased, and for each user whose use of `n` is
  * being replaced by `with`. A status that is not CFX_OK makes the edit fail; a created node is
  * then taken back, unless a hook has given it users. Hooks are called in the order of registration
- * and may not edit the graph's hook list. Returns an id > 0 for cfx_graph_remove_hook, or 0 with *err set. */
+ * and may not edit the graph's hook list. Returns an id > 0 for cfx_graph_remove_hook, or 0 with
+ * *err set. */
 typedef enum cfx_hook_kind { CFX_HOOK_CREATE, CFX_HOOK_ERASE, CFX_HOOK_REPLACE } cfx_hook_kind;
 typedef cfx_status cfx_hook_fn(void *ctx, cfx_node *n, cfx_value with, cfx_node *user,
                                cfx_error *err);

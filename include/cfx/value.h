@@ -94,7 +94,12 @@ static inline cfx_value cfx_scalar(cfx_kind kind, int64_t i)
 static inline cfx_value cfx_invalid(void) { return cfx_scalar(CFX_KIND_INVALID, 0); }
 static inline cfx_value cfx_none(void) { return cfx_scalar(CFX_KIND_NONE, 0); }
 static inline cfx_value cfx_ellipsis(void) { return cfx_scalar(CFX_KIND_ELLIPSIS, 0); }
-static inline cfx_value cfx_bool(bool b) { return cfx_scalar(CFX_KIND_BOOL, b ? 1 : 0); }
+static inline cfx_value cfx_bool(bool b)
+{
+    cfx_value v = cfx_scalar(CFX_KIND_BOOL, 0);
+    v.as.b = b;
+    return v;
+}
 static inline cfx_value cfx_int(int64_t i) { return cfx_scalar(CFX_KIND_INT, i); }
 static inline cfx_value cfx_float(double f)
 {

@@ -390,16 +390,19 @@ class CodeGen:
         if verbose:
             job.be_verbose(include_stride, include_device, additional_meta or ())
         globals_ = {name: builtin.obj for name, builtin in _custom_builtins.items()}
-        src, lines, start = _core._generate(
-            nodes.graph,
-            job,
-            f"{root_module}",
-            f"{self._func_name}",
-            globals_,
-            expanded_def,
-            record_func,
-            colored,
-        )
+        try:
+            src, lines, start = _core._generate(
+                nodes.graph,
+                job,
+                f"{root_module}",
+                f"{self._func_name}",
+                globals_,
+                expanded_def,
+                record_func,
+                colored,
+            )
+        finally:
+            vars(job).clear()  # it holds its own methods
         return PythonCode(src, globals_, lines, start)
 
 
@@ -466,12 +469,12 @@ class _PyTreeCodeGen(CodeGen):
         """The function's arguments, put together as the spec has them."""
         info = self.pytree_info
         spec = info.in_spec
-        parts = spec.children() if spec.type is tuple else ()
+        parts = spec.children() if spec.type is tuple else []
         if [part.type for part in parts] != [tuple, dict]:
             return f"[{', '.join(fn_args)}]"
         n = parts[0].num_children
-        named = zip(parts[1].context, info.orig_args[n:])
-        named = ", ".join(f"'{key}':{arg}" for key, arg in named)
+        pairs = zip(parts[1].context, info.orig_args[n:])
+        named = ", ".join(f"'{key}':{arg}" for key, arg in pairs)
         return f"([{', '.join(info.orig_args[:n])}], {{{named}}})"
 
     def gen_var_bindings(
@@ -542,7 +545,15 @@ class _Job:
     """What the generator asks while it writes one function (python/src/codegen.c): a hook that is
     None is not asked for. It sets `add_global` and `expression` for the time of the run."""
 
-    begin = annotation = comment = remark = output = signature = transform = None
+    begin: Any = None
+    annotation: Any = None
+    comment: Any = None
+    remark: Any = None
+    output: Any = None
+    signature: Any = None
+    transform: Any = None
+    add_global: Callable[[Any, str, bool], str]
+    expression: Callable[[object], str]
 
     def __init__(self, codegen: CodeGen, expanded_def: bool, colors: dict) -> None:
         self.codegen = codegen
@@ -612,7 +623,7 @@ class _Job:
         if not hasattr(obj, "__origin__"):
             return self.global_for(_type_repr(obj), obj)
         origin = obj.__origin__
-        if isinstance(obj, typing._GenericAlias):
+        if isinstance(obj, typing._GenericAlias):  # type: ignore[attr-defined]
             origin = _origin_type_map.get(origin, origin)
         name = self.global_for(_type_repr(origin), origin)
         args = typing.get_args(obj) or getattr(obj, "__args__", ())
@@ -728,3 +739,5 @@ class _Job:
 
 _register_base()
 _find_torch()
+for _class in (CodeGen, PythonCode, _BoxedCodeGen, _CustomBuiltin, _PyTreeCodeGen, _PyTreeInfo):
+    _class.__module__ = "cfx.graph"  # where users find them

@@ -5,6 +5,7 @@ Nothing here is for users. cfx._core calls these functions by name (python/src/h
 import enum
 import sys
 import typing
+from typing import Any
 
 from . import _core
 
@@ -33,7 +34,8 @@ def find_torch(_=None):
     return torch
 
 
-_tokens = {}  # (kind, name) -> torch's object; filled by _torch.register
+# (kind, name) -> torch's object; filled by _torch.register
+_tokens: dict[tuple[int, str], Any] = {}
 
 
 def token(key):

@@ -125,6 +125,8 @@ def _register_torch_types() -> None:
 register_pytree_flatten_spec(dict, _dict_flatten_spec, _dict_flatten_spec_exact_match)
 register_pytree_flatten_spec(list, _list_flatten_spec, _list_flatten_spec_exact_match)
 register_pytree_flatten_spec(tuple, _tuple_flatten_spec, _tuple_flatten_spec_exact_match)
-register_pytree_flatten_spec(  # what a TreeSpec says of every named tuple
-    namedtuple, _namedtuple_flatten_spec, _namedtuple_flatten_spec_exact_match
+register_pytree_flatten_spec(  # a TreeSpec says this, which is a function, of every named tuple
+    namedtuple,  # type: ignore[arg-type]
+    _namedtuple_flatten_spec,
+    _namedtuple_flatten_spec_exact_match,
 )

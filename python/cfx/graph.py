@@ -6,13 +6,14 @@ and torch.fx's signatures.
 import contextlib
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _core, _modules, _symint
 from ._codegen import (
     CodeGen,
     PythonCode,
+    TransformCodeFunc,
     _BoxedCodeGen,
     _custom_builtins,
     _CustomBuiltin,
@@ -35,14 +36,14 @@ _snake_case = _core._snake_case
 class _InsertPoint:
     """The insertion point until the end of a `with` block; the old one is put back then."""
 
-    def __init__(self, graph, orig_insert):
+    def __init__(self, graph: _core.Graph, orig_insert: tuple[Node | None, bool]) -> None:
         self.graph = graph
         self.orig_insert = orig_insert
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, type_, value, traceback):
+    def __exit__(self, *exception: object) -> None:
         node, after = self.orig_insert
         while node is not None and node._erased:  # where it was
             node = node.prev if after else node.next
@@ -76,14 +77,19 @@ class Graph(_core.Graph):
     Created empty; nodes are added with `placeholder`, `call_function`, ... at the insertion point.
     """
 
-    def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
+    def __init__(
+        self,
+        owning_module: Any | None = None,
+        tracer_cls: type | None = None,
+        tracer_extras: dict[str, Any] | None = None,
+    ) -> None:
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
         self._tracer_extras = tracer_extras
         self._codegen = CodeGen()
-        self._co_fields = {}
+        self._co_fields: dict[str, Any] = {}
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # A graph that the core made (a copy, a region, a parsed text) gets its Python state when
         # somebody first asks for it.
         if name in ("_tracer_cls", "_tracer_extras", "_codegen", "_co_fields"):
@@ -93,7 +99,7 @@ class Graph(_core.Graph):
 
     # ---- insertion points ----
 
-    def _insert_at(self, n, after):
+    def _insert_at(self, n: Node | None, after: bool) -> _InsertPoint:
         if n is not None and not isinstance(n, Node):
             raise AttributeError(f"'{type(n).__name__}' object has no attribute 'graph'")
         where = "after" if after else "before"
@@ -103,11 +109,11 @@ class Graph(_core.Graph):
         assert n.graph is self, f"Node to insert {where} is not in graph."
         return _InsertPoint(self, self._set_insert_point(n, after))
 
-    def inserting_before(self, n: Node | None = None):
+    def inserting_before(self, n: Node | None = None) -> _InsertPoint:
         """New nodes go before `n` until the `with` block ends (or for good without one)."""
         return self._insert_at(n, False)
 
-    def inserting_after(self, n: Node | None = None):
+    def inserting_after(self, n: Node | None = None) -> _InsertPoint:
         """New nodes go directly after `n` until the `with` block ends (or for good)."""
         return self._insert_at(n, True)
 
@@ -195,13 +201,15 @@ class Graph(_core.Graph):
     # ---- code ----
 
     def set_codegen(self, codegen: CodeGen) -> None:
+        """Makes `codegen` the one that writes the code of this graph."""
         self._codegen = codegen
 
-    def process_inputs(self, *args):
+    def process_inputs(self, *args: Any) -> Any:
         """The inputs of the generated function as the placeholders take them."""
         return self._codegen.process_inputs(*args)
 
-    def process_outputs(self, out):
+    def process_outputs(self, out: Any) -> Any:
+        """What the generated function returns, as the caller gets it."""
         return self._codegen.process_outputs(out)
 
     def python_code(
@@ -229,10 +237,14 @@ class Graph(_core.Graph):
             additional_meta=additional_meta,
         )
 
-    def _python_code(self, root_module: str, namespace: _Namespace, **options) -> PythonCode:
+    def _python_code(
+        self, root_module: str, namespace: _Namespace, **options: Any
+    ) -> PythonCode:
         return self._codegen._gen_python_code(self.nodes, root_module, namespace, **options)
 
-    def on_generate_code(self, make_transformer):
+    def on_generate_code(
+        self, make_transformer: Callable[[TransformCodeFunc | None], TransformCodeFunc]
+    ) -> contextlib.AbstractContextManager[None]:
         """Installs a function that rewrites the lines of generated code; `make_transformer` gets
         the one installed before, or None. Undone when used as a context manager."""
         codegen = self._codegen
@@ -240,7 +252,7 @@ class Graph(_core.Graph):
         codegen._body_transformer = make_transformer(previous)
 
         @contextlib.contextmanager
-        def restore():
+        def restore() -> Iterator[None]:
             try:
                 yield
             finally:
@@ -250,7 +262,7 @@ class Graph(_core.Graph):
 
     # ---- copies ----
 
-    def __deepcopy__(self, memo=None):
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> "Graph":
         memo = {} if memo is None else memo
         copied = self._clone()
         Graph.__init__(copied, None, self._tracer_cls)
@@ -262,10 +274,10 @@ class Graph(_core.Graph):
             known.update(copy.deepcopy(mine, memo))
         return copied
 
-    def __copy__(self):
+    def __copy__(self) -> "Graph":
         return self.__deepcopy__({})
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         from ._pickle import reduce_graph
 
         return reduce_graph(self)

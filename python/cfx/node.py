@@ -4,11 +4,12 @@ The class is C (cfx._core); what depends on Python's own objects (how a function
 type is called, whether a function has effects) is written here and given to it.
 """
 import builtins
+import inspect
 import math
 import operator
 import types
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 from . import _core, _glue
 from ._compatibility import compatibility
@@ -18,6 +19,7 @@ __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
 Target = Union[Callable[..., Any], str]
 Argument = Any
+_F = TypeVar("_F", bound=Callable[..., Any])
 _legal_ops = dict.fromkeys(
     ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
 )
@@ -48,6 +50,15 @@ def _is_tensor_method(func):
     )
 
 
+def _name_of_lambda(func):
+    """What the source assigns it to, or the source itself."""
+    try:
+        source = inspect.getsource(func)
+    except (OSError, TypeError) as e:
+        raise RuntimeError("Unable to represent lambda") from e
+    return source.split("=")[0].strip()
+
+
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The name under which generated code calls a function."""
     name = func.__name__
@@ -56,14 +67,14 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     if _is_tensor_method(func):
         return f"torch.Tensor.{name}"
     if name == "<lambda>":
-        raise RuntimeError("Unable to represent lambda")
+        name = _name_of_lambda(func)
     module = _find_module_of_method(func)
     if module == "torch._ops" or module.startswith("torch._ops."):
         module = "torch.ops" + module[len("torch._ops") :]
     return f"{module}.{name}"
 
 
-def _pretty_print_target(target: object) -> str:
+def _pretty_print_target(target: Any) -> str:
     """The name that people know a function by: operator.add, builtins.len, torch.relu."""
     if isinstance(target, str):
         return target
@@ -154,7 +165,7 @@ def format_node(
 
 
 @compatibility(is_backward_compatible=False)
-def has_side_effect(fn):
+def has_side_effect(fn: _F) -> _F:
     """Marks a function as one that dead-code elimination must keep."""
     _side_effectful_functions.add(fn)
     return fn
@@ -288,12 +299,10 @@ def _deepcopy(self, memo):
     return _node_at(copy.deepcopy(self.graph, memo), _place(self))
 
 
-Node.format_node = format_node
-Node.is_impure = is_impure
-Node.normalized_arguments = normalized_arguments
-Node._pretty_print_target = staticmethod(_pretty_print_target)
-Node.__reduce_ex__ = _reduce
-Node.__deepcopy__ = _deepcopy
-Node._repr_fn = None  # a node may be given a function of its own
 for _function in (format_node, is_impure, normalized_arguments):
     _function.__qualname__ = f"Node.{_function.__name__}"
+    setattr(Node, _function.__name__, _function)
+setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
+setattr(Node, "__reduce_ex__", _reduce)
+setattr(Node, "__deepcopy__", _deepcopy)
+setattr(Node, "_repr_fn", None)  # a node may be given a function of its own

@@ -2,11 +2,15 @@
 
 Called directly they run: a region may be any callable or a Graph.
 """
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._core import Graph
+
+Region = Callable[..., Any] | Graph
 
 
-def _call(region, operands):
-    from .graph import Graph
-
+def _call(region: Region, operands: Iterable[Any]) -> Any:
     if isinstance(region, Graph):
         from ._evaluate import evaluate
 
@@ -14,12 +18,12 @@ def _call(region, operands):
     return region(*operands)
 
 
-def cond(pred, then, otherwise, operands=()):
+def cond(pred: Any, then: Region, otherwise: Region, operands: Iterable[Any] = ()) -> Any:
     """`then(*operands)` if `pred` holds, else `otherwise(*operands)`."""
     return _call(then if pred else otherwise, operands)
 
 
-def while_loop(test, body, state):
+def while_loop(test: Region, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
     """`state = body(*state)` as long as `test(*state)` holds; returns the last state, a tuple."""
     state = tuple(state)
     while _call(test, state):
@@ -27,7 +31,7 @@ def while_loop(test, body, state):
     return state
 
 
-def for_loop(count, body, state):
+def for_loop(count: Any, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
     """`state = body(i, *state)` for i in range(count); returns the last state, a tuple."""
     state = tuple(state)
     for i in range(int(count)):

@@ -414,10 +414,14 @@ static bool need_node(PyGraph *self, PyObject *o)
     return false;
 }
 
-static PyObject *erase_node(PyGraph *self, PyObject *o)
+static PyObject *erase_node(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
 {
+    static const char *const names[] = {"to_erase"};
+    static const arg_spec spec = {"erase_node", names, 1, 1, 1};
     cfx_error err = {0};
-    if (!need_node(self, o))
+    PyObject *o;
+    if (!take_args(&spec, args, nargs, kwnames, &o) || !need_node(self, o))
         return NULL;
     cfx_node *n = ((PyNode *)o)->n;
     if (cfx_node_graph(n) == self->g && cfx_node_is_erased(n)) {
@@ -680,7 +684,7 @@ static PyObject *node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t narg
     PyNode *from = (PyNode *)in[0];
     if (from->n == cfx_graph_root(cfx_node_graph(from->n)))
         return PyErr_Format(PyExc_ValueError, "the root of a graph cannot be copied");
-    copy_job job = {node_graph(from), self, in[1]};
+    copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1]};
     cfx_iter here = hold(self->g);
     cfx_iter there = hold(job.source->g);
     cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
@@ -1084,17 +1088,37 @@ static PyGetSetDef getset[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"create_node", FAST(create_node), "Creates a node at the insertion point."},
-    {"placeholder", FAST(placeholder), "Creates an input."},
-    {"get_attr", FAST(get_attr), "Creates a fetch of a parameter, buffer or module by its path."},
-    {"call_function", FAST(call_function), "Creates a call of a function."},
-    {"call_method", FAST(call_method), "Creates a call of a method of args[0]."},
-    {"call_module", FAST(call_module), "Creates a call of a sub-module by its path."},
-    {"output", FAST(output), "Creates the output."},
-    {"erase_node", (PyCFunction)erase_node, METH_O, "Erases a node that nobody uses."},
-    {"node_copy", FAST(node_copy), "Copies a node of any graph; arg_transform maps its inputs."},
-    {"graph_copy", FAST(graph_copy), "Copies the nodes of g; val_map maps old to new."},
-    {"find_nodes", FAST(find_nodes), "All nodes with an opcode and target, O(found)."},
+    {"create_node", FAST(create_node),
+     SIGNED("create_node($self, op, target, args=None, kwargs=None, name=None, type_expr=None)",
+            "Creates a node at the insertion point.")},
+    {"placeholder", FAST(placeholder),
+     SIGNED("placeholder($self, name, type_expr=None, default_value=...)",
+            "Creates an input, with a default value if one is given.")},
+    {"get_attr", FAST(get_attr),
+     SIGNED("get_attr($self, qualified_name, type_expr=None)",
+            "Creates a fetch of a parameter, buffer or module by its path.")},
+    {"call_function", FAST(call_function),
+     SIGNED("call_function($self, the_function, args=None, kwargs=None, type_expr=None, name=None)",
+            "Creates a call of a function.")},
+    {"call_method", FAST(call_method),
+     SIGNED("call_method($self, method_name, args=None, kwargs=None, type_expr=None)",
+            "Creates a call of a method of args[0].")},
+    {"call_module", FAST(call_module),
+     SIGNED("call_module($self, module_name, args=None, kwargs=None, type_expr=None)",
+            "Creates a call of a sub-module by its path.")},
+    {"output", FAST(output),
+     SIGNED("output($self, result, type_expr=None)", "Creates the output.")},
+    {"erase_node", FAST(erase_node),
+     SIGNED("erase_node($self, to_erase)", "Erases a node that nobody uses.")},
+    {"node_copy", FAST(node_copy),
+     SIGNED("node_copy($self, node, arg_transform=None)",
+            "Copies a node of any graph; arg_transform says what its inputs become.")},
+    {"graph_copy", FAST(graph_copy),
+     SIGNED("graph_copy($self, g, val_map, return_output_node=False)",
+            "Copies the nodes of g, adds them to val_map and returns the value of its output.")},
+    {"find_nodes", FAST(find_nodes),
+     SIGNED("find_nodes($self, *, op, target=None, sort=True)",
+            "All nodes with an opcode and a target; takes time for what it finds only.")},
     {"_find", (PyCFunction)find_name, METH_O, NULL},
     {"_set_insert_point", (PyCFunction)set_insert_point, METH_VARARGS, NULL},
     {"_clear_nodes", (PyCFunction)clear_nodes, METH_NOARGS, NULL},

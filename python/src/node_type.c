@@ -715,8 +715,21 @@ static PyObject *move(PyNode *self, PyObject *other, bool after)
     Py_RETURN_NONE;
 }
 
-static PyObject *prepend(PyNode *self, PyObject *other) { return move(self, other, false); }
-static PyObject *append(PyNode *self, PyObject *other) { return move(self, other, true); }
+static PyObject *prepend(PyNode *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"x"};
+    static const arg_spec spec = {"prepend", names, 1, 1, 1};
+    PyObject *other;
+    return take_args(&spec, args, nargs, kwnames, &other) ? move(self, other, false) : NULL;
+}
+
+static PyObject *append(PyNode *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"x"};
+    static const arg_spec spec = {"append", names, 1, 1, 1};
+    PyObject *other;
+    return take_args(&spec, args, nargs, kwnames, &other) ? move(self, other, true) : NULL;
+}
 
 static PyObject *richcompare(PyObject *a, PyObject *b, int op)
 {
@@ -749,9 +762,15 @@ static PyObject *node_repr(PyNode *self)
     return PyErr_Occurred() ? NULL : get_name(self, NULL);
 }
 
-static PyObject *rename_node(PyNode *self, PyObject *candidate)
+static PyObject *rename_node(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames)
 {
+    static const char *const names[] = {"candidate"};
+    static const arg_spec spec = {"_rename", names, 1, 1, 1};
     cfx_error err = {0};
+    PyObject *candidate;
+    if (!take_args(&spec, args, nargs, kwnames, &candidate))
+        return NULL;
     const char *wish = PyUnicode_Check(candidate) ? PyUnicode_AsUTF8(candidate) : NULL;
     if (!wish) {
         if (!PyErr_Occurred())
@@ -839,15 +858,23 @@ static PyGetSetDef getset[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"prepend", (PyCFunction)prepend, METH_O, "Moves node x directly before this one."},
-    {"append", (PyCFunction)append, METH_O, "Moves node x directly after this one."},
-    {"update_arg", FAST(update_arg), "Replaces positional argument idx by arg."},
-    {"insert_arg", FAST(insert_arg), "Inserts arg as positional argument idx."},
-    {"update_kwarg", FAST(update_kwarg), "Sets keyword argument key to arg."},
+    {"prepend", FAST(prepend), SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
+    {"append", FAST(append), SIGNED("append($self, x)", "Moves node x directly after this one.")},
+    {"update_arg", FAST(update_arg),
+     SIGNED("update_arg($self, idx, arg)", "Replaces positional argument idx by arg.")},
+    {"insert_arg", FAST(insert_arg),
+     SIGNED("insert_arg($self, idx, arg)", "Inserts arg as positional argument idx.")},
+    {"update_kwarg", FAST(update_kwarg),
+     SIGNED("update_kwarg($self, key, arg)", "Sets keyword argument key to arg.")},
     {"replace_all_uses_with", FAST(replace_all_uses_with),
-     "Makes the users of this node use replace_with; returns the users that changed."},
-    {"replace_input_with", FAST(replace_input_with), "Replaces old_input by new_input here."},
-    {"_rename", (PyCFunction)rename_node, METH_O, NULL},
+     SIGNED("replace_all_uses_with($self, replace_with, delete_user_cb=None, *, "
+            "propagate_meta=False)",
+            "Makes the users of this node use replace_with; returns the users that changed.")},
+    {"replace_input_with", FAST(replace_input_with),
+     SIGNED("replace_input_with($self, old_input, new_input)",
+            "Replaces old_input by new_input in the arguments of this node.")},
+    {"_rename", FAST(rename_node),
+     SIGNED("_rename($self, candidate)", "Gives the node this name, or one like it.")},
     {"_format_plain", (PyCFunction)format_plain, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

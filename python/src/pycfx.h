@@ -101,6 +101,9 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
                PyObject **out);
 #define FAST(fn) ((PyCFunction)(void (*)(void))(fn)), METH_FASTCALL | METH_KEYWORDS
 
+/* A doc string with the signature that inspect.signature reads. */
+#define SIGNED(signature, text) PyDoc_STR(signature "\n--\n\n" text)
+
 /* Appends the UTF-8 of a str (lone surrogates allowed) to a sink. */
 cfx_status write_str(PyObject *str, cfx_sink out, cfx_error *err);
 

@@ -68,7 +68,7 @@ void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocat
 }
 
 /* Little-endian on every machine: hashes are stored. */
-static uint64_t load_word(const unsigned char *p)
+static uint64_t load8(const unsigned char *p)
 {
     uint64_t word;
     memcpy(&word, p, sizeof word);
@@ -78,18 +78,30 @@ static uint64_t load_word(const unsigned char *p)
     return word;
 }
 
+static uint64_t load4(const unsigned char *p)
+{
+    return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+}
+
+/* Fewer than 8 bytes as a number; the loads overlap, so that there is no loop. */
+static uint64_t load_tail(const unsigned char *p, size_t size)
+{
+    if (size >= 4)
+        return load4(p) | load4(p + size - 4) << 32;
+    if (size == 0)
+        return 0;
+    return p[0] | (uint64_t)p[size / 2] << 8 | (uint64_t)p[size - 1] << 16;
+}
+
 uint64_t cfxi_hash_bytes(const void *data, size_t size)
 {
     const unsigned char *p = data;
     uint64_t h = 0x2d358dccaa6c78a5u ^ size;
     for (; size >= 8; p += 8, size -= 8) {
-        h = (h ^ load_word(p)) * 0x9e3779b97f4a7c15u;
+        h = (h ^ load8(p)) * 0x9e3779b97f4a7c15u;
         h ^= h >> 29;
     }
-    uint64_t tail = 0;
-    for (size_t i = size; i > 0; i--)
-        tail = tail << 8 | p[i - 1];
-    h = (h ^ tail) * 0xff51afd7ed558ccdu;
+    h = (h ^ load_tail(p, size)) * 0xff51afd7ed558ccdu;
     h = (h ^ (h >> 32)) * 0xc4ceb9fe1a85ec53u;  /* names differ at their ends: in the high bits */
     return h ^ (h >> 32);
 }

@@ -1,8 +1,8 @@
 /* arena.c - bump allocation in chunks with a free list per size class. */
 #include "base_impl.h"
 
-/* Classes: multiples of 8 up to 512 bytes, then steps of 128 up to CFXI_ARENA_LARGE. */
-enum { FINE = 512, FINE_CLASSES = FINE / 8, STEP = 128 };
+/* Classes: multiples of 8 up to FINE, then steps of 128 up to CFXI_ARENA_LARGE. */
+enum { FINE = CFXI_ARENA_FINE, FINE_CLASSES = FINE / 8, STEP = 128 };
 
 _Static_assert(FINE_CLASSES + (CFXI_ARENA_LARGE - FINE) / STEP == CFXI_ARENA_CLASSES,
                "every size up to CFXI_ARENA_LARGE needs a class");
@@ -89,7 +89,7 @@ static void free_large(cfxi_arena *arena, void *ptr)
     cfxi_free(arena->allocator, large, large->size);
 }
 
-/* Small graphs are many: the first chunk is small, later ones double the arena up to the full
+/* Small graphs are many: the first chunk is small, and later ones double the arena up to the usual
  * size. */
 static bool grow(cfxi_arena *arena, size_t needed)
 {
@@ -113,7 +113,7 @@ static bool grow(cfxi_arena *arena, size_t needed)
     return true;
 }
 
-void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
+void *cfxi_arena_alloc_slowly(cfxi_arena *arena, size_t size)
 {
     if (size > CFXI_ARENA_LARGE)
         return alloc_large(arena, size);

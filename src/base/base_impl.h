@@ -58,7 +58,12 @@ void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocat
 /* Bump allocation in chunks, with a free list per size class: a freed block is handed out again
  * for the same class, so editing in place leaves memory flat. Blocks are 8-byte aligned. Blocks
  * over CFXI_ARENA_LARGE go to the allocator directly. */
-enum { CFXI_ARENA_CHUNK = 64 * 1024, CFXI_ARENA_LARGE = 8 * 1024, CFXI_ARENA_CLASSES = 124 };
+enum {
+    CFXI_ARENA_CHUNK = 64 * 1024,
+    CFXI_ARENA_LARGE = 8 * 1024,
+    CFXI_ARENA_FINE = 512,  /* up to here a class for each multiple of 8 */
+    CFXI_ARENA_CLASSES = 124
+};
 
 typedef struct cfxi_arena {
     const cfx_allocator *allocator;
@@ -72,8 +77,20 @@ typedef struct cfxi_arena {
 
 void cfxi_arena_init(cfxi_arena *arena, const cfx_allocator *allocator);
 void cfxi_arena_release(cfxi_arena *arena);                       /* frees everything */
-void *cfxi_arena_alloc(cfxi_arena *arena, size_t size);           /* NULL if memory is out */
 void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size);  /* NULL is allowed */
+void *cfxi_arena_alloc_slowly(cfxi_arena *arena, size_t size);
+
+/* NULL if memory is out. Most blocks are small and come off the current chunk. */
+static inline void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
+{
+    size_t units = (size + 7) / 8;
+    if (size - 1 >= CFXI_ARENA_FINE || arena->free_lists[units - 1] ||
+        (size_t)(arena->end - arena->next) < units * 8)
+        return cfxi_arena_alloc_slowly(arena, size);
+    void *block = arena->next;
+    arena->next += units * 8;
+    return block;
+}
 
 /* ---- hashing ------------------------------------------------------------------------------- */
 

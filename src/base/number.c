@@ -13,21 +13,18 @@
 
 size_t cfxi_format_int(int64_t i, char out[CFXI_NUMBER_SIZE])
 {
-    char digits[20];
-    size_t n = 0;
-    size_t size = 0;
+    char text[21];
+    size_t at = sizeof text;
     /* Negating in unsigned arithmetic is defined for INT64_MIN too. */
     uint64_t u = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-    do {
-        digits[n++] = (char)('0' + u % 10);
-        u /= 10;
-    } while (u);
+    text[--at] = '\0';
+    do
+        text[--at] = (char)('0' + u % 10);
+    while (u /= 10);
     if (i < 0)
-        out[size++] = '-';
-    while (n)
-        out[size++] = digits[--n];
-    out[size] = '\0';
-    return size;
+        *out++ = '-';
+    memcpy(out, text + at, sizeof text - at);
+    return sizeof text - at - (i >= 0);
 }
 
 bool cfxi_parse_int(const char *text, size_t size, int64_t *i)

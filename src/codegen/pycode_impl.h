@@ -90,6 +90,7 @@ struct cfx_pycode {
     bool raw;        /* newlines in callbacks' text stay as they are */
     uint32_t indent; /* of the statement being written, in spaces */
     uint32_t node;   /* number of the top-level node being written, for the line map */
+    uint64_t order;  /* its order label: a node with a greater one has no name yet */
 
     cfx_namespace *names;  /* of globals; of nodes too once `exact` */
     bool exact;            /* node names go through the namespace */
@@ -200,7 +201,7 @@ bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value,
                      const cfx_allocator *allocator);
 
 void cfxi_py_put_name(cfx_pycode *gen, const cfx_node *n);
-const cfxi_name *cfxi_py_name(const cfx_pycode *gen, const cfx_node *n);
+const cfxi_name *cfxi_py_name(cfx_pycode *gen, const cfx_node *n);
 /* Gives `n` its name in the function; once for each node, when its statement is written. */
 cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err);
 /* From here on every name goes through the namespace; `all` takes those still to come as well. */

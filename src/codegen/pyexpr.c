@@ -157,6 +157,12 @@ static void put_part(cfx_pycode *gen, double f)
     cfxi_py_put(gen, digits, size);
 }
 
+/* Whether the real part is left out; else the number comes in parentheses. */
+static bool is_imaginary(const cfx_value *parts)
+{
+    return parts[0].as.f == 0 && !signbit(parts[0].as.f);
+}
+
 static void put_complex(cfx_pycode *gen, const cfx_value *parts)
 {
     double re = parts[0].as.f;
@@ -170,7 +176,7 @@ static void put_complex(cfx_pycode *gen, const cfx_value *parts)
         cfxi_py_char(gen, ')');
         return;
     }
-    bool only_im = re == 0 && !signbit(re);
+    bool only_im = is_imaginary(parts);
     if (!only_im) {
         cfxi_py_char(gen, '(');
         put_part(gen, re);
@@ -198,11 +204,12 @@ static void put_device(cfx_pycode *gen, const char *text, size_t size)
     cfxi_py_char(gen, ')');
 }
 
-static void put_torch(cfx_pycode *gen, const char *name)
+static void put_word(cfx_pycode *gen, cfx_value v)
 {
-    gen->builtins |= CFX_PYCODE_TORCH;
-    CFXI_PY_LIT(gen, "torch.");
-    cfxi_py_put(gen, name, strlen(name));
+    const char *word = cfxi_value_word(v);
+    if (v.kind != CFX_KIND_NONE && v.kind != CFX_KIND_BOOL)
+        gen->builtins |= CFX_PYCODE_TORCH;
+    cfxi_py_put(gen, word, strlen(word));
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
@@ -362,28 +369,20 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
 {
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE:
-        CFXI_PY_LIT(gen, "None");
+    case CFX_KIND_BOOL:
+    case CFX_KIND_DTYPE:
+    case CFX_KIND_LAYOUT:
+    case CFX_KIND_MEMORY_FORMAT:
+        put_word(gen, v);
         return CFX_OK;
     case CFX_KIND_ELLIPSIS:
         CFXI_PY_LIT(gen, "Ellipsis");
-        return CFX_OK;
-    case CFX_KIND_BOOL:
-        cfxi_py_put(gen, v.as.i ? "True" : "False", v.as.i ? 4 : 5);
         return CFX_OK;
     case CFX_KIND_INT:
         put_int(gen, v.as.i);
         return CFX_OK;
     case CFX_KIND_FLOAT:
         put_float(gen, v.as.f);
-        return CFX_OK;
-    case CFX_KIND_DTYPE:
-        put_torch(gen, cfx_dtype_name((cfx_dtype)v.as.i));
-        return CFX_OK;
-    case CFX_KIND_LAYOUT:
-        put_torch(gen, cfx_layout_name((cfx_layout)v.as.i));
-        return CFX_OK;
-    case CFX_KIND_MEMORY_FORMAT:
-        put_torch(gen, cfx_memory_format_name((cfx_memory_format)v.as.i));
         return CFX_OK;
     case CFX_KIND_STR:
     case CFX_KIND_BYTES:
@@ -485,7 +484,7 @@ static bool is_negative(cfx_value v)
     return (v.kind == CFX_KIND_INT && v.as.i < 0) ||
            (v.kind == CFX_KIND_FLOAT && signbit(v.as.f)) ||
            (v.kind == CFX_KIND_BIGINT && v.as.str->data[0] == '-') ||
-           (v.kind == CFX_KIND_COMPLEX && v.as.seq->items[0].as.f == 0 &&
+           (v.kind == CFX_KIND_COMPLEX && is_imaginary(v.as.seq->items) &&
             signbit(v.as.seq->items[1].as.f));
 }
 

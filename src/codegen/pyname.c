@@ -72,8 +72,12 @@ bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value, const cfx_a
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-const cfxi_name *cfxi_py_name(const cfx_pycode *gen, const cfx_node *n)
+static void name_early(cfx_pycode *gen, const cfx_node *n);
+
+const cfxi_name *cfxi_py_name(cfx_pycode *gen, const cfx_node *n)
 {
+    if (n->order > gen->order || n->op == CFX_OP_OUTPUT)
+        name_early(gen, n);
     const cfxi_name *name = gen->overrides.size ? cfxi_py_map_get(&gen->overrides, n) : NULL;
     return name ? name : n->name;
 }
@@ -125,7 +129,7 @@ static cfx_status take_name(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     const cfxi_name *own = n->name;
     if (n->op == CFX_OP_OUTPUT)
-        return CFX_OK;  /* the code never mentions it */
+        return CFX_OK; /* if the code mentions it, name_early finds it a name */
     const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
     if (!name)
         return CFX_E_NOMEM;
@@ -177,10 +181,23 @@ cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     if (!gen->exact && !is_plain(n))
         CFX_TRY(cfxi_py_go_exact(gen, false, err));
-    if (gen->exact && !gen->all_named)
+    if (gen->exact && !gen->all_named && !cfxi_py_map_get(&gen->overrides, n))
         CFX_TRY(take_name(gen, n, err));
     gen->named++;
     return CFX_OK;
+}
+
+/* A use before the definition, in a graph whose nodes are out of order, or a use of an output,
+ * which has none: torch.fx names a node where it is first mentioned. */
+static void name_early(cfx_pycode *gen, const cfx_node *n)
+{
+    if (n->graph != gen->graph || gen->all_named || cfxi_py_map_get(&gen->overrides, n))
+        return;
+    const cfxi_name *name = NULL;
+    if (cfxi_py_go_exact(gen, false, NULL) == CFX_OK)
+        name = cfxi_namespace_take(gen->names, n->name->data, n->name->size, false, NULL);
+    if (!name || override(gen, n, name, NULL))
+        gen->nomem = true;
 }
 
 cfx_status cfxi_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err)

@@ -16,7 +16,7 @@
 /* The parameters of an operator by position; any may be given by its name. */
 static const char *parameter_name(cfxi_py_form form, size_t i)
 {
-    static const char *const cond_names[] = {"pred", "then", "else", "operands"};
+    static const char *const cond_names[] = {"pred", "then", "otherwise", "operands"};
     static const char *const while_names[] = {"test", "body", "state"};
     static const char *const for_names[] = {"count", "body", "state"};
     if (form == CFXI_PY_COND)

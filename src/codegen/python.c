@@ -132,6 +132,7 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
     cfx_graph *g = gen->graph;
     cfxi_py_frame frame = cfxi_py_frame_of(g, false);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
+        gen->order = n->order;
         if (gen->options->comment)
             CFX_TRY(put_comment(gen, n, err));
         gen->node = frame.index;
@@ -191,6 +192,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
     for (;;) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t line = (size_t)((newline ? newline : end) - text);
+        uint32_t before = gen->node;
         if (!is_counter(text, line, &gen->node)) {
             cfxi_py_begin_line(gen);
             cfxi_py_put(gen, text, line);
@@ -200,6 +202,7 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
         }
         if (!newline) {
             /* A counter without a newline at the very end. */
+            gen->node = before;
             if (gen->body.size)
                 gen->body.size--;
             if (gen->memory->lines.size)
@@ -265,8 +268,11 @@ static void expanded_param(cfxi_out *out, cfx_pycode_text param)
     cfxi_out_write(out, param.data, size);
     cfxi_out_char(out, ',');
     if (comment < param.size) {
-        cfxi_out_str(out, "  ");
-        cfxi_out_write(out, param.data + comment, param.size - comment);
+        size_t text = comment + 1;
+        while (text < param.size && (param.data[text] == ' ' || param.data[text] == '\t'))
+            text++;
+        cfxi_out_str(out, "  # ");
+        cfxi_out_write(out, param.data + text, param.size - text);
     }
     cfxi_out_char(out, '\n');
 }
@@ -418,6 +424,7 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
     gen->use_pieces = gen->options->transform != NULL;
     gen->indent = INDENT;
     gen->node = CFX_PYCODE_NO_NODE;
+    gen->order = UINT64_MAX;
     if (gen->options->begin)
         CFX_TRY(gen->options->begin(gen->options->ctx, gen, err));
     CFX_TRY(write_body(gen, err));

@@ -37,21 +37,41 @@ cfxi_callee *cfxi_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_e
     return callee;
 }
 
-cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err)
+static cfxi_callee *make_callee(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
 {
-    cfx_ref *ref = NULL;
-    if (target.object)
-        ref = cfxi_ref_object(g, target.object, err);
-    else if (target.name)
-        ref = cfxi_ref_name(g, target.name, target.size, err);
-    else
-        cfx_error_set(err, CFX_E_VALUE, "a node needs a target");
-    if (!ref)
-        return NULL;
-    cfxi_callee *callee = cfxi_callee_of_ref(g, op, ref, err);
-    if (!callee)
+    cfxi_callee *callee = ref ? cfxi_callee_of_ref(g, op, ref, err) : NULL;
+    if (ref && !callee)
         cfxi_ref_discard(g, ref);
     return callee;
+}
+
+/* Where a name's entry is kept that was asked for lately: programs call few things often. */
+static cfxi_callee **recent(cfx_graph *g, const char *name, size_t size)
+{
+    size_t last = size ? (unsigned char)name[size - 1] : 0;
+    return &g->recent[(size + last) % CFXI_RECENT];
+}
+
+static bool is_named(const cfxi_callee *callee, cfx_opcode op, const char *name, size_t size)
+{
+    const cfx_str *own = callee->ref->name;  /* of an object it is something else */
+    return callee->op == op && callee->ref->kind == CFXI_REF_NAME && own->size == size &&
+           memcmp(own->data, name, size) == 0;
+}
+
+cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err)
+{
+    if (target.object)
+        return make_callee(g, op, cfxi_ref_object(g, target.object, err), err);
+    if (!target.name) {
+        cfx_error_set(err, CFX_E_VALUE, "a node needs a target");
+        return NULL;
+    }
+    cfxi_callee **slot = recent(g, target.name, target.size);
+    if (*slot && is_named(*slot, op, target.name, target.size))
+        return *slot;
+    *slot = make_callee(g, op, cfxi_ref_name(g, target.name, target.size, err), err);
+    return *slot;
 }
 
 void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee)
@@ -68,6 +88,10 @@ void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee)
         g->callees[callee->op] = callee->next;
     if (callee->next)
         callee->next->prev = callee->prev;
+    if (callee->ref->kind == CFXI_REF_NAME) {
+        cfxi_callee **slot = recent(g, callee->ref->name->data, callee->ref->name->size);
+        *slot = *slot == callee ? NULL : *slot;
+    }
     cfxi_ref_drop(g, callee->ref);
     cfxi_str_free(&g->arena, callee->wish);
     cfxi_arena_free(&g->arena, callee, sizeof *callee);

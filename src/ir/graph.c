@@ -177,7 +177,6 @@ static void drop_args(cfx_node *n)
     cfx_seq *empty = n->graph->empty;
     cfxi_arg_change none = {.node = n, .args = cfxi_seq_value(CFX_KIND_TUPLE, empty, 0),
                             .kwargs = cfxi_seq_value(CFX_KIND_DICT, empty, 0)};
-    empty->refs += 2;  /* as if they had been prepared */
     cfxi_args_commit(&none);
 }
 

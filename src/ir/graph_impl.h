@@ -151,6 +151,8 @@ typedef struct cfxi_hook {
     cfx_hook_kind kind;
 } cfxi_hook;
 
+enum { CFXI_RECENT = 16 };
+
 struct cfx_graph {
     cfx_node root;          /* sentinel: root.next is the first node */
     atomic_int refs;
@@ -165,6 +167,7 @@ struct cfx_graph {
     cfx_namespace names;
     cfxi_table refs_table;  /* of cfx_ref */
     cfxi_callee *callees[CFX_OPCODE_COUNT];
+    cfxi_callee *recent[CFXI_RECENT];  /* found by name lately */
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
     cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
@@ -229,6 +232,10 @@ void *cfxi_table_next(const cfxi_table *t, size_t *at);
 
 /* ---- values (value.c) ---------------------------------------------------------------------- */
 
+/* What every text writes for a value that is one of a closed set ("None", "True", "torch.float32");
+ * NULL for other kinds. */
+const char *cfxi_value_word(cfx_value v);
+
 cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* refs 0 */
 void cfxi_str_free(cfxi_arena *arena, cfx_str *str);
 void cfxi_value_hold(cfx_value v);
@@ -239,6 +246,11 @@ cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err);
 static inline bool cfxi_is_seq(cfx_value v)
 {
     return v.kind >= CFX_KIND_COMPLEX && v.kind <= CFX_KIND_NAMEDTUPLE;
+}
+/* Neither INVALID, nor a node, nor a reference: fits any graph. */
+static inline bool cfxi_is_plain(cfx_value v)
+{
+    return v.kind - 1 < CFX_KIND_NODE - 1;
 }
 static inline bool cfxi_is_ref(cfx_value v)
 {

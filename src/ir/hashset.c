@@ -6,7 +6,7 @@
  */
 #include "graph_impl.h"
 
-enum { TAG_BITS = 3, TAG_MASK = (1 << TAG_BITS) - 1 };
+enum { TAG_BITS = 3, TAG_MASK = (1 << TAG_BITS) - 1, AHEAD = 16 };
 
 static const uint64_t tombstone = 0;  /* its address marks a slot whose item was removed */
 
@@ -53,6 +53,8 @@ static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
     memset(slots, 0, bytes);
     for (size_t i = 0; i < t->capacity; i++) {
         void *item = is_item(t->slots[i]) ? item_of(t->slots[i]) : NULL;
+        if (i + AHEAD < t->capacity)  /* items lie all over memory */
+            __builtin_prefetch(item_of(t->slots[i + AHEAD]));
         if (item)
             place(slots, capacity, hash_of(item), item);
     }

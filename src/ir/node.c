@@ -136,6 +136,18 @@ static cfx_node *announce(cfx_graph *g, cfx_node *n, cfx_error *err)
     return n;
 }
 
+/* The three values that the node was given stay even if it goes. */
+static cfx_node *announce_holding(cfx_graph *g, cfx_node *n, const cfx_value given[3],
+                                  cfx_error *err)
+{
+    for (size_t i = 0; i < 3; i++)
+        cfxi_value_hold(given[i]);
+    n = announce(g, n, err);
+    for (size_t i = 0; i < 3; i++)
+        cfxi_value_unhold(given[i]);
+    return n;
+}
+
 cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,
                            cfx_value kwargs, const char *name, cfx_value type, cfx_error *err)
 {
@@ -152,13 +164,7 @@ cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_v
     }
     if (n && !g->hooks.size && !g->dead_refs)
         return n;
-    const cfx_value given[] = {args, kwargs, type};
-    for (size_t i = 0; i < 3; i++)  /* they stay even if the node goes */
-        cfxi_value_hold(given[i]);
-    n = announce(g, n, err);
-    for (size_t i = 0; i < 3; i++)
-        cfxi_value_unhold(given[i]);
-    return n;
+    return announce_holding(g, n, (const cfx_value[]){args, kwargs, type}, err);
 }
 
 static cfx_target by_name(const char *name)

@@ -268,12 +268,6 @@ static void print_str(printer *p, cfx_value v, print_mode mode)
         cfxi_out_write(&p->out, str->data, str->size);
 }
 
-static void print_torch_name(printer *p, const char *name)
-{
-    cfxi_out_str(&p->out, "torch.");
-    cfxi_out_str(&p->out, name);
-}
-
 static void print_node_name(printer *p, const cfx_node *n, print_mode mode)
 {
     if (mode == MODE_ARG)
@@ -294,28 +288,20 @@ static void print_value(printer *p, cfx_value v, print_mode mode)
         cfxi_out_str(&p->out, "<invalid>");
         break;
     case CFX_KIND_NONE:
-        cfxi_out_str(&p->out, "None");
+    case CFX_KIND_BOOL:
+    case CFX_KIND_DTYPE:
+    case CFX_KIND_LAYOUT:
+    case CFX_KIND_MEMORY_FORMAT:
+        cfxi_out_str(&p->out, cfxi_value_word(v));
         break;
     case CFX_KIND_ELLIPSIS:
         cfxi_out_str(&p->out, "Ellipsis");
-        break;
-    case CFX_KIND_BOOL:
-        cfxi_out_str(&p->out, v.as.b ? "True" : "False");
         break;
     case CFX_KIND_INT:
         print_int(p, v.as.i);
         break;
     case CFX_KIND_FLOAT:
         print_float(p, v.as.f);
-        break;
-    case CFX_KIND_DTYPE:
-        print_torch_name(p, cfx_dtype_name((cfx_dtype)v.as.i));
-        break;
-    case CFX_KIND_LAYOUT:
-        print_torch_name(p, cfx_layout_name((cfx_layout)v.as.i));
-        break;
-    case CFX_KIND_MEMORY_FORMAT:
-        print_torch_name(p, cfx_memory_format_name((cfx_memory_format)v.as.i));
         break;
     case CFX_KIND_STR:
     case CFX_KIND_BYTES:

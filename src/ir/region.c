@@ -50,7 +50,7 @@ typedef struct region_form {
     int state_region;               /* the one that returns as many values as there are operands */
 } region_form;
 
-static const char *const cond_parameters[] = {"pred", "then", "else", "operands", NULL};
+static const char *const cond_parameters[] = {"pred", "then", "otherwise", "operands", NULL};
 static const char *const while_parameters[] = {"test", "body", "state", NULL};
 static const char *const for_parameters[] = {"count", "body", "state", NULL};
 

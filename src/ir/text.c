@@ -213,12 +213,6 @@ static size_t current_indent(const writer *w)
     return 0;
 }
 
-static void write_torch_name(writer *w, const char *name)
-{
-    cfxi_out_str(&w->out, "torch.");
-    cfxi_out_str(&w->out, name);
-}
-
 static void write_int(writer *w, int64_t i)
 {
     char text[CFXI_NUMBER_SIZE];
@@ -235,28 +229,20 @@ static void write_value(writer *w, cfx_value v)
                               w->node->name->data));
         break;
     case CFX_KIND_NONE:
-        cfxi_out_str(&w->out, "None");
+    case CFX_KIND_BOOL:
+    case CFX_KIND_DTYPE:
+    case CFX_KIND_LAYOUT:
+    case CFX_KIND_MEMORY_FORMAT:
+        cfxi_out_str(&w->out, cfxi_value_word(v));
         break;
     case CFX_KIND_ELLIPSIS:
         cfxi_out_str(&w->out, "...");
-        break;
-    case CFX_KIND_BOOL:
-        cfxi_out_str(&w->out, v.as.b ? "True" : "False");
         break;
     case CFX_KIND_INT:
         write_int(w, v.as.i);
         break;
     case CFX_KIND_FLOAT:
         write_float(w, v.as.f);
-        break;
-    case CFX_KIND_DTYPE:
-        write_torch_name(w, cfx_dtype_name((cfx_dtype)v.as.i));
-        break;
-    case CFX_KIND_LAYOUT:
-        write_torch_name(w, cfx_layout_name((cfx_layout)v.as.i));
-        break;
-    case CFX_KIND_MEMORY_FORMAT:
-        write_torch_name(w, cfx_memory_format_name((cfx_memory_format)v.as.i));
         break;
     case CFX_KIND_STR:
     case CFX_KIND_BYTES:

@@ -21,16 +21,16 @@ uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n)
 
 /* ---- walking arguments --------------------------------------------------------------------- */
 
-enum { MOST_USES = 1 << 30 };  /* of one node's arguments; containers can be shared */
+enum { FEW = 16, MOST_USES = 1 << 30 };  /* uses in the arguments of one node */
 
 static cfx_status count_nodes(const cfx_graph *g, const cfx_seq *seq, uint32_t *total,
                               cfx_error *err)
 {
-    for (uint32_t i = 0; seq && i < seq->size; i++) {
+    for (uint32_t i = 0; i < seq->size; i++) {
         cfx_value v = seq->items[i];
         if (cfxi_is_seq(v))
             CFX_TRY(count_nodes(g, v.as.seq, total, err));
-        else if (v.kind == CFX_KIND_NODE || cfxi_is_ref(v))
+        else if (!cfxi_is_plain(v))
             CFX_TRY(cfxi_value_check(g, v, err));
         *total += v.kind == CFX_KIND_NODE;
         if (*total > MOST_USES)
@@ -40,30 +40,36 @@ static cfx_status count_nodes(const cfx_graph *g, const cfx_seq *seq, uint32_t *
     return CFX_OK;
 }
 
-/* Numbers the distinct nodes by their marks, from `stamp` on. */
-static void number_nodes(const cfx_seq *seq, uint32_t stamp, uint32_t *n)
+/* How many distinct nodes there are; marks them. */
+static uint32_t count_distinct(const cfx_seq *seq, uint32_t stamp)
 {
-    for (uint32_t i = 0; seq && i < seq->size; i++) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < seq->size; i++) {
         cfx_value v = seq->items[i];
         if (v.kind == CFX_KIND_NODE) {
-            if (v.as.node->mark < stamp)
-                v.as.node->mark = stamp + (*n)++;
+            n += v.as.node->mark != stamp;
+            v.as.node->mark = stamp;
         } else if (cfxi_is_seq(v)) {
-            number_nodes(v.as.seq, stamp, n);
+            n += count_distinct(v.as.seq, stamp);
         }
     }
+    return n;
 }
 
-static void fill_edges(const cfx_seq *seq, uint32_t stamp, cfx_use *edges)
+/* Counts each node on its edge. Marks number the distinct ones: from `stamp` on, `n` so far. */
+static void fill_edges(const cfx_seq *seq, uint32_t stamp, cfx_use *edges, uint32_t *n)
 {
-    for (uint32_t i = 0; seq && i < seq->size; i++) {
+    for (uint32_t i = 0; i < seq->size; i++) {
         cfx_value v = seq->items[i];
         if (v.kind == CFX_KIND_NODE) {
-            cfx_use *edge = &edges[v.as.node->mark - stamp];
-            edge->def = v.as.node;
-            edge->count++;
+            cfx_node *def = v.as.node;
+            if (def->mark < stamp) {
+                def->mark = stamp + *n;
+                edges[(*n)++] = (cfx_use){.def = def};
+            }
+            edges[def->mark - stamp].count++;
         } else if (cfxi_is_seq(v)) {
-            fill_edges(v.as.seq, stamp, edges);
+            fill_edges(v.as.seq, stamp, edges, n);
         }
     }
 }
@@ -116,9 +122,8 @@ static void move_edge(cfx_use *from, cfx_use *to)
 
 static cfx_status check_kwargs(cfx_value kwargs, cfx_error *err)
 {
-    size_t n;
-    const cfx_value *items = cfx_value_items(kwargs, &n);
-    for (size_t i = 0; i < n; i += 2)
+    const cfx_value *items = kwargs.as.seq->items;
+    for (size_t i = 0; i < kwargs.as.seq->size; i += 2)
         if (items[i].kind != CFX_KIND_STR)
             return cfx_error_set(err, CFX_E_TYPE, "the keys of kwargs must be strings, not %s",
                                  cfx_kind_name(items[i].kind));
@@ -127,8 +132,10 @@ static cfx_status check_kwargs(cfx_value kwargs, cfx_error *err)
 
 static cfx_status check_shape(const cfx_graph *g, cfx_value args, cfx_value kwargs, cfx_error *err)
 {
-    CFX_TRY(cfxi_value_check(g, args, err));
-    CFX_TRY(cfxi_value_check(g, kwargs, err));
+    if (!cfxi_is_plain(args))
+        CFX_TRY(cfxi_value_check(g, args, err));
+    if (!cfxi_is_plain(kwargs))
+        CFX_TRY(cfxi_value_check(g, kwargs, err));
     if (args.kind != CFX_KIND_TUPLE)
         return cfx_error_set(err, CFX_E_TYPE, "args must be a tuple, not %s",
                              cfx_kind_name(args.kind));
@@ -138,25 +145,49 @@ static cfx_status check_shape(const cfx_graph *g, cfx_value args, cfx_value kwar
     return check_kwargs(kwargs, err);
 }
 
-/* The edges for new arguments; the first `change->kept` of them are for what is used already. */
-static cfx_status prepare_edges(cfxi_arg_change *change, const cfx_seq *args,
-                                const cfx_seq *kwargs, uint32_t total, cfx_error *err)
+static void free_inputs(cfx_graph *g, cfx_use *inputs, uint32_t n)
+{
+    cfxi_arena_free(&g->arena, inputs, n * sizeof *inputs);
+}
+
+/* Gives back the room that nodes which are used several times do not need. */
+static cfx_use *trim(cfx_graph *g, cfx_use *edges, uint32_t room, uint32_t n)
+{
+    cfx_use *fitting = cfxi_arena_alloc(&g->arena, n * sizeof *edges);
+    if (fitting)
+        memcpy(fitting, edges, n * sizeof *edges);
+    free_inputs(g, edges, room);
+    return fitting;
+}
+
+/* The edges for new arguments that mention `total` nodes; the first `change->kept` of them are for
+ * what is used already. */
+static cfx_status prepare_edges(cfxi_arg_change *change, uint32_t total, cfx_error *err)
 {
     const cfx_node *n = change->node;
-    uint32_t stamp = cfxi_graph_stamp(n->graph, total + change->kept);
-    for (uint32_t i = 0; i < change->kept; i++)
-        n->inputs[i].def->mark = stamp + i;
-    change->n_inputs = change->kept;
-    number_nodes(args, stamp, &change->n_inputs);
-    number_nodes(kwargs, stamp, &change->n_inputs);
-    size_t bytes = change->n_inputs * sizeof(cfx_use);
-    change->inputs = cfxi_arena_alloc(&n->graph->arena, bytes);
-    if (!change->inputs)
+    cfx_graph *g = n->graph;
+    if (total > FEW) {  /* containers can be shared: there may be far fewer nodes */
+        uint32_t seen = cfxi_graph_stamp(g, 1);
+        total = count_distinct(change->args.as.seq, seen) +
+                count_distinct(change->kwargs.as.seq, seen);
+    }
+    uint32_t room = change->kept + total;
+    uint32_t stamp = cfxi_graph_stamp(g, room);
+    cfx_use *edges = cfxi_arena_alloc(&g->arena, room * sizeof *edges);
+    if (!edges)
         return cfxi_nomem(err);
-    memset(change->inputs, 0, bytes);
-    fill_edges(args, stamp, change->inputs);
-    fill_edges(kwargs, stamp, change->inputs);
-    return CFX_OK;
+    for (; change->n_inputs < change->kept; change->n_inputs++) {
+        cfx_node *def = n->inputs[change->n_inputs].def;
+        def->mark = stamp + change->n_inputs;
+        edges[change->n_inputs] = (cfx_use){.def = def};
+    }
+    fill_edges(change->args.as.seq, stamp, edges, &change->n_inputs);
+    if (change->kwargs.as.seq->size)
+        fill_edges(change->kwargs.as.seq, stamp, edges, &change->n_inputs);
+    if (change->n_inputs < room)
+        edges = trim(g, edges, room, change->n_inputs);
+    change->inputs = edges;
+    return edges ? CFX_OK : cfxi_nomem(err);
 }
 
 /* An empty container may have no array. */
@@ -175,12 +206,13 @@ static cfx_status prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, 
     kwargs = with_array(n->graph, kwargs);
     CFX_TRY(check_shape(n->graph, args, kwargs, err));
     CFX_TRY(count_nodes(n->graph, args.as.seq, &total, err));
-    CFX_TRY(count_nodes(n->graph, kwargs.as.seq, &total, err));
+    if (kwargs.as.seq->size)
+        CFX_TRY(count_nodes(n->graph, kwargs.as.seq, &total, err));
     *change = (cfxi_arg_change){.node = n, .args = args, .kwargs = kwargs, .kept = kept};
     if (total > 0)
-        CFX_TRY(prepare_edges(change, args.as.seq, kwargs.as.seq, total, err));
-    cfxi_value_hold(args);
-    cfxi_value_hold(kwargs);
+        CFX_TRY(prepare_edges(change, total, err));
+    args.as.seq->refs += args.as.seq->size > 0;
+    kwargs.as.seq->refs += kwargs.as.seq->size > 0;
     return CFX_OK;
 }
 
@@ -194,11 +226,6 @@ cfx_status cfxi_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_valu
                                   cfx_error *err)
 {
     return prepare(change, n, args, cfx_node_kwargs(n), n->n_inputs, err);
-}
-
-static void free_inputs(cfx_graph *g, cfx_use *inputs, uint32_t n)
-{
-    cfxi_arena_free(&g->arena, inputs, n * sizeof *inputs);
 }
 
 static void switch_edges(cfx_node *n, cfx_use *inputs, uint32_t n_inputs, uint32_t kept)
@@ -217,14 +244,8 @@ static void switch_edges(cfx_node *n, cfx_use *inputs, uint32_t n_inputs, uint32
     }
 }
 
-/* A node needs no array for no arguments. */
-static cfx_seq *stored(cfx_graph *g, cfx_value v)
-{
-    if (v.as.seq->size)
-        return v.as.seq;
-    cfxi_value_drop(g, v);
-    return NULL;
-}
+/* A node needs no array for no arguments, and does not hold one. */
+static cfx_seq *stored(cfx_value v) { return v.as.seq->size ? v.as.seq : NULL; }
 
 void cfxi_args_commit(cfxi_arg_change *change)
 {
@@ -233,8 +254,8 @@ void cfxi_args_commit(cfxi_arg_change *change)
     cfx_seq *old_args = n->args;
     cfx_seq *old_kwargs = n->kwargs;
     switch_edges(n, change->inputs, change->n_inputs, change->kept);
-    n->args = stored(g, change->args);
-    n->kwargs = stored(g, change->kwargs);
+    n->args = stored(change->args);
+    n->kwargs = stored(change->kwargs);
     n->args_depth = change->args.pad & 0xfff;
     n->kwargs_depth = change->kwargs.pad & 0xfff;
     n->flags |= CFXI_NODE_ARGS_CHANGED;
@@ -248,8 +269,8 @@ void cfxi_args_commit(cfxi_arg_change *change)
 void cfxi_args_abandon(cfxi_arg_change *change)
 {
     free_inputs(change->node->graph, change->inputs, change->n_inputs);
-    cfxi_value_unhold(change->args);
-    cfxi_value_unhold(change->kwargs);
+    change->args.as.seq->refs -= change->args.as.seq->size > 0;
+    change->kwargs.as.seq->refs -= change->kwargs.as.seq->size > 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

@@ -15,49 +15,79 @@ const char *cfx_kind_name(cfx_kind kind)
     return (unsigned)kind < CFX_KIND_COUNT ? names[kind] : "unknown";
 }
 
-typedef struct dtype_row {
-    const char *name;
-    size_t size;
-} dtype_row;
+/* As every text spells them; torch's own names start behind the dot. */
+#define TORCH "torch."
+#define BEHIND_TORCH(name) ((name) + sizeof TORCH - 1)
 
-static const dtype_row dtypes[CFX_DTYPE_COUNT] = {
-#define CFX_DTYPE(id, name, size, brief) {name, size},
+static const char *const dtype_words[CFX_DTYPE_COUNT] = {
+#define CFX_DTYPE(id, name, size, brief) TORCH name,
 #include <cfx/dtype.def>
 #undef CFX_DTYPE
 };
 
-const char *cfx_dtype_name(cfx_dtype dtype)
-{
-    return (unsigned)dtype < CFX_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
-}
+static const size_t dtype_sizes[CFX_DTYPE_COUNT] = {
+#define CFX_DTYPE(id, name, size, brief) size,
+#include <cfx/dtype.def>
+#undef CFX_DTYPE
+};
 
-size_t cfx_dtype_size(cfx_dtype dtype)
-{
-    return (unsigned)dtype < CFX_DTYPE_COUNT ? dtypes[dtype].size : 0;
-}
-
-const char *cfx_layout_name(cfx_layout layout)
-{
-    static const char *const names[CFX_LAYOUT_COUNT] = {
-#define CFX_LAYOUT(id, name) name,
+static const char *const layout_words[CFX_LAYOUT_COUNT] = {
+#define CFX_LAYOUT(id, name) TORCH name,
 #define CFX_MEMORY_FORMAT(id, name)
 #include <cfx/layout.def>
 #undef CFX_LAYOUT
 #undef CFX_MEMORY_FORMAT
-    };
-    return (unsigned)layout < CFX_LAYOUT_COUNT ? names[layout] : "unknown";
+};
+
+static const char *const memory_format_words[CFX_MEMORY_FORMAT_COUNT] = {
+#define CFX_LAYOUT(id, name)
+#define CFX_MEMORY_FORMAT(id, name) TORCH name,
+#include <cfx/layout.def>
+#undef CFX_LAYOUT
+#undef CFX_MEMORY_FORMAT
+};
+
+static const char *word_at(const char *const *words, int64_t i, int64_t n)
+{
+    return i >= 0 && i < n ? words[i] : TORCH "unknown";
+}
+
+const char *cfxi_value_word(cfx_value v)
+{
+    switch ((cfx_kind)v.kind) {
+    case CFX_KIND_NONE:
+        return "None";
+    case CFX_KIND_BOOL:
+        return v.as.b ? "True" : "False";
+    case CFX_KIND_DTYPE:
+        return word_at(dtype_words, v.as.i, CFX_DTYPE_COUNT);
+    case CFX_KIND_LAYOUT:
+        return word_at(layout_words, v.as.i, CFX_LAYOUT_COUNT);
+    case CFX_KIND_MEMORY_FORMAT:
+        return word_at(memory_format_words, v.as.i, CFX_MEMORY_FORMAT_COUNT);
+    default:
+        return NULL;
+    }
+}
+
+const char *cfx_dtype_name(cfx_dtype dtype)
+{
+    return BEHIND_TORCH(word_at(dtype_words, dtype, CFX_DTYPE_COUNT));
+}
+
+size_t cfx_dtype_size(cfx_dtype dtype)
+{
+    return (unsigned)dtype < CFX_DTYPE_COUNT ? dtype_sizes[dtype] : 0;
+}
+
+const char *cfx_layout_name(cfx_layout layout)
+{
+    return BEHIND_TORCH(word_at(layout_words, layout, CFX_LAYOUT_COUNT));
 }
 
 const char *cfx_memory_format_name(cfx_memory_format format)
 {
-    static const char *const names[CFX_MEMORY_FORMAT_COUNT] = {
-#define CFX_LAYOUT(id, name)
-#define CFX_MEMORY_FORMAT(id, name) name,
-#include <cfx/layout.def>
-#undef CFX_LAYOUT
-#undef CFX_MEMORY_FORMAT
-    };
-    return (unsigned)format < CFX_MEMORY_FORMAT_COUNT ? names[format] : "unknown";
+    return BEHIND_TORCH(word_at(memory_format_words, format, CFX_MEMORY_FORMAT_COUNT));
 }
 
 /* ---- strings ------------------------------------------------------------------------------- */
@@ -222,7 +252,8 @@ static cfx_status check_items(const cfx_graph *g, cfx_kind kind, const cfx_value
     if (n > UINT32_MAX - 64)
         return cfxi_nomem(err);
     for (size_t i = 0; i < n; i++) {
-        CFX_TRY(cfxi_value_check(g, items[i], err));
+        if (!cfxi_is_plain(items[i]))
+            CFX_TRY(cfxi_value_check(g, items[i], err));
         if (cfxi_is_seq(items[i]) && items[i].pad + 1 > *depth)
             *depth = items[i].pad + 1;
     }
@@ -255,7 +286,8 @@ cfx_value cfx_value_seq(cfx_graph *g, cfx_kind kind, const cfx_value *items, siz
     seq->refs = 0;
     seq->size = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
-        cfxi_value_hold(items[i]);
+        if (items[i].kind >= CFX_KIND_STR && items[i].kind != CFX_KIND_NODE)
+            cfxi_value_hold(items[i]);
         seq->items[i] = items[i];
     }
     return cfxi_seq_value(kind, seq, depth);

@@ -104,7 +104,7 @@ TEXTS = [
     "%x", "{x}", "graph():", "# note", "None", "1", "0x10", "1e5", "x" * 90,
 ]  # fmt: skip
 BYTES = [b"", b"abc", b"\x00\xff\n", b"it's", b'"']
-COMPLEX = [0j, 1j, -2.5 + 1j, complex(-0.0, -0.0), complex(math.inf, 1.0), complex(math.nan, -1)]
+COMPLEX = [0j, 1j, -2.5 + 1j, complex(0, -2), complex(-0.0, -0.0), complex(math.inf, 1.0), complex(math.nan, -1)]
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64, torch.qint8]
 DEVICES = [torch.device("cpu"), torch.device("cuda:1"), torch.device("meta"), torch.device("cuda")]
 LAYOUTS = [torch.strided, torch.sparse_coo, torch.sparse_csr]

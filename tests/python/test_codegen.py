@@ -217,7 +217,9 @@ def test_methods():
 
 # ---- functions --------------------------------------------------------------------------------
 
-CALLABLES = [
+double = lambda x: x * 2  # noqa: E731
+LAMBDAS = [double, [lambda x: x, lambda y: y][1]]
+CALLABLES = LAMBDAS + [
     torch.relu, torch.nn.functional.relu, torch.nn.functional.linear, torch.nn.functional.dropout,
     torch.nn.functional.max_pool2d, torch.Tensor.add, torch.Tensor.relu_, torch.Tensor.__add__,
     torch._C._nn.gelu, torch.special.expit, torch.fft.fft, torch.linalg.norm, torch.ops.aten.add,
@@ -420,6 +422,8 @@ def test_moved_nodes():
         a = graph.call_function(torch.relu, (x,))
         b = graph.call_function(torch.neg, (a,))
         b.append(a)
+        b.name = "q"
+        a.name = "q"
         graph.output(b)
         return graph
 

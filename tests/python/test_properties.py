@@ -22,7 +22,7 @@ import torch.fx
 
 import random_exec
 from cfx._evaluate import evaluate
-from random_graphs import OPCODES, Histogram, Runner, program, run
+from random_graphs import EXACT, OPCODES, Histogram, Runner, program, run
 
 SEEDS = 10_000 if os.environ.get("CFX_FULL") == "1" else 1_000
 CHUNKS = 4
@@ -103,12 +103,15 @@ CODE_DIFFERENCES = {
     "a negative base of ** is put in parentheses": lambda n: n.target is operator.pow
     and n.args and is_negative(n.args[0]),
     "a method or attribute of a number is put in parentheses": lambda n: n.args
-    and type(n.args[0]) in (int, float) and (n.op == "call_method" or n.target is getattr),
+    and type(n.args[0]) in (int, float, complex) and (n.op == "call_method" or n.target is getattr),
+    "a name set by hand is not made an identifier where it stands before its definition, or is an "
+    "output's": lambda n: n.name in EXACT and (n.op == "output" or is_mentioned_early(n)),
     "a complex number with an infinite or nan part is a call of complex": lambda n: any(
         not math.isfinite(v.imag) or not math.isfinite(v.real) for v in leaves(n, complex)
     ),
-    "an annotation typing.Callable[[...], ...] is written, not an error": lambda n: typing.get_origin(n.type)
-    is collections.abc.Callable,
+    "an annotation typing.Callable[[...], ...] is written, not an error": lambda n: (
+        typing.get_origin(n.type) is collections.abc.Callable
+    ),
     "a statement with '# COUNTER: 1' in a string is kept": lambda n: any(
         "# COUNTER" in v for v in leaves(n, str)
     ),
@@ -116,13 +119,31 @@ CODE_DIFFERENCES = {
 
 
 def is_negative(value):
-    return type(value) in (int, float) and math.copysign(1, value) < 0
+    return type(value) in (int, float, complex) and repr(value)[0] == "-"
+
+
+def is_mentioned_early(node):
+    nodes = list(node.graph.nodes)
+    return any(node in leaves(n, cfx.Node) for n in nodes[: nodes.index(node)])
 
 
 def leaves(node, type_):
+    """What the arguments of a node hold, keys and members of sets included."""
     found = []
-    cfx.map_aggregate((node.args, dict(node.kwargs)), found.append)
-    return [value for value in found if type(value) is type_]
+
+    def collect(value):
+        if isinstance(value, dict):
+            value = (*value, *value.values())
+        if isinstance(value, slice):
+            value = (value.start, value.stop, value.step)
+        if isinstance(value, (list, tuple, set, frozenset)):
+            for item in value:
+                collect(item)
+        elif type(value) is type_:
+            found.append(value)
+
+    collect((node.args, node.kwargs))
+    return found
 
 
 def names(nodes):

@@ -84,6 +84,18 @@ TEST(numbers_in_parentheses)
            NULL);
 }
 
+/* A complex number with a real part has its own parentheses, even where that part is -0. */
+TEST(complex_in_parentheses)
+{
+    start();
+    cfx_node *a = METHOD("foo", cfx_value_complex(graph, -0.0, -1, &error));
+    cfx_node *b = METHOD("foo", cfx_value_complex(graph, 0.0, -1, &error));
+    result(TUPLE(V(a), V(b)));
+    EXPECT("def forward(self):\n    foo = (-0-1j).foo()\n    foo_1 = (-1j).foo()\n"
+           "    return (foo, foo_1)",
+           NULL);
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 #define EXPECT_FUNCTION(target, name, text, about)                                                 \

@@ -16,6 +16,36 @@ TEST(global_meets_earlier_node)
            "usermod_ufn_1 | 1:2 2:3 3:4 4:4 | 4");
 }
 
+/* A node used before it is defined gets its name there: the first mention counts. */
+TEST(use_before_definition)
+{
+    start();
+    cfx_node *x = input("x");
+    cfx_node *a = RELU(x);
+    cfx_node *b = CALL("torch.neg", V(a));
+    cfx_node *c = RELU(b);
+    REQUIRE(cfx_node_move_after(b, a, &error) == CFX_OK);
+    with_name(b, "q");
+    with_name(a, "q");
+    with_name(c, "for");
+    result(V(c));
+    EXPECT("def forward(self, x):\n    q = torch.neg(q_1);  q_1 = None\n"
+           "    q_1 = torch.relu(x);  x = None\n    for_1 = torch.relu(q);  q = None\n"
+           "    return for_1",
+           "| 1:1 2:2 3:3 4:4 5:4 | 4");
+}
+
+TEST(use_of_an_output)
+{
+    start();
+    cfx_node *x = input("x");
+    cfx_node *first = with_name(result(V(x)), "for");
+    RELU(first);
+    EXPECT("def forward(self, x):\n    return x\n"
+           "    relu = torch.relu(for_1);  for_1 = relu = None",
+           "| 1:1 2:2 3:2 | 4");
+}
+
 TEST(global_meets_later_node)
 {
     start();

@@ -47,7 +47,7 @@ TEST(cond_by_keywords)
     cfx_value other = unary_region(NULL, "a");
     cfx_node *c = call(CFX_OP_CALL_FUNCTION, "cfx.cond", NULL, 0);
     with_kwarg(with_kwarg(c, "pred", V(p)), "then", then);
-    with_kwarg(with_kwarg(c, "else", other), "operands", TUPLE(V(p)));
+    with_kwarg(with_kwarg(c, "otherwise", other), "operands", TUPLE(V(p)));
     result(V(c));
     EXPECT("def forward(self, pred):\n    if pred:\n        relu = torch.relu(pred)\n"
            "        cond = relu;  relu = None\n    else:\n        cond = pred\n"

@@ -17,6 +17,28 @@ TEST(expanded_def)
                 "int | 5:1 6:2 7:2 | 4");
 }
 
+TEST(expanded_comments)
+{
+    static const char *const rows[][2] = {
+        {"a  # b", "    a,  # b\n"},
+        {"a#b", "    a,  # b\n"},
+        {"a #  b  # c", "    a,  # b  # c\n"},
+        {"a = '#'  #\tb ", "    a = '#',  # b \n"},
+        {"a = \"\\\"#\"", "    a = \"\\\"#\",\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const cfx_pycode_text params[] = {{"self", 4}, {rows[i][0], strlen(rows[i][0])}};
+        cfx_buffer out;
+        cfx_buffer_init(&out, NULL);
+        REQUIRE(cfx_pycode_signature("f", params, 2, (cfx_pycode_text){"", 0}, true,
+                                     cfx_buffer_sink(&out), &error) == CFX_OK);
+        CHECK(strncmp(out.data, "def f(\n    self,\n", 17) == 0);
+        CHECK(strncmp(out.data + 17, rows[i][1], strlen(rows[i][1])) == 0);
+        CHECK_STR_EQ("):", out.data + 17 + strlen(rows[i][1]));
+        cfx_buffer_free(&out);
+    }
+}
+
 TEST(record_func)
 {
     const cfx_pycode_options options = {.record_func = true};
@@ -180,6 +202,7 @@ TEST(transform_to_anything)
         {"  # COUNTER: 1\n\nx", "\n    x", "| 1:1 2:1 | 4"},
         {"\n# COUNTER: 1\na\n    # COUNTER: 2\nb\r\nc", "\n    a\n    b\r\n    c",
          "| 1:- 2:1 3:2 4:2 | 4"},
+        {"# COUNTER: 1\na\n# COUNTER: 2", "\n    a", "| 1:1 | 4"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const cfx_pycode_options options = {.transform = replace_all,

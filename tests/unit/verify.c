@@ -178,12 +178,12 @@ TEST(cond_has_two_regions_that_fit)
            "node %cond_1: its region 'then' has 1 placeholders, but is called with 2 values",
            "node %cond_1: its regions return 1 and 3 values");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
-    EXPECT(control("cfx.cond", good, 2, g), "node %cond_2: its argument 'else' is missing",
+    EXPECT(control("cfx.cond", good, 2, g), "node %cond_2: its argument 'otherwise' is missing",
            "node %cond_2: its argument 'operands' is missing");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     cfx_value odd[] = {cfx_bool(true), good[1], cfx_none(), cfx_int(3)};
     EXPECT(control("cfx.cond", odd, 4, g),
-           "node %cond_3: its argument 'else' is a none; it must be a region");
+           "node %cond_3: its argument 'otherwise' is a none; it must be a region");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     odd[2] = good[2];
     EXPECT(control("cfx.cond", odd, 4, g),
