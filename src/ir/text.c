@@ -78,7 +78,7 @@ static void name_fails(writer *w, const char *what, cfx_status status, const cha
     else if (status == CFX_E_HOST)
         stop(w, cfx_error_set(w->err, CFX_E_HOST, "%s", why));
     else
-        stop(w, cfx_error_set(w->err, status, "node %%%s: %s is an object without a qualified "
+        stop(w, cfx_error_set(w->err, CFX_E_VALUE, "node %%%s: %s is an object without a qualified "
                               "name, which IR text cannot hold; keep it as an attribute of the "
                               "module, or define it at the top of a file (%.200s)",
                               w->node->name->data, what, why));

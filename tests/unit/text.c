@@ -320,12 +320,12 @@ TEST(host_objects)
     round_trip(g);
     const cfx_value bad = cfx_value_host(g, &nameless, &err);
     cfx_node_set_arg(n, 0, SEQ(LIST, bad), NULL);
-    CHECK_INT_EQ(CFX_E_KEY, failure(g, &why));
+    CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
     CHECK(strstr(why.message, "%n") != NULL);
     const cfx_target nowhere = {.object = &nameless};
     cfx_node_set_arg(n, 0, cfx_none(), NULL);
     cfx_node_set_target(n, nowhere, NULL);
-    CHECK_INT_EQ(CFX_E_KEY, failure(g, &why));
+    CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
     CHECK(strstr(why.message, "the target") != NULL);
     cfx_graph_release(g);
     CHECK_INT_EQ(0, f.refs);
@@ -347,7 +347,7 @@ TEST(a_name_that_leads_to_another_object)
     round_trip(g);
     const cfx_target other = {.object = &old};
     cfx_node_set_target(n, other, NULL);
-    CHECK_INT_EQ(CFX_E_KEY, failure(g, &why));
+    CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
     CHECK(strstr(why.message, "something else is called mod.f") != NULL);
     cfx_graph_release(g);
     CHECK_INT_EQ(0, f.refs);
