@@ -77,6 +77,12 @@ static cfx_value str_value(PyGraph *graph, PyObject *o)
     return v;
 }
 
+static cfx_value host_value(PyGraph *graph, PyObject *o)
+{
+    cfx_error err = {0};
+    return checked(cfx_value_host(graph->g, o, &err), &err);
+}
+
 static cfx_value int_value(PyGraph *graph, PyObject *o)
 {
     int overflow;
@@ -86,18 +92,16 @@ static cfx_value int_value(PyGraph *graph, PyObject *o)
     cfx_error err = {0};
     Py_ssize_t size;
     PyObject *digits = _PyLong_Format(o, 10);
+    if (!digits && PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();  /* more digits than sys.get_int_max_str_digits() allows */
+        return host_value(graph, o);
+    }
     const char *text = digits ? PyUnicode_AsUTF8AndSize(digits, &size) : NULL;
     cfx_value v = cfx_invalid();
     if (text)
         v = checked(cfx_value_integer(graph->g, text, (size_t)size, &err), &err);
     Py_XDECREF(digits);
     return v;
-}
-
-static cfx_value host_value(PyGraph *graph, PyObject *o)
-{
-    cfx_error err = {0};
-    return checked(cfx_value_host(graph->g, o, &err), &err);
 }
 
 /* The items of a container on their way to a value. */

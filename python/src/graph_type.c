@@ -242,13 +242,22 @@ static bool convert_parts(PyGraph *self, const node_parts *parts, cfx_value *arg
     return false;
 }
 
-static const char *name_of(PyObject *name)
+/* The wish for a name as UTF-8, to be released after use; what no name can have is left to the
+ * core, but for the null character, which would end it. */
+static PyObject *wish_of(PyObject *name)
 {
-    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
+    PyObject *wish = text ? PyBytes_FromStringAndSize(text, size) : NULL;
     if (!text && !PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "the name of a node must be a str, got %R",
                      (PyObject *)Py_TYPE(name));
-    return text;
+    for (Py_ssize_t i = 0; wish && i < size; i++)
+        if (PyBytes_AS_STRING(wish)[i] == '\0')
+            PyBytes_AS_STRING(wish)[i] = '.';
+    Py_XDECREF(keep);
+    return wish;
 }
 
 static PyObject *create_held(PyGraph *self, const node_parts *parts)
@@ -257,11 +266,14 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
     cfx_target target;
     cfx_value args, kwargs, type;
     PyObject *keep = NULL;
-    const char *name = NULL;
-    if (parts->name && parts->name != Py_None && !(name = name_of(parts->name)))
+    PyObject *wish = NULL;
+    if (parts->name && parts->name != Py_None && !(wish = wish_of(parts->name)))
         return NULL;
-    if (!target_from_py(parts->op, parts->target, &target, &keep))
+    if (!target_from_py(parts->op, parts->target, &target, &keep)) {
+        Py_XDECREF(wish);
         return NULL;
+    }
+    const char *name = wish ? PyBytes_AS_STRING(wish) : NULL;
     cfx_node *n = NULL;
     if (convert_parts(self, parts, &args, &kwargs, &type)) {
         n = cfx_graph_create(self->g, parts->op, target, args, kwargs, name, type, &err);
@@ -273,6 +285,7 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
         }
     }
     Py_XDECREF(keep);
+    Py_XDECREF(wish);
     return n ? node_wrap(self, n) : NULL;
 }
 

@@ -130,7 +130,12 @@ static bool map_part(cfx_graph *g, const cfx_node *n, cfx_value from, cfx_value 
 {
     if (from.kind == CFX_KIND_INVALID || (cfxi_is_seq(from) && !from.as.seq))
         return true;  /* none, or an empty tuple: the copy has none either */
+    cfxi_value_hold(from);  /* `fn` may run any code, which may replace it */
     *to = cfx_value_map(g, n->graph, from, fn, ctx, err);
+    if (to->kind == from.kind && to->as.i == from.as.i)
+        cfxi_value_unhold(from);  /* nothing to map: the copy has the same one */
+    else
+        cfxi_value_drop(n->graph, from);
     return to->kind != CFX_KIND_INVALID;
 }
 
@@ -176,18 +181,21 @@ cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_fn *fn, v
 {
     node_parts p = {.args = cfx_invalid(), .kwargs = cfx_invalid(), .type = cfx_invalid()};
     cfx_node *copy = NULL;
-    if (copy_target(g, n, &p.target, err) && copy_place(g, n, &p, err) &&
-        map_part(g, n, cfx_node_args(n), &p.args, fn, ctx, err) &&
+    cfx_iter pin;  /* `fn` may erase `n` */
+    cfx_iter_begin(&pin, n->graph, false);
+    if (map_part(g, n, cfx_node_args(n), &p.args, fn, ctx, err) &&
         map_part(g, n, cfx_node_kwargs(n), &p.kwargs, fn, ctx, err) &&
-        map_part(g, n, cfx_node_type(n), &p.type, fn, ctx, err))
+        map_part(g, n, cfx_node_type(n), &p.type, fn, ctx, err) &&
+        copy_place(g, n, &p, err) && copy_target(g, n, &p.target, err))
         copy = cfx_graph_create(g, (cfx_opcode)n->op, p.target, p.args, p.kwargs, n->name->data,
                                 p.type, err);
-    if (!copy) {
+    if (copy) {
+        copy->scope = p.scope;
+        copy->location = p.location;
+    } else {
         discard_parts(g, &p);
-        return NULL;
     }
-    copy->scope = p.scope;
-    copy->location = p.location;
+    cfx_iter_end(&pin);
     return copy;
 }
 

@@ -278,6 +278,37 @@ TEST(copy_node_hands_on_what_the_callback_says)
     cfx_graph_release(g);
 }
 
+/* Takes the arguments away from the node that is being copied, or the node itself. */
+static cfx_value to_ruin(void *ctx, cfx_node *n, cfx_error *err)
+{
+    cfx_node *victim = ctx;
+    cfx_value none = cfx_value_tuple(cfx_node_graph(n), NULL, 0, err);
+    cfx_node_set_args_kwargs(victim, none, cfx_node_kwargs(victim), err);
+    if (cfx_node_num_users(victim) == 0 && !cfx_node_is_erased(victim))
+        cfx_graph_erase(cfx_node_graph(n), victim, NULL);
+    return cfx_from_node(n);
+}
+
+TEST(copy_node_survives_a_callback_that_edits)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    for (int erase = 0; erase < 2; erase++) {
+        cfx_value inner[] = {x, cfx_int(1)};
+        cfx_value args[] = {x, cfx_value_list(g, inner, 2, NULL), x};
+        cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_METHOD, "m", args, 3, NULL, 0, NULL);
+        cfx_value use = cfx_from_node(n);
+        if (!erase)
+            REQUIRE(cfx_graph_call(g, CFX_OP_CALL_METHOD, "user", &use, 1, NULL, 0, NULL));
+        cfx_error err = {.status = CFX_OK};
+        cfx_node *copy = cfx_graph_copy_node(g, n, to_ruin, n, &err);
+        REQUIRE(copy);
+        CHECK_INT_EQ(3, cfx_node_num_args(copy));
+        CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
+    }
+    cfx_graph_release(g);
+}
+
 TEST(copy_into_maps_inputs_and_returns_the_result)
 {
     cfx_graph *g = sample_graph(NULL, NULL);
