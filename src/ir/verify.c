@@ -85,9 +85,9 @@ static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *
         cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' does not belong to this Graph, but "
                      "was used as an argument! Copy it into this graph and use the copy", name,
                      user);
-    else if (!cfxi_is_listed(v, arg))
+    else if (v->strict ? !cfxi_is_listed(v, arg) : cfxi_node_erased(arg))
         cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was erased; replace it", name, user);
-    else if (arg->mark >= n->mark)
+    else if (!cfx_node_before(arg, n))
         cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was used before it has been "
                      "defined! Please check that Nodes in the graph are topologically ordered",
                      name, user);
@@ -176,7 +176,8 @@ static void check_graph(cfxi_verifier *v)
     cfx_graph *g = v->graph;
     if (v->strict && (!cfxi_verify_list(v) || !make_scratch(v)))
         return;
-    v->stamp = cfxi_graph_number(g);
+    if (v->strict)
+        v->stamp = cfxi_graph_number(g);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         check_node(v, n);
     if (v->strict) {
