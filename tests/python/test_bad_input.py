@@ -11,6 +11,15 @@ import pytest
 
 import cfx
 
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_collections():
+    """What is there already (all of torch) need not be looked at each time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 BAD = [None, 5, -1, 2.5, "text", b"bytes", [], {}, (), object(), int, len, cfx.Graph, ..., NotImplemented]
 
 
@@ -179,7 +188,7 @@ def test_objects_that_raise_as_arguments():
     n.replace_input_with(x, y)
     copied = copy.deepcopy(g)
     for show in (lambda: str(g), lambda: n.format_node(), lambda: g._table(), lambda: cfx.text(g)):
-        with pytest.raises((ZeroDivisionError, KeyError)):
+        with pytest.raises((ZeroDivisionError, ValueError)):
             show()
     cfx.equal(g, copied)
     assert g.verify()[0].endswith("move or erase it")  # it stands behind the output
@@ -198,7 +207,7 @@ def test_targets_that_raise():
                 lambda: g.eliminate_dead_code(), lambda: copy.deepcopy(g)):
         try:
             use()
-        except (ZeroDivisionError, KeyError):
+        except (ZeroDivisionError, ValueError):
             pass
         assert sys.exc_info() == (None, None, None)
 
@@ -229,8 +238,6 @@ def test_lambdas_have_no_name_but_are_functions():
     n = g.call_function(lambda x: x, (1,))
     g.output(n)
     assert g.lint() is None and g.verify() == [] and g.eliminate_dead_code() is False
-    with pytest.raises(KeyError, match="lambda"):
-        cfx.text(g)
 
 
 def test_odd_identities():
@@ -597,10 +604,37 @@ def test_reading_while_objects_edit():
             g.call_function(len, (x,))
             try:
                 read(g)
-            except (RuntimeError, KeyError):
+            except (RuntimeError, ValueError):
                 pass
-            done.clear()
             assert g.verify() is not None and all(m.graph is g for m in g.nodes)
+
+
+def test_a_graph_that_is_being_read_cannot_be_edited():
+    class Editor:
+        def __repr__(self):
+            edit()
+            return "editor"
+
+    g, x, y, a, b = small()
+    region = cfx.Graph()
+    a.args = (x, Editor(), region)
+    for edit in (
+        lambda: g.placeholder("z"),
+        lambda: region.placeholder("z"),
+        lambda: g.erase_node(g.output_node()),
+        lambda: setattr(b, "args", ()),
+        lambda: setattr(b, "name", "c"),
+        lambda: x.append(y),
+        lambda: x.replace_all_uses_with(y),
+        lambda: g._clear_nodes(),
+    ):
+        for read in (lambda: str(g), lambda: a.format_node(), lambda: g._table()):
+            with pytest.raises(RuntimeError, match="being"):
+                read()
+            assert len(g.nodes) == 5 and list(region.nodes) == []
+    edit = lambda: (str(x), list(g.nodes), x.users, g.lint(), copy.deepcopy(g))  # noqa: E731
+    assert "editor" in str(g)
+    g.erase_node(g.output_node())
 
 
 # ---- code that runs while objects are dropped ---------------------------------------------------

@@ -623,6 +623,7 @@ def test_root(fx, show):
     x, y = g.placeholder("x"), g.placeholder("y")
     show(x.prev is root, y.next is root, x.next, y.prev, root.next, root.prev, root in g.nodes)
     show(root._sort_key, dict(root.users), root.all_input_nodes, root._erased)
+    show(root.format_node(), root.is_impure(), root.meta, root.type, root.stack_trace)
 
 
 def test_public_names():
