@@ -114,7 +114,6 @@ STAGES = [
     ("unit", command(*MAKE, "check")),
     ("golden", command(*MAKE, "golden")),
     ("python", pytest("tests/python")),
-    ("property", pytest("tests/prop")),
     ("examples", examples),
     ("lint", command(*MAKE, "lint")),
 ]

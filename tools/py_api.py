@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""py_api.py - the signatures of the Python API; --update writes them to tests/golden/python_api.txt.
+"""py_api.py - the signatures of the Python API against tests/golden/python_api.txt (--update).
 
 Needs the built extension and PYTHONPATH=python.
 """
@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden/python_api.txt"
 MODULES = [  # what two of them have is described where it comes first
-    "cfx.graph", "cfx.node", "cfx.immutable_collections", "cfx._pytree", "cfx._compatibility", "cfx",
+    "cfx.graph", "cfx.node", "cfx.immutable_collections", "cfx._pytree", "cfx._compatibility",
+    "cfx",
 ]  # fmt: skip
 
 

@@ -102,6 +102,8 @@ def _order_of_uses(nodes, refs):
             waiting[b] -= 1
             if waiting[b] == 0:
                 order.append(b)
+    # insert_arg gives a node an input later than its others: then no one order explains them all
+    order += [i for i, count in enumerate(waiting) if count > 0]
     return [int(i) for i in order]
 
 

@@ -155,7 +155,10 @@ bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **k
     return false;
 }
 
-static bool is_root(const PyNode *self) { return self->n == cfx_graph_root(cfx_node_graph(self->n)); }
+static bool is_root(const PyNode *self)
+{
+    return self->n == cfx_graph_root(cfx_node_graph(self->n));
+}
 
 /* Unlike create_node, an assignment may leave opcode and target at odds until both are set. */
 static int set_target(PyNode *self, PyObject *value)
@@ -858,7 +861,8 @@ static PyGetSetDef getset[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"prepend", FAST(prepend), SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
+    {"prepend", FAST(prepend),
+     SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
     {"append", FAST(append), SIGNED("append($self, x)", "Moves node x directly after this one.")},
     {"update_arg", FAST(update_arg),
      SIGNED("update_arg($self, idx, arg)", "Replaces positional argument idx by arg.")},

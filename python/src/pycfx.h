@@ -23,7 +23,7 @@
     X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)             \
+    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)            \
     X(str_target)
 
 typedef struct module_state {

@@ -92,7 +92,8 @@ static PyObject *represent(Users *self)
 /* Either side of `|` may be the users; the result is a plain dict. */
 static PyObject *unite(PyObject *a, PyObject *b)
 {
-    PyObject *dict = PyDict_Check(a) && PyDict_Check(b) ? PyDict_New() : Py_NewRef(Py_NotImplemented);
+    PyObject *dict = PyDict_Check(a) && PyDict_Check(b) ? PyDict_New()
+                                                        : Py_NewRef(Py_NotImplemented);
     if (dict && dict != Py_NotImplemented &&
         (PyDict_Update(dict, a) < 0 || PyDict_Update(dict, b) < 0))
         Py_CLEAR(dict);

@@ -1,6 +1,6 @@
 """Random graphs that can be run: numbers, small tensors, functions, methods, modules, regions.
 
-    make(seed)      (graph, root module, inputs); fresh objects each time, as running may change them
+    make(seed)      (graph, root module, inputs): new ones each time, as running may change them
 
 What is made has a kind: "num" (int or float), "bool", "tensor" (two elements) or "tuple" (of two
 numbers). Some graphs raise when they run (division by zero, an overflow); both ways to run them
@@ -73,9 +73,9 @@ FUNCTIONS = [
     (torch.ops.aten.neg.default, "tensor", "tensor"),
 ]  # fmt: skip
 METHODS = [
-    ("relu", "tensor", "tensor"), ("add", "tensor num", "tensor"), ("add_", "tensor tensor", "tensor"),
-    ("clone", "tensor", "tensor"), ("tolist", "tensor", "tuple"), ("__add__", "num num", "num"),
-    ("index", "tuple num", "num"),
+    ("relu", "tensor", "tensor"), ("add", "tensor num", "tensor"), ("clone", "tensor", "tensor"),
+    ("add_", "tensor tensor", "tensor"), ("tolist", "tensor", "tuple"),
+    ("conjugate", "num", "num"), ("index", "tuple num", "num"),
 ]  # fmt: skip
 
 
@@ -294,7 +294,8 @@ def interpret(graph, root, inputs):
 def image(value):
     """A text that two values share only if they are the same to the last bit."""
     if isinstance(value, torch.Tensor):
-        return f"tensor {value.dtype} {tuple(value.shape)} {value.numpy(force=True).tobytes().hex()}"
+        bits = value.numpy(force=True).tobytes().hex()
+        return f"tensor {value.dtype} {tuple(value.shape)} {bits}"
     if isinstance(value, (list, tuple)):
         brackets = "[]" if isinstance(value, list) else "()"
         return brackets[0] + ", ".join(map(image, value)) + brackets[1]

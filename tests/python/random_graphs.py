@@ -32,7 +32,8 @@ PATHS = ["weight", "layers.0.bias", "sub.mod", "fc1", "a.b.0", "lambda.1", "0"]
 METHODS = ["relu", "add_", "view", "__getitem__", "size", "__add__"]
 NAMES = [
     "tmp", "x", "x_1", "x_1_2", "add", "for", "sum", "self", "torch", "1a", "my value",
-    "a-b", "_", "x_5", "out_0", "relu_007", "getattr_1", "\xe9t\xe9", "int", "NoneType", "math_sqrt",
+    "a-b", "_", "x_5", "out_0", "relu_007", "getattr_1", "\xe9t\xe9", "int", "NoneType",
+    "math_sqrt",
 ]  # fmt: skip
 EXACT = ["dup", "x", "a b", "1", "class", "d\xe9j\xe0", "len"]
 FILES = ["model.py", "dir/my file.py", "a'b.py", "<stdin>"]

@@ -101,10 +101,13 @@ FLOATS = [0.0, -0.0, 1.0, -2.5, 0.1, 1e-5, 1e16, 1e300, 5e-324, math.inf, -math.
 TEXTS = [
     "", "a", "mean", "it's", 'a "quoted" one', "both ' and \"", "back\\slash", "two\nlines",
     "\ttab\r", "\x00\x1f\x7f", "é", "\u0394", "\u540d\u524d", "\U0001f600", "\ud800", "\xa0\u2028",
-    "%x", "{x}", "graph():", "# note", "None", "1", "0x10", "1e5", "x" * 90,
+    "%x", "{x}", "graph():", "# note", "# COUNTER: 1", "None", "1", "0x10", "1e5", "x" * 90,
 ]  # fmt: skip
 BYTES = [b"", b"abc", b"\x00\xff\n", b"it's", b'"']
-COMPLEX = [0j, 1j, -2.5 + 1j, complex(0, -2), complex(-0.0, -0.0), complex(math.inf, 1.0), complex(math.nan, -1)]
+COMPLEX = [
+    0j, 1j, -2.5 + 1j, complex(0, -2), complex(-0.0, -0.0), complex(math.inf, 1.0),
+    complex(math.nan, -1), complex(0, math.nan),
+]  # fmt: skip
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64, torch.qint8]
 DEVICES = [torch.device("cpu"), torch.device("cuda:1"), torch.device("meta"), torch.device("cuda")]
 LAYOUTS = [torch.strided, torch.sparse_coo, torch.sparse_csr]

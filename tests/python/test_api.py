@@ -54,7 +54,8 @@ def find(root, path):
 
 def own_members(class_):
     """The public names that are not just inherited from a class of Python's."""
-    inherited = set().union(*(vars(base) for base in class_.__mro__ if base in (list, dict, object)))
+    builtin = [base for base in class_.__mro__ if base in (list, dict, object)]
+    inherited = set().union(*map(vars, builtin))
     names = [name for name in dir(class_) if not name.startswith("_") or name == "__init__"]
     return [name for name in names if name in vars(class_) or name not in inherited]
 

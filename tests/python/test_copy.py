@@ -372,3 +372,14 @@ def test_metadata_is_copied_after_a_failing_hook():
         with pytest.raises(ZeroDivisionError):
             edit()
         assert list(h.nodes) == [] and h.verify() == []
+
+
+def test_pickle_when_no_order_explains_the_users():
+    """insert_arg leaves the order of users alone: here each node began to use both inputs first."""
+    g = cfx.Graph()
+    x, y = g.placeholder("x"), g.placeholder("y")
+    a, b = g.call_function(len, (x,)), g.call_function(len, (y,))
+    a.insert_arg(1, y)
+    b.insert_arg(1, x)
+    assert list(x.users) == [a, b] and list(y.users) == [b, a]
+    assert cfx.equal(pickle.loads(pickle.dumps(g)), g)

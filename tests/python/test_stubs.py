@@ -25,8 +25,8 @@ def run(tool, folder, *arguments):
 
 
 def test_stubtest(tmp_path):
-    config = ["--mypy-config-file", HERE / "mypy.ini", "--allowlist", HERE / "stubtest_allowlist.txt"]
-    done = run("mypy.stubtest", tmp_path, "cfx", *config)
+    allowed = ["--allowlist", HERE / "stubtest_allowlist.txt"]
+    done = run("mypy.stubtest", tmp_path, "cfx", "--mypy-config-file", HERE / "mypy.ini", *allowed)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

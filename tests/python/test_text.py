@@ -1,0 +1,127 @@
+"""IR text from Python: names of objects that lead back to them, and errors where there is none."""
+import enum
+import functools
+import math
+import operator
+import types
+import typing
+
+import cfx
+import pytest
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Shape:
+    class Inner:
+        pass
+
+
+def function(x):
+    return x
+
+
+def shadowed(x):
+    return x
+
+
+old_shadowed = shadowed
+
+
+@functools.wraps(old_shadowed)
+def shadowed(x):
+    return old_shadowed(x)
+
+
+def holding(value):
+    graph = cfx.Graph()
+    graph.output(value)
+    return graph
+
+
+NAMED = [
+    (Color.RED, "test_text.Color.RED"),
+    (Shape, "test_text.Shape"),
+    (function, "test_text.function"),
+    (int, "builtins.int"),
+    (len, "builtins.len"),
+    (types.NoneType, "builtins.NoneType"),
+    (math.sqrt, "math.sqrt"),
+    (operator.add, "operator.add"),
+    (list[int], '"list[int]"'),
+    (int | None, '"int | None"'),
+    (int | Shape | str, '"int | test_text.Shape | str"'),
+    (typing.Optional[int], '"typing.Optional[int]"'),
+    (typing.Union[int, str], '"typing.Union[int, str]"'),
+    (typing.Dict[str, typing.List[Shape]], '"typing.Dict[str, typing.List[test_text.Shape]]"'),
+    (tuple[int, ...], '"tuple[int, ...]"'),
+    (typing.Callable[[int, str], Shape], '"typing.Callable[[int, str], test_text.Shape]"'),
+    (typing.Any, "typing.Any"),
+]
+
+
+@pytest.mark.parametrize("value, name", NAMED, ids=[name for _, name in NAMED])
+def test_objects_by_name(value, name):
+    graph = holding(value)
+    text = cfx.text(graph)
+    assert text == f"graph():\n  output(&{name})\n"
+    parsed = cfx.parse(text)
+    found = parsed.output_node().args[0]
+    assert found == value and type(found) is type(value)
+    assert cfx.equal(graph, parsed)
+
+
+def test_a_name_that_nobody_knows_stays_a_name():
+    text = "graph():\n  output(&no.such.thing)\n"
+    graph = cfx.parse(text)
+    assert str(graph.output_node().args[0]) == "no.such.thing"
+    assert cfx.text(graph) == text
+
+
+def test_objects_of_torch():
+    torch = pytest.importorskip("torch")
+    for value in (torch.Tensor, torch.relu, torch.nn.Linear, torch.ops.aten.add.Tensor):
+        assert cfx.parse(cfx.text(holding(value))).output_node().args[0] is value
+
+
+NAMELESS = {"an object": object(), "a set of tuples": {(1, 2)}, "a bytearray": bytearray(b"a")}
+
+
+@pytest.mark.parametrize("value", NAMELESS.values(), ids=NAMELESS)
+def test_objects_without_a_name(value):
+    graph = holding([value])
+    with pytest.raises(Exception, match=r"node %output: an argument is an object without"):
+        cfx.text(graph)
+    assert isinstance(cfx.structural_hash(graph), int)  # all of them count as one
+    assert str(graph) == f"graph():\n    return [{value}]"
+
+
+def test_a_name_that_leads_to_something_else():
+    graph = cfx.Graph()
+    graph.call_function(old_shadowed)
+    with pytest.raises(Exception, match="node %shadowed: .*something else is called"):
+        cfx.text(graph)
+    graph = cfx.Graph()
+    graph.call_function(shadowed)
+    assert cfx.equal(cfx.parse(cfx.text(graph)), graph)
+
+
+def test_regions_may_not_use_nodes_from_outside():
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    region = cfx.Graph()
+    region.output(region.call_function(operator.neg, (x,)))
+    graph.output(graph.call_function(cfx.cond, (True, region, cfx.Graph(), ())))
+    assert any("'x' of Node 'neg' does not belong" in fault for fault in graph.verify())
+    with pytest.raises(RuntimeError, match="'x' of Node 'neg' does not belong"):
+        graph.lint()
+
+
+def test_a_node_as_a_key_is_no_use_of_it():
+    other = cfx.Graph()
+    x = other.placeholder("x")
+    graph = holding({x: 1})
+    assert graph.verify() == [] and not x.users
+    assert graph.output_node().all_input_nodes == []
