@@ -53,7 +53,8 @@ CFX_API int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ct
  * from: code of the host that runs meanwhile may read it, but edits fail with CFX_E_GRAPH. */
 CFX_API bool cfx_graph_is_frozen(const cfx_graph *g);
 
-/* Erases every node and lets go of every value; does nothing to a frozen graph. Iterators and pinned nodes stay valid. */
+/* Erases every node and lets go of every value; does nothing to a frozen graph. Iterators and
+ * pinned nodes stay valid. */
 CFX_API void cfx_graph_clear(cfx_graph *g);
 
 /* ---- creating nodes ------------------------------------------------------------------------ */

@@ -17,7 +17,7 @@ static PyObject *target_to_py(PyGraph *graph, cfx_node *n)
     if (!name)
         return raise_cfx(&err);
     if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
-        return PyObject_CallFunction(graph->st->NameType, "s#", name, (Py_ssize_t)size);
+        return name_object(graph->st, name, size);
     PyObject *str = str_from_utf8(name, size);
     if (str)
         PyUnicode_InternInPlace(&str);  /* many nodes call the same method */

@@ -12,11 +12,13 @@ import warnings
 
 import cfx
 
-EXPECTED = (TypeError, ValueError, AssertionError, AttributeError, RuntimeError, KeyError, IndexError,
-            NameError, ZeroDivisionError, StopIteration, OverflowError, SyntaxError, LookupError,
-            pickle.PicklingError)
-FUNCTIONS = [operator.add, operator.neg, len, print, int, dict, min, lambda x: x, cfx.cond, random.Random]
-NAMES = ["x", "add", "relu_1", "", "1a", "class", "a.b", "é", "\ud800", "a\x00b", "int", "*a", "a b"]
+EXPECTED = (TypeError, ValueError, AssertionError, AttributeError, RuntimeError, KeyError,
+            IndexError, NameError, ZeroDivisionError, StopIteration, OverflowError, SyntaxError,
+            LookupError, pickle.PicklingError)
+FUNCTIONS = [operator.add, operator.neg, len, print, int, dict, min, lambda x: x, cfx.cond,
+             random.Random]
+NAMES = ["x", "add", "relu_1", "", "1a", "class", "a.b", "é", "\ud800", "a\x00b", "int", "*a",
+         "a b"]
 
 
 class Evil:
@@ -61,7 +63,8 @@ class Owner:
 
     def __init__(self, hunt):
         hook = hunt.hook
-        self._create_node_hooks, self._erase_node_hooks, self._replace_hooks = [hook], [hook], [hook]
+        self._create_node_hooks, self._erase_node_hooks = [hook], [hook]
+        self._replace_hooks = [hook]
 
 
 class Hunt:
@@ -124,7 +127,8 @@ class Hunt:
             return {r.choice(NAMES): item for item in items}
         if kind == 14:
             return slice(*[*items, 1][:3])
-        return r.choice([cfx.immutable_list(items), {1: items}, {self.node()}, {(1, self.node()): 1}])
+        n = self.node()
+        return r.choice([cfx.immutable_list(items), {1: items}, {n}, {(1, n): 1}])
 
     def args(self):
         return tuple(self.value(1) for _ in range(self.random.randrange(4)))
@@ -306,9 +310,9 @@ class Hunt:
         g = self.graph()
         if len(g.nodes) > 60:
             return
-        way = self.random.choice([copy.deepcopy, copy.copy, lambda g: pickle.loads(pickle.dumps(g)),
-                                  lambda g: cfx.parse(cfx.text(g)), lambda g: copy.deepcopy(self.node())])
-        made = way(g)
+        ways = [copy.deepcopy, copy.copy, lambda g: pickle.loads(pickle.dumps(g)),
+                lambda g: cfx.parse(cfx.text(g)), lambda g: copy.deepcopy(self.node())]
+        made = self.random.choice(ways)(g)
         if type(made) is cfx.Graph:
             self.graphs.append(made)
             self.nodes += list(made.nodes)[:5]
@@ -372,9 +376,10 @@ class Hunt:
         return self.done
 
 
-USERS_FAULTS = ("was used before it has been defined", "its name is not an identifier", "redefined name",
-                "must be a name", "does not belong to this Graph", "stands behind", "an output has one",
-                "its argument '", "its region", "its regions", "belongs to another graph")
+USERS_FAULTS = ("was used before it has been defined", "its name is not an identifier",
+                "redefined name", "must be a name", "does not belong to this Graph",
+                "stands behind", "an output has one", "its argument '", "its region",
+                "belongs to another graph")
 
 
 def is_damage(text):

@@ -20,7 +20,8 @@ def quick_collections():
     gc.unfreeze()
 
 
-BAD = [None, 5, -1, 2.5, "text", b"bytes", [], {}, (), object(), int, len, cfx.Graph, ..., NotImplemented]
+BAD = [None, 5, -1, 2.5, "text", b"bytes", [], {}, (), object(), int, len, cfx.Graph, ...,
+       NotImplemented]
 
 
 def small():
@@ -258,7 +259,7 @@ def test_odd_identities():
     assert one not in n.users and n.users.get(one, 5) == 5
 
 
-# ---- nodes of other graphs, erased nodes, cycles --------------------------------------------------
+# ---- nodes of other graphs, erased nodes, cycles ------------------------------------------------
 
 
 def test_nodes_of_another_graph():
@@ -337,7 +338,8 @@ def test_texts_with_surrogates_and_nulls():
 def test_numbers_of_any_size():
     g = cfx.Graph()
     numbers = [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**4000, -(10**4000), 0, True,
-               float("nan"), float("inf"), -0.0, 5e-324, 1.7976931348623157e308, complex("nan+infj")]
+               float("nan"), float("inf"), -0.0, 5e-324, 1.7976931348623157e308,
+               complex("nan+infj")]
     n = g.call_function(len, tuple(numbers))
     assert repr(n.args[:4]) == repr(tuple(numbers[:4])) and n.args[4] == 10**4000
     assert n.args[5] == -(10**4000) and type(n.args[7]) is bool and repr(n.args[6:13]) == repr(

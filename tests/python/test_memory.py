@@ -170,7 +170,7 @@ def through_default():
     return [weakref.ref(g), weakref.ref(thing)]
 
 
-MAKERS = [value for name, value in sorted(globals().items()) if name.startswith(("through", "drop"))]
+MAKERS = [make for name, make in sorted(globals().items()) if name.startswith(("through", "drop"))]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
