@@ -525,7 +525,8 @@ def test_pretty_print_target(fx, show):
     aten = torch.ops.aten
     for target in (torch.relu, F.relu, len, operator.add, operator.getitem, "text",
                    torch.Tensor.add, torch.Tensor.add_, aten.add.Tensor, aten.add, identity, int,
-                   Pair, Opaque, torch.nn.Linear, torch._C._nn.gelu, torch.sym_max, print, setattr, abs):
+                   Pair, Opaque, torch.nn.Linear, torch._C._nn.gelu, torch.sym_max, print,
+                   setattr, abs):
         show(lambda: fx.Node._pretty_print_target(target))
     show(fx.node._type_repr(int), fx.node._type_repr(list[int]), fx.node._type_repr(torch.Tensor))
     show(fx.node._type_repr(...), fx.node._type_repr(identity), fx.node._type_repr("s"))
