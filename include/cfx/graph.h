@@ -49,7 +49,12 @@ CFX_API void cfx_graph_set_binding(cfx_graph *g, void *binding);
 /* Calls `fn` once for each distinct host object and bound region that `g` holds a reference to. */
 CFX_API int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx);
 
-/* Erases every node and lets go of every value. Iterators and pinned nodes stay valid. */
+/* Whether `g`, or a graph that it is a region of, is being printed, compared, checked or generated
+ * from: code of the host that runs meanwhile may read it, but edits fail with CFX_E_GRAPH. */
+CFX_API bool cfx_graph_is_frozen(const cfx_graph *g);
+
+/* Erases every node and lets go of every value; does nothing to a frozen graph. Iterators and
+ * pinned nodes stay valid. */
 CFX_API void cfx_graph_clear(cfx_graph *g);
 
 /* ---- creating nodes ------------------------------------------------------------------------ */

@@ -37,7 +37,8 @@ typedef struct cfx_host {
     cfx_status (*show)(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err);
 
     /* Writes the dotted name under which `object` can be found again ("torch.nn.functional.relu"),
-     * or fails with CFX_E_KEY if it has none. */
+     * or fails with CFX_E_KEY if it has none. The core may go on without it, so nothing but the
+     * status may be left of that failure. */
     cfx_status (*qualified_name)(void *ctx, void *object, cfx_sink out, cfx_error *err);
 
     /* Finds the object of a qualified name: a new reference in *object, or NULL with CFX_OK where

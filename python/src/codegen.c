@@ -311,7 +311,7 @@ static int fill_globals(const code_run *run, PyObject *globals, const cfx_pycode
         const cfx_pycode_name *global = &result->globals[i];
         PyObject *object = Py_XNewRef((PyObject *)global->object);
         if (!object)  /* known by name only */
-            object = PyObject_CallFunction(run->graph->st->NameType, "s", global->qualified);
+            object = name_object(run->graph->st, global->qualified, strlen(global->qualified));
         int done = object ? PyDict_SetItemString(globals, global->name, object) : -1;
         Py_XDECREF(object);
         if (done < 0)

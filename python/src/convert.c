@@ -40,6 +40,14 @@ PyObject *str_from_utf8(const char *text, size_t size)
     return str;
 }
 
+PyObject *name_object(module_state *st, const char *name, size_t size)
+{
+    PyObject *text = str_from_utf8(name, size);
+    PyObject *object = text ? PyObject_CallOneArg(st->NameType, text) : NULL;
+    Py_XDECREF(text);
+    return object;
+}
+
 cfx_status write_str(PyObject *str, cfx_sink out, cfx_error *err)
 {
     Py_ssize_t size;
@@ -574,7 +582,7 @@ static PyObject *host_to_py(PyGraph *graph, cfx_value v)
         return Py_NewRef(object);
     cfx_error err = {0};
     const char *name = cfx_value_host_name(graph->g, v, &err);
-    return name ? PyObject_CallFunction(graph->st->NameType, "s", name) : raise_cfx(&err);
+    return name ? name_object(graph->st, name, strlen(name)) : raise_cfx(&err);
 }
 
 PyObject *value_to_py(PyGraph *graph, cfx_value v)

@@ -468,6 +468,10 @@ static PyObject *set_insert_point(PyGraph *self, PyObject *args)
 static PyObject *clear_nodes(PyGraph *self, PyObject *unused)
 {
     (void)unused;
+    if (cfx_graph_is_frozen(self->g)) {
+        PyErr_SetString(PyExc_RuntimeError, "the graph is being read and cannot be cleared now");
+        return NULL;
+    }
     cfx_graph_clear(self->g);
     Py_RETURN_NONE;
 }
@@ -872,10 +876,8 @@ static PyObject *find_faults(PyGraph *self, PyObject *strict)
         Py_XDECREF(findings);
         return NULL;
     }
-    cfx_iter pin = hold(self->g);
     cfx_status status = strict == Py_True ? cfx_graph_verify(self->g, add_finding, findings, &err)
                                           : cfx_graph_lint(self->g, add_finding, findings, &err);
-    cfx_iter_end(&pin);
     if ((status == CFX_OK || PyList_GET_SIZE(findings) > 0) && !PyErr_Occurred())
         return findings;
     Py_DECREF(findings);
@@ -899,10 +901,10 @@ static PyObject *dce(PyGraph *self, PyObject *is_impure)
     cfx_error err = {0};
     bool changed = false;
     cfx_dce_options options = {ask_impure, is_impure};
-    cfx_iter pin = hold(self->g);
+    cfx_iter here = hold(self->g);
     cfx_status status = cfx_pass_dce(self->g, is_impure == Py_None ? NULL : &options, &changed,
                                      &err);
-    cfx_iter_end(&pin);
+    cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyBool_FromLong(changed);
@@ -917,12 +919,10 @@ static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sin
     PyObject *text = NULL;
     cfx_buffer_init(&out, NULL);
     cfx_buffer_reserve(&out, cfx_graph_size(self->g) * 96);  /* a guess: growing copies */
-    cfx_iter pin = hold(self->g);
     if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
-    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }
@@ -977,11 +977,7 @@ static PyObject *graph_equal(PyGraph *self, PyObject *args)
         return PyErr_Format(PyExc_TypeError, "expected a Graph, got %R",
                             (PyObject *)Py_TYPE(other));
     cfx_graph *g = ((PyGraph *)other)->g;
-    cfx_iter here = hold(self->g);
-    cfx_iter there = hold(g);
     bool same = cfx_graph_equal(self->g, g, shape_only);
-    cfx_iter_end(&there);
-    cfx_iter_end(&here);
     return PyErr_Occurred() ? NULL : PyBool_FromLong(same);
 }
 
@@ -992,9 +988,7 @@ static PyObject *graph_structural_hash(PyGraph *self, PyObject *args)
     uint64_t hash;
     if (!PyArg_ParseTuple(args, "|p:_structural_hash", &shape_only))
         return NULL;
-    cfx_iter pin = hold(self->g);
     cfx_status status = cfx_graph_hash(self->g, shape_only, &hash, &err);
-    cfx_iter_end(&pin);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyLong_FromUnsignedLongLong(hash);

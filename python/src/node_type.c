@@ -17,7 +17,7 @@ static PyObject *target_to_py(PyGraph *graph, cfx_node *n)
     if (!name)
         return raise_cfx(&err);
     if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
-        return PyObject_CallFunction(graph->st->NameType, "s#", name, (Py_ssize_t)size);
+        return name_object(graph->st, name, size);
     PyObject *str = str_from_utf8(name, size);
     if (str)
         PyUnicode_InternInPlace(&str);  /* many nodes call the same method */
@@ -792,14 +792,14 @@ static PyObject *format_plain(PyNode *self, PyObject *unused)
     (void)unused;
     cfx_error err = {0};
     cfx_buffer out;
+    if (is_root(self))
+        return PyUnicode_FromString("% : [num_users=0] = root[target=](args = (), kwargs = {})");
     cfx_buffer_init(&out, NULL);
     PyObject *text = NULL;
-    cfx_iter pin = hold(cfx_node_graph(self->n));
     if (cfx_node_print(self->n, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
-    cfx_iter_end(&pin);
     cfx_buffer_free(&out);
     return text;
 }

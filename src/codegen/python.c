@@ -509,7 +509,10 @@ cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
                               cfx_pycode_result *result, cfx_error *err)
 {
     static const cfx_pycode_options defaults;
-    return cfxi_py_generate(g, options ? options : &defaults, false, result, err);
+    cfxi_graph_freeze(g);
+    cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, result, err);
+    cfxi_graph_thaw(g);
+    return status;
 }
 
 void cfx_pycode_free(cfx_pycode_result *result)

@@ -198,11 +198,17 @@ bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
     compare c = {.a = a, .b = b, .shape_only = shape_only};
     c.stamp_a = cfxi_graph_number((cfx_graph *)(uintptr_t)a);
     c.stamp_b = cfxi_graph_number((cfx_graph *)(uintptr_t)b);
+    const cfx_node *x = a->root.next;
     const cfx_node *y = b->root.next;
-    for (const cfx_node *x = a->root.next; x != &a->root; x = x->next, y = y->next)
-        if (!same_node(&c, x, y))
-            return false;
-    return true;
+    cfxi_graph_freeze(a);
+    cfxi_graph_freeze(b);
+    while (x != &a->root && same_node(&c, x, y)) {
+        x = x->next;
+        y = y->next;
+    }
+    cfxi_graph_thaw(b);
+    cfxi_graph_thaw(a);
+    return x == &a->root;
 }
 
 /* ---- hashing ------------------------------------------------------------------------------- */
@@ -329,8 +335,10 @@ cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_err
     hasher c = {.graph = g, .err = err, .shape_only = shape_only};
     c.stamp = cfxi_graph_number(g);
     uint64_t h = cfxi_hash_mix(0, g->size);
+    cfxi_graph_freeze(g);
     for (const cfx_node *n = g->root.next; n != &g->root && c.status == CFX_OK; n = n->next)
         h = hash_node(&c, h, n);
+    cfxi_graph_thaw(g);
     if (c.status == CFX_OK)
         *hash = h;
     return c.status;

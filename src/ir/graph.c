@@ -99,6 +99,23 @@ void cfx_graph_release(cfx_graph *g)
     cfxi_free(allocator, g, sizeof *g);
 }
 
+/* ---- reading and editing ------------------------------------------------------------------- */
+
+bool cfx_graph_is_frozen(const cfx_graph *g)
+{
+    while (g && g->readers == 0)
+        g = g->parent;
+    return g != NULL;
+}
+
+cfx_status cfxi_graph_check_thawed(const cfx_graph *g, cfx_error *err)
+{
+    if (!cfx_graph_is_frozen(g))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_GRAPH, "the graph is being printed, compared or checked; edit "
+                         "it when that is done");
+}
+
 /* ---- the list ------------------------------------------------------------------------------ */
 
 void cfxi_list_insert(cfx_node *before, cfx_node *n)
@@ -210,6 +227,7 @@ static cfx_status check_erase(const cfx_graph *g, const cfx_node *n, cfx_error *
         return cfx_error_set(err, CFX_E_GRAPH, "the root of a graph cannot be erased");
     if (cfxi_node_erased(n))
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased already", n->name->data);
+    CFX_TRY(cfxi_graph_check_thawed(g, err));
     if (n->n_users == 0)
         return CFX_OK;
     return cfx_error_set(err, CFX_E_GRAPH, "Tried to erase Node %s but it still had %u users in "
@@ -232,6 +250,8 @@ cfx_status cfx_graph_erase(cfx_graph *g, cfx_node *n, cfx_error *err)
 
 void cfx_graph_clear(cfx_graph *g)
 {
+    if (cfx_graph_is_frozen(g))
+        return;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         drop_args(n);
     while (g->root.next != &g->root)

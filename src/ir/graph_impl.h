@@ -172,6 +172,7 @@ struct cfx_graph {
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
     cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
+    uint32_t readers;       /* see cfxi_graph_freeze */
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
     uint32_t next_hook;
@@ -212,6 +213,18 @@ static inline const cfxi_scope *cfxi_scope_at(const cfx_graph *g, uint32_t scope
 uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);
 /* Numbers the nodes in their order by marks; the first has the mark that is returned. */
 uint32_t cfxi_graph_number(cfx_graph *g);
+
+/* While a graph is being printed, compared, checked or generated, code of the host may run; it can
+ * read the graph and its regions, but edits of them fail. Freezing nests. */
+static inline void cfxi_graph_freeze(const cfx_graph *g)
+{
+    ((cfx_graph *)(uintptr_t)g)->readers++;
+}
+static inline void cfxi_graph_thaw(const cfx_graph *g)
+{
+    ((cfx_graph *)(uintptr_t)g)->readers--;
+}
+cfx_status cfxi_graph_check_thawed(const cfx_graph *g, cfx_error *err);  /* (graph.c) */
 
 /* ---- hash sets (hashset.c) ----------------------------------------------------------------- */
 

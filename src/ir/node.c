@@ -102,6 +102,7 @@ static cfx_status check_create(const cfx_graph *g, cfx_opcode op, cfx_target tar
     if (target.object && op != CFX_OP_CALL_FUNCTION)
         return cfx_error_set(err, CFX_E_VALUE, "the target of a %s is a name, not an object",
                              cfx_opcode_name(op));
+    CFX_TRY(cfxi_graph_check_thawed(g, err));
     return cfxi_type_check(g, type, err);
 }
 

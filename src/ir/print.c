@@ -20,6 +20,7 @@ typedef struct printer {
 
 static void printer_begin(printer *p, cfx_graph *g, cfx_sink sink, cfx_error *err)
 {
+    cfxi_graph_freeze(g);
     p->graph = g;
     p->err = err;
     p->status = CFX_OK;
@@ -28,6 +29,7 @@ static void printer_begin(printer *p, cfx_graph *g, cfx_sink sink, cfx_error *er
 
 static cfx_status printer_end(printer *p)
 {
+    cfxi_graph_thaw(p->graph);
     return p->status == CFX_OK ? cfxi_out_end(&p->out, p->err) : p->status;
 }
 

@@ -410,8 +410,10 @@ cfx_status cfx_graph_table(cfx_graph *g, size_t width, cfx_sink out, cfx_error *
     table t = {.graph = g, .allocator = g->allocator};
     cfx_status status = CFX_OK;
     cfx_buffer_init(&t.text, g->allocator);
+    cfxi_graph_freeze(g);
     for (const cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next)
         status = add_row(&t, n, err);
+    cfxi_graph_thaw(g);
     if (status == CFX_OK)
         status = find_types(&t, err);
     if (status == CFX_OK) {

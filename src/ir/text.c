@@ -510,8 +510,10 @@ cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
     cfxi_out_begin(&w.out, out);
     cfxi_out_str(&w.out, "graph():\n");
     open_graph(&w, g, 2);
+    cfxi_graph_freeze(g);
     while (w.frames.size > 0 && w.out.status == CFX_OK)
         step(&w);
+    cfxi_graph_thaw(g);
     cfxi_vec_free(&w.frames, sizeof(frame), w.allocator);
     cfxi_vec_free(&w.scopes, sizeof(uint32_t), w.allocator);
     return w.status == CFX_OK ? cfxi_out_end(&w.out, err) : w.status;

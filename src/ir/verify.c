@@ -77,6 +77,17 @@ static void check_target(cfxi_verifier *v, const cfx_node *n)
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
+/* The strict verifier does not trust order labels: it numbers the nodes. */
+static bool comes_before(const cfxi_verifier *v, const cfx_node *a, const cfx_node *b)
+{
+    return v->strict ? a->mark < b->mark : cfx_node_before(a, b);
+}
+
+static bool is_gone(const cfxi_verifier *v, const cfx_node *n)
+{
+    return v->strict ? !cfxi_is_listed(v, n) : cfxi_node_erased(n);
+}
+
 static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *arg)
 {
     const char *name = arg->name ? arg->name->data : "?";
@@ -85,9 +96,9 @@ static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *
         cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' does not belong to this Graph, but "
                      "was used as an argument! Copy it into this graph and use the copy", name,
                      user);
-    else if (v->strict ? !cfxi_is_listed(v, arg) : cfxi_node_erased(arg))
+    else if (is_gone(v, arg))
         cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was erased; replace it", name, user);
-    else if (!cfx_node_before(arg, n))
+    else if (!comes_before(v, arg, n))
         cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was used before it has been "
                      "defined! Please check that Nodes in the graph are topologically ordered",
                      name, user);
@@ -171,13 +182,24 @@ static bool make_scratch(cfxi_verifier *v)
     return true;
 }
 
+/* Asks the host for the names of functions, where operators are told by them, before marks are in
+ * use: its code may check this very graph. */
+static void ask_operators(cfx_graph *g)
+{
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        if (n->op < CFX_OPCODE_COUNT && n->callee)
+            cfxi_node_operator(n);
+}
+
 static void check_graph(cfxi_verifier *v)
 {
     cfx_graph *g = v->graph;
     if (v->strict && (!cfxi_verify_list(v) || !make_scratch(v)))
         return;
-    if (v->strict)
+    if (v->strict) {
+        ask_operators(g);
         v->stamp = cfxi_graph_number(g);
+    }
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         check_node(v, n);
     if (v->strict) {
@@ -194,6 +216,7 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
                             cfx_error *err)
 {
     cfxi_verifier v = {.graph = g, .report = report, .ctx = ctx, .err = err, .strict = strict};
+    cfxi_graph_freeze(g);
     check_graph(&v);
     size_t at = 0;
     for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
@@ -204,6 +227,7 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
         if (v.status == CFX_OK)
             v.status = status;
     }
+    cfxi_graph_thaw(g);
     return v.status;
 }
 

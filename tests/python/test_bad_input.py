@@ -11,7 +11,17 @@ import pytest
 
 import cfx
 
-BAD = [None, 5, -1, 2.5, "text", b"bytes", [], {}, (), object(), int, len, cfx.Graph, ..., NotImplemented]
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_collections():
+    """What is there already (all of torch) need not be looked at each time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+BAD = [None, 5, -1, 2.5, "text", b"bytes", [], {}, (), object(), int, len, cfx.Graph, ...,
+       NotImplemented]
 
 
 def small():
@@ -179,7 +189,7 @@ def test_objects_that_raise_as_arguments():
     n.replace_input_with(x, y)
     copied = copy.deepcopy(g)
     for show in (lambda: str(g), lambda: n.format_node(), lambda: g._table(), lambda: cfx.text(g)):
-        with pytest.raises((ZeroDivisionError, KeyError)):
+        with pytest.raises((ZeroDivisionError, ValueError)):
             show()
     cfx.equal(g, copied)
     assert g.verify()[0].endswith("move or erase it")  # it stands behind the output
@@ -198,7 +208,7 @@ def test_targets_that_raise():
                 lambda: g.eliminate_dead_code(), lambda: copy.deepcopy(g)):
         try:
             use()
-        except (ZeroDivisionError, KeyError):
+        except (ZeroDivisionError, ValueError):
             pass
         assert sys.exc_info() == (None, None, None)
 
@@ -229,8 +239,6 @@ def test_lambdas_have_no_name_but_are_functions():
     n = g.call_function(lambda x: x, (1,))
     g.output(n)
     assert g.lint() is None and g.verify() == [] and g.eliminate_dead_code() is False
-    with pytest.raises(KeyError, match="lambda"):
-        cfx.text(g)
 
 
 def test_odd_identities():
@@ -251,7 +259,7 @@ def test_odd_identities():
     assert one not in n.users and n.users.get(one, 5) == 5
 
 
-# ---- nodes of other graphs, erased nodes, cycles --------------------------------------------------
+# ---- nodes of other graphs, erased nodes, cycles ------------------------------------------------
 
 
 def test_nodes_of_another_graph():
@@ -330,7 +338,8 @@ def test_texts_with_surrogates_and_nulls():
 def test_numbers_of_any_size():
     g = cfx.Graph()
     numbers = [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**4000, -(10**4000), 0, True,
-               float("nan"), float("inf"), -0.0, 5e-324, 1.7976931348623157e308, complex("nan+infj")]
+               float("nan"), float("inf"), -0.0, 5e-324, 1.7976931348623157e308,
+               complex("nan+infj")]
     n = g.call_function(len, tuple(numbers))
     assert repr(n.args[:4]) == repr(tuple(numbers[:4])) and n.args[4] == 10**4000
     assert n.args[5] == -(10**4000) and type(n.args[7]) is bool and repr(n.args[6:13]) == repr(
@@ -597,10 +606,37 @@ def test_reading_while_objects_edit():
             g.call_function(len, (x,))
             try:
                 read(g)
-            except (RuntimeError, KeyError):
+            except (RuntimeError, ValueError):
                 pass
-            done.clear()
             assert g.verify() is not None and all(m.graph is g for m in g.nodes)
+
+
+def test_a_graph_that_is_being_read_cannot_be_edited():
+    class Editor:
+        def __repr__(self):
+            edit()
+            return "editor"
+
+    g, x, y, a, b = small()
+    region = cfx.Graph()
+    a.args = (x, Editor(), region)
+    for edit in (
+        lambda: g.placeholder("z"),
+        lambda: region.placeholder("z"),
+        lambda: g.erase_node(g.output_node()),
+        lambda: setattr(b, "args", ()),
+        lambda: setattr(b, "name", "c"),
+        lambda: x.append(y),
+        lambda: x.replace_all_uses_with(y),
+        lambda: g._clear_nodes(),
+    ):
+        for read in (lambda: str(g), lambda: a.format_node(), lambda: g._table()):
+            with pytest.raises(RuntimeError, match="being"):
+                read()
+            assert len(g.nodes) == 5 and list(region.nodes) == []
+    edit = lambda: (str(x), list(g.nodes), x.users, g.lint(), copy.deepcopy(g))  # noqa: E731
+    assert "editor" in str(g)
+    g.erase_node(g.output_node())
 
 
 # ---- code that runs while objects are dropped ---------------------------------------------------

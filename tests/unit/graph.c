@@ -483,6 +483,74 @@ TEST(building_and_erasing_is_flat)
     cfx_graph_release(g);
 }
 
+/* ---- reading and editing ------------------------------------------------------------------- */
+
+typedef struct intruder {
+    cfx_graph *g;
+    int refused;
+    bool busy;
+} intruder;
+
+/* Tries every kind of edit while the graph is being read. */
+static void intrude(void *ctx)
+{
+    intruder *in = ctx;
+    cfx_graph *g = in->g;
+    if (in->busy)
+        return;
+    in->busy = true;
+    cfx_node *last = cfx_graph_last(g);
+    cfx_error err = {.status = CFX_OK};
+    cfx_value none = cfx_value_tuple(g, NULL, 0, NULL);
+    bool edited = cfx_graph_placeholder(g, "new", &err) ||
+                  cfx_graph_erase(g, last, &err) == CFX_OK ||
+                  cfx_node_set_args(last, none, &err) == CFX_OK ||
+                  cfx_node_set_name(last, "n", 1, &err) == CFX_OK ||
+                  cfx_node_set_type(last, cfx_none(), &err) == CFX_OK ||
+                  cfx_node_move_before(cfx_graph_first(g), last, &err) == CFX_OK ||
+                  cfx_node_replace_uses(cfx_graph_first(g), cfx_none(), NULL, NULL, NULL, &err) ==
+                      CFX_OK;
+    cfx_value_discard(g, none);
+    cfx_graph_clear(g);
+    cfx_graph_verify(g, NULL, NULL, NULL);  /* reading is allowed, and moves marks */
+    in->busy = false;
+    in->refused += !edited && err.status == CFX_E_GRAPH && cfx_graph_is_frozen(g);
+}
+
+TEST(a_graph_that_is_read_cannot_be_edited)
+{
+    fake_object object = {.name = "some.object"};
+    fake_object function = {.name = "some.function"};
+    fake_host state = {.asked = NULL};
+    const cfx_host host = fake_host_table(&state);
+    cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
+    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    const cfx_value items[] = {x, cfx_value_host(g, &object, NULL)};
+    const cfx_target target = {.object = &function};
+    REQUIRE(cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_value_tuple(g, items, 2, NULL),
+                             cfx_invalid(), NULL, cfx_invalid(), NULL));
+    intruder in = {g, 0, false};
+    state.asked = intrude;
+    state.ctx = &in;
+    cfx_buffer out;
+    uint64_t hash;
+    cfx_buffer_init(&out, NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
+    int after_lint = in.refused;
+    CHECK_INT_EQ(CFX_OK, cfx_graph_text(g, cfx_buffer_sink(&out), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_print(g, cfx_buffer_sink(&out), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_table(g, 0, cfx_buffer_sink(&out), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_hash(g, false, &hash, NULL));
+    CHECK(after_lint > 0 && in.refused > after_lint);
+    CHECK_INT_EQ(2, cfx_graph_size(g));
+    CHECK(!cfx_graph_is_frozen(g));
+    state.asked = NULL;
+    CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
+    CHECK(cfx_graph_placeholder(g, "y", NULL) != NULL);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+}
+
 TEST(a_million_nodes)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
