@@ -143,12 +143,26 @@ def torch_memory(n):
 
 def growth():
     print(f"\n{'nodes':>9}" + "".join(f"{row[0]:>22}" for row in ROWS[:6]) + "   (cfx, us/node)")
-    for n in (1_000, 10_000, 100_000, 1_000_000):
+    for n in (1_000, 10_000, 40_000, 100_000, 1_000_000):
         cells = []
         for row in ROWS[:6]:
             runs = 5 if n <= 100_000 else 1
             cells.append(statistics.median(timed(row, cfx, n)[0] / n * 1e6 for _ in range(runs)))
         print(f"{n:>9}" + "".join(f"{cell:>22.3f}" for cell in cells))
+
+
+def edits(n):
+    """Memory of a graph before and after n assignments to one node's arguments."""
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    node = graph.call_function(torch.relu, (x,))
+    before = graph._memory
+    start = time.perf_counter()
+    for i in range(n):
+        node.args = (x, [i, "text", {"key": x}])
+    seconds = time.perf_counter() - start
+    print(f"{n} edits of one node: {before} bytes before, {graph._memory} after, "
+          f"{seconds / n * 1e6:.2f} us each")
 
 
 def main():
@@ -170,6 +184,7 @@ def main():
     core, alive = memory(n)
     print(f"memory, bytes per node: torch.fx {torch_memory(n):.0f}; cfx {core:.0f} without Node "
           f"objects (budget 256), {alive:.0f} with all alive and args read (budget 420)")
+    edits(1_000_000)
     if options.growth:
         growth()
     if options.json:
