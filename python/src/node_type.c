@@ -1,5 +1,5 @@
 /* node_type.c - Node: the Python face of a core node. */
-#include "pycfx.h"
+#include "node_methods.h"
 
 #include <structmember.h>
 
@@ -261,7 +261,7 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
     return failed;
 }
 
-static PyObject *get_meta(PyNode *self, void *unused)
+PyObject *node_get_meta(PyNode *self, void *unused)
 {
     (void)unused;
     if (!self->meta)
@@ -293,7 +293,7 @@ static PyObject *get_stack_trace(PyNode *self, void *unused)
 
 static int set_stack_trace(PyNode *self, PyObject *value, void *unused)
 {
-    PyObject *meta = get_meta(self, unused);
+    PyObject *meta = node_get_meta(self, unused);
     if (!meta)
         return -1;
     int failed = PyDict_SetItem(meta, node_state(self)->str_stack_trace, value ? value : Py_None);
@@ -330,372 +330,6 @@ static PyObject *get_sort_key(PyNode *self, void *unused)
     (void)unused;
     return is_root(self) ? PyTuple_New(0)
                          : Py_BuildValue("(K)", (unsigned long long)cfx_node_order(self->n));
-}
-
-/* ---- arguments ----------------------------------------------------------------------------- */
-
-/* Drops what was cached if the core has changed the arguments since. */
-static void refresh(PyNode *self)
-{
-    while (cfx_node_args_changed(self->n)) {  /* what is dropped may run code that changes them */
-        Py_CLEAR(self->args);
-        Py_CLEAR(self->kwargs);
-    }
-}
-
-/* The Python object of some arguments, which Python code may replace meanwhile. */
-static PyObject *read_args(PyNode *self, cfx_value v)
-{
-    PyGraph *graph = node_graph(self);
-    cfx_iter pin = hold(graph->g);
-    v = cfx_value_retain(v);
-    PyObject *object = value_to_py(graph, v);
-    cfx_value_release(graph->g, v);
-    cfx_iter_end(&pin);
-    return object;
-}
-
-/* Keeps `object` in a cache, unless what it shows is out of date by now. */
-static void keep(PyNode *self, PyObject **cache, PyObject *object)
-{
-    if (cfx_node_args_changed(self->n)) {
-        Py_CLEAR(self->args);
-        Py_CLEAR(self->kwargs);
-    } else if (object && !*cache) {
-        *cache = Py_NewRef(object);
-    }
-}
-
-static PyObject *get_args(PyNode *self, void *unused)
-{
-    (void)unused;
-    refresh(self);
-    if (self->args)
-        return Py_NewRef(self->args);
-    if (cfx_node_num_args(self->n) == 0)
-        return Py_NewRef(node_state(self)->empty_tuple);
-    PyObject *args = read_args(self, cfx_node_args(self->n));
-    keep(self, &self->args, args);
-    return args;
-}
-
-static PyObject *get_kwargs(PyNode *self, void *unused)
-{
-    (void)unused;
-    size_t n;
-    refresh(self);
-    if (self->kwargs)
-        return Py_NewRef(self->kwargs);
-    cfx_value_items(cfx_node_kwargs(self->n), &n);
-    if (n == 0)
-        return Py_NewRef(node_state(self)->empty_dict);
-    PyObject *kwargs = read_args(self, cfx_node_kwargs(self->n));
-    keep(self, &self->kwargs, kwargs);
-    return kwargs;
-}
-
-static cfx_value or_empty(cfx_value v, cfx_kind kind)
-{
-    if (v.kind == CFX_KIND_INVALID) {
-        v = cfx_scalar(kind, 0);
-        v.as.seq = NULL;
-    }
-    return v;
-}
-
-static int set_held(PyNode *self, PyObject *value, bool keywords)
-{
-    cfx_error err = {0};
-    PyGraph *graph = node_graph(self);
-    cfx_value new_ = keywords ? kwargs_from_py(graph, value) : args_from_py(graph, value);
-    if (PyErr_Occurred())
-        return -1;
-    cfx_value args = keywords ? cfx_node_args(self->n) : or_empty(new_, CFX_KIND_TUPLE);
-    cfx_value kwargs = keywords ? or_empty(new_, CFX_KIND_DICT) : cfx_node_kwargs(self->n);
-    if (cfx_node_set_args_kwargs(self->n, args, kwargs, &err) == CFX_OK)
-        return 0;
-    cfx_value_discard(graph->g, new_);
-    raise_cfx(&err);
-    return -1;
-}
-
-static int set_arguments(PyNode *self, PyObject *value, bool keywords)
-{
-    cfx_graph *g = cfx_node_graph(self->n);
-    if (!value) {
-        PyErr_SetString(PyExc_AttributeError, "the arguments of a node cannot be deleted");
-        return -1;
-    }
-    cfx_iter pin = hold(g);
-    int failed = set_held(self, value, keywords);
-    cfx_iter_end(&pin);
-    return failed;
-}
-
-static int set_args(PyNode *self, PyObject *value, void *unused)
-{
-    (void)unused;
-    return set_arguments(self, value, false);
-}
-
-static int set_kwargs(PyNode *self, PyObject *value, void *unused)
-{
-    (void)unused;
-    return set_arguments(self, value, true);
-}
-
-/* Which edit takes a new value, and where it goes. */
-typedef struct value_edit {
-    enum { UPDATE_ARG, INSERT_ARG, UPDATE_KWARG } kind;
-    size_t index;
-    const char *key;
-} value_edit;
-
-static cfx_status apply(cfx_node *n, const value_edit *edit, cfx_value v, cfx_error *err)
-{
-    switch (edit->kind) {
-    case UPDATE_ARG:
-        return cfx_node_set_arg(n, edit->index, v, err);
-    case INSERT_ARG:
-        return cfx_node_insert_arg(n, edit->index, v, err);
-    case UPDATE_KWARG:
-        break;
-    }
-    return cfx_node_set_kwarg(n, edit->key, v, err);
-}
-
-static PyObject *edit_value(PyNode *self, const value_edit *edit, PyObject *value)
-{
-    cfx_error err = {0};
-    PyGraph *graph = node_graph(self);
-    cfx_iter pin = hold(graph->g);
-    cfx_value v = value_from_py(graph, value);
-    if (v.kind != CFX_KIND_INVALID && apply(self->n, edit, v, &err) != CFX_OK) {
-        cfx_value_discard(graph->g, v);
-        raise_cfx(&err);
-    }
-    cfx_iter_end(&pin);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *update_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
-{
-    static const char *const names[] = {"idx", "arg"};
-    static const arg_spec spec = {"update_arg", names, 2, 2, 2};
-    PyObject *in[2];
-    if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    Py_ssize_t i = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
-    if (i == -1 && PyErr_Occurred())
-        return NULL;
-    if (i < 0)
-        i += (Py_ssize_t)cfx_node_num_args(self->n);
-    if (i < 0)
-        i = PY_SSIZE_T_MAX;  /* out of range, for the core to say so */
-    value_edit edit = {.kind = UPDATE_ARG, .index = (size_t)i};
-    return edit_value(self, &edit, in[1]);
-}
-
-static PyObject *insert_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
-{
-    static const char *const names[] = {"idx", "arg"};
-    static const arg_spec spec = {"insert_arg", names, 2, 2, 2};
-    PyObject *in[2];
-    if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    Py_ssize_t i = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
-    if (i == -1 && PyErr_Occurred())
-        return NULL;
-    if (i < 0 || (size_t)i > cfx_node_num_args(self->n))
-        return PyErr_Format(PyExc_AssertionError, "insert_args index must be between 0 and "
-                            "len(self.args), got %zd", i);
-    value_edit edit = {.kind = INSERT_ARG, .index = (size_t)i};
-    return edit_value(self, &edit, in[1]);
-}
-
-static PyObject *update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *kwnames)
-{
-    static const char *const names[] = {"key", "arg"};
-    static const arg_spec spec = {"update_kwarg", names, 2, 2, 2};
-    PyObject *in[2];
-    if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    const char *key = PyUnicode_Check(in[0]) ? PyUnicode_AsUTF8(in[0]) : NULL;
-    if (!key) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "the key of a keyword argument must be a str");
-        return NULL;
-    }
-    value_edit edit = {.kind = UPDATE_KWARG, .key = key};
-    return edit_value(self, &edit, in[1]);
-}
-
-/* ---- uses ---------------------------------------------------------------------------------- */
-
-PyObject *users_of(PyNode *self)
-{
-    PyObject *users = self->users ? NULL : users_new(self);
-    if (users && !self->users)
-        self->users = users;
-    else
-        Py_XDECREF(users);
-    return Py_XNewRef(self->users);
-}
-
-static PyObject *get_users(PyNode *self, void *unused)
-{
-    (void)unused;
-    return users_of(self);
-}
-
-static PyObject *get_inputs(PyNode *self, void *unused)
-{
-    (void)unused;
-    PyGraph *graph = node_graph(self);
-    size_t n = cfx_node_num_inputs(self->n);
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (size_t i = 0; list && i < n; i++) {
-        PyObject *input = node_wrap(graph, cfx_node_input(self->n, i));
-        if (!input)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, input);
-    }
-    return list;
-}
-
-static PyObject *get_input_dict(PyNode *self, void *unused)
-{
-    PyObject *list = get_inputs(self, unused);
-    PyObject *dict = list ? PyDict_New() : NULL;
-    for (Py_ssize_t i = 0; dict && i < PyList_GET_SIZE(list); i++)
-        if (PyDict_SetItem(dict, PyList_GET_ITEM(list, i), Py_None) < 0)
-            Py_CLEAR(dict);
-    Py_XDECREF(list);
-    return dict;
-}
-
-typedef struct replace_job {
-    PyNode *old;
-    PyObject *with;
-    PyObject *filter;   /* or NULL */
-    PyObject *changed;  /* list */
-} replace_job;
-
-static int replace_filter(void *ctx, cfx_node *user)
-{
-    replace_job *job = ctx;
-    PyGraph *graph = node_graph(job->old);
-    int yes = 1;
-    PyObject *node = node_wrap(graph, user);
-    if (!node)
-        return -1;
-    if (job->filter) {
-        PyObject *answer = PyObject_CallOneArg(job->filter, node);
-        yes = answer ? PyObject_IsTrue(answer) : -1;
-        Py_XDECREF(answer);
-    }
-    Py_DECREF(node);
-    return yes;
-}
-
-static void replace_changed(void *ctx, cfx_node *user)
-{
-    replace_job *job = ctx;
-    PyObject *node = node_wrap(node_graph(job->old), user);
-    if (node && PyList_Append(job->changed, node) < 0)
-        PyErr_Clear();  /* the edit is done; a list that lacks an entry is all that is lost */
-    Py_XDECREF(node);
-}
-
-/* Whether `with` can be given the metadata of the node it replaces. */
-static int check_propagate(const PyNode *self, PyObject *with)
-{
-    if (!is_node(node_state(self), with)) {
-        PyErr_SetString(PyExc_TypeError, "propagate_meta=True needs a Node as replacement");
-        return -1;
-    }
-    const PyNode *other = (PyNode *)with;
-    if (!other->meta || PyDict_GET_SIZE(other->meta) == 0)
-        return 0;
-    PyErr_SetString(PyExc_AssertionError,
-                    "Called node.replace_all_uses_with(replace_with, propagate_meta=True), "
-                    "but replace_with already has .meta keys");
-    return -1;
-}
-
-static int propagate(const PyNode *self, PyObject *with)
-{
-    PyObject *meta = self->meta ? get_meta((PyNode *)with, NULL) : NULL;
-    int failed = meta ? PyDict_Update(meta, self->meta) : PyErr_Occurred() ? -1 : 0;
-    Py_XDECREF(meta);
-    return failed;
-}
-
-static cfx_status replace_held(PyGraph *graph, replace_job *job, cfx_error *err)
-{
-    cfx_value with = value_from_py(graph, job->with);
-    if (with.kind == CFX_KIND_INVALID)
-        return CFX_E_HOST;
-    with = cfx_value_retain(with);
-    cfx_status status = cfx_node_replace_uses(job->old->n, with,
-                                              job->filter ? replace_filter : NULL,
-                                              replace_changed, job, err);
-    cfx_value_release(graph->g, with);
-    return status;
-}
-
-static PyObject *replace_all_uses_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                                       PyObject *kwnames)
-{
-    static const char *const names[] = {"replace_with", "delete_user_cb", "propagate_meta"};
-    static const arg_spec spec = {"replace_all_uses_with", names, 3, 1, 2};
-    cfx_error err = {0};
-    PyObject *in[3];
-    if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    int meta = in[2] ? PyObject_IsTrue(in[2]) : 0;
-    if (meta < 0 || (meta && check_propagate(self, in[0]) < 0))
-        return NULL;
-    PyGraph *graph = node_graph(self);
-    replace_job job = {self, in[0], in[1] == Py_None ? NULL : in[1], PyList_New(0)};
-    if (!job.changed)
-        return NULL;
-    cfx_iter pin = hold(graph->g);
-    cfx_status status = replace_held(graph, &job, &err);
-    cfx_iter_end(&pin);
-    if (status == CFX_OK && !PyErr_Occurred() && (!meta || propagate(self, in[0]) == 0))
-        return job.changed;
-    Py_DECREF(job.changed);
-    return raise_cfx(&err);
-}
-
-static PyObject *replace_input_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
-{
-    static const char *const names[] = {"old_input", "new_input"};
-    static const arg_spec spec = {"replace_input_with", names, 2, 2, 2};
-    cfx_error err = {0};
-    PyObject *in[2];
-    PyGraph *graph = node_graph(self);
-    if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    if (!is_node(graph->st, in[0]))
-        return PyErr_Format(PyExc_TypeError, "old_input must be a Node, got %R",
-                            (PyObject *)Py_TYPE(in[0]));
-    cfx_iter pin = hold(graph->g);
-    cfx_value with = value_from_py(graph, in[1]);
-    if (with.kind != CFX_KIND_INVALID) {
-        with = cfx_value_retain(with);
-        if (cfx_node_replace_input(self->n, ((PyNode *)in[0])->n, with, &err) != CFX_OK)
-            raise_cfx(&err);
-        cfx_value_release(graph->g, with);
-    }
-    cfx_iter_end(&pin);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- position ------------------------------------------------------------------------------ */
@@ -839,15 +473,15 @@ static int set_location(PyNode *self, PyObject *value, void *unused)
 static PyGetSetDef getset[] = {
     {"graph", (getter)get_graph, NULL, "The Graph that the node belongs to.", NULL},
     {"name", (getter)get_name, (setter)set_name, "Unique name; also the variable's.", NULL},
-    {"args", (getter)get_args, (setter)set_args, "Positional arguments, immutable.", NULL},
-    {"kwargs", (getter)get_kwargs, (setter)set_kwargs, "Keyword arguments, immutable.", NULL},
-    {"_args", (getter)get_args, (setter)set_args, NULL, NULL},
-    {"_kwargs", (getter)get_kwargs, (setter)set_kwargs, NULL, NULL},
+    {"args", (getter)node_get_args, (setter)node_set_args, "Positional arguments.", NULL},
+    {"kwargs", (getter)node_get_kwargs, (setter)node_set_kwargs, "Keyword arguments.", NULL},
+    {"_args", (getter)node_get_args, (setter)node_set_args, NULL, NULL},
+    {"_kwargs", (getter)node_get_kwargs, (setter)node_set_kwargs, NULL, NULL},
     {"type", (getter)get_type, (setter)set_type, "Type annotation, or None.", NULL},
-    {"users", (getter)get_users, NULL, "The nodes that use this one, as dict keys.", NULL},
-    {"all_input_nodes", (getter)get_inputs, NULL, "Distinct nodes among the arguments.", NULL},
-    {"_input_nodes", (getter)get_input_dict, NULL, NULL, NULL},
-    {"meta", (getter)get_meta, (setter)set_meta, "Free metadata.", NULL},
+    {"users", (getter)node_get_users, NULL, "The nodes that use this one, as dict keys.", NULL},
+    {"all_input_nodes", (getter)node_get_inputs, NULL, "Distinct nodes among the arguments.", NULL},
+    {"_input_nodes", (getter)node_get_input_dict, NULL, NULL, NULL},
+    {"meta", (getter)node_get_meta, (setter)set_meta, "Free metadata.", NULL},
     {"stack_trace", (getter)get_stack_trace, (setter)set_stack_trace, "meta['stack_trace'].", NULL},
     {"next", (getter)get_next, NULL, "The next node; the root after the last.", NULL},
     {"prev", (getter)get_prev, NULL, "The node before; the root before the first.", NULL},
@@ -864,17 +498,17 @@ static PyMethodDef methods[] = {
     {"prepend", FAST(prepend),
      SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
     {"append", FAST(append), SIGNED("append($self, x)", "Moves node x directly after this one.")},
-    {"update_arg", FAST(update_arg),
+    {"update_arg", FAST(node_update_arg),
      SIGNED("update_arg($self, idx, arg)", "Replaces positional argument idx by arg.")},
-    {"insert_arg", FAST(insert_arg),
+    {"insert_arg", FAST(node_insert_arg),
      SIGNED("insert_arg($self, idx, arg)", "Inserts arg as positional argument idx.")},
-    {"update_kwarg", FAST(update_kwarg),
+    {"update_kwarg", FAST(node_update_kwarg),
      SIGNED("update_kwarg($self, key, arg)", "Sets keyword argument key to arg.")},
-    {"replace_all_uses_with", FAST(replace_all_uses_with),
+    {"replace_all_uses_with", FAST(node_replace_all_uses_with),
      SIGNED("replace_all_uses_with($self, replace_with, delete_user_cb=None, *, "
             "propagate_meta=False)",
             "Makes the users of this node use replace_with; returns the users that changed.")},
-    {"replace_input_with", FAST(replace_input_with),
+    {"replace_input_with", FAST(node_replace_input_with),
      SIGNED("replace_input_with($self, old_input, new_input)",
             "Replaces old_input by new_input in the arguments of this node.")},
     {"_rename", FAST(rename_node),

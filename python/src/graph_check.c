@@ -1,0 +1,196 @@
+/* graph_check.c - Graph: checking, dead-code elimination, texts, comparison. */
+#include "graph_methods.h"
+
+/* ---- checking and passes ------------------------------------------------------------------- */
+
+static void add_finding(void *ctx, const cfx_node *n, const char *message)
+{
+    (void)n;
+    PyObject *text = str_from_utf8(message, strlen(message));
+    if (!text || PyList_Append(ctx, text) < 0)
+        PyErr_Clear();  /* the first finding is in the error, too */
+    Py_XDECREF(text);
+}
+
+/* A node of another graph is held as a plain object. As a key of a dict it is no use of that node,
+ * as in torch.fx. */
+typedef struct foreign_job {
+    module_state *st;
+    cfx_node *user;
+    PyObject *findings;
+} foreign_job;
+
+static int add_foreign_node(const foreign_job *job, PyObject *node)
+{
+    PyObject *text = PyUnicode_FromFormat(
+        "Argument '%S' of Node '%s' does not belong to this Graph, but was used as an argument! If "
+        "you are copying nodes from another graph, make sure to use ``arg_transform`` on "
+        "node_copy() to remap values", node, cfx_node_name(job->user, NULL));
+    int failed = text ? PyList_Append(job->findings, text) : -1;
+    Py_XDECREF(text);
+    return failed;
+}
+
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings);
+
+static int add_foreign_in(const foreign_job *job, cfx_value v)
+{
+    size_t n;
+    if (v.kind == CFX_KIND_GRAPH)
+        return add_foreign(job->st, cfx_value_graph(v), job->findings);
+    PyObject *object = v.kind == CFX_KIND_HOST ? cfx_value_object(v) : NULL;
+    if (object && is_node(job->st, object))
+        return add_foreign_node(job, object);
+    const cfx_value *items = cfx_value_items(v, &n);
+    const size_t step = v.kind == CFX_KIND_DICT ? 2 : 1;
+    for (size_t i = step - 1; i < n; i += step)
+        if (add_foreign_in(job, items[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int is_suspect(void *object, void *ctx)
+{
+    return is_node(ctx, object) || is_graph(ctx, object);
+}
+
+/* Adds what is wrong with `g` and its regions; most graphs hold nothing that could be. */
+static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings)
+{
+    if (!cfx_graph_visit_hosts(g, is_suspect, st))
+        return 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const foreign_job job = {st, n, findings};
+        if (add_foreign_in(&job, cfx_node_args(n)) < 0 ||
+            add_foreign_in(&job, cfx_node_kwargs(n)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The findings as a list of messages: of lint, or of the stricter verifier. */
+PyObject *graph_faults(PyGraph *self, PyObject *strict)
+{
+    cfx_error err = {0};
+    PyObject *findings = PyList_New(0);
+    if (!findings || add_foreign(self->st, self->g, findings) < 0) {
+        Py_XDECREF(findings);
+        return NULL;
+    }
+    cfx_status status = strict == Py_True ? cfx_graph_verify(self->g, add_finding, findings, &err)
+                                          : cfx_graph_lint(self->g, add_finding, findings, &err);
+    if ((status == CFX_OK || PyList_GET_SIZE(findings) > 0) && !PyErr_Occurred())
+        return findings;
+    Py_DECREF(findings);
+    return raise_cfx(&err);
+}
+
+static int ask_impure(void *ctx, cfx_node *n)
+{
+    if (PyErr_Occurred())
+        return -1;
+    PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *answer = node ? PyObject_CallOneArg(ctx, node) : NULL;
+    int impure = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(node);
+    return impure;
+}
+
+PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
+{
+    cfx_error err = {0};
+    bool changed = false;
+    cfx_dce_options options = {ask_impure, is_impure};
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_pass_dce(self->g, is_impure == Py_None ? NULL : &options, &changed,
+                                     &err);
+    cfx_iter_end(&here);
+    if (status != CFX_OK || PyErr_Occurred())
+        return raise_cfx(&err);
+    return PyBool_FromLong(changed);
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sink, cfx_error *))
+{
+    cfx_error err = {0};
+    cfx_buffer out;
+    PyObject *text = NULL;
+    cfx_buffer_init(&out, NULL);
+    cfx_buffer_reserve(&out, cfx_graph_size(self->g) * 96);  /* a guess: growing copies */
+    if (print(self->g, cfx_buffer_sink(&out), &err) == CFX_OK && !PyErr_Occurred())
+        text = str_from_utf8(out.data, out.size);
+    else
+        raise_cfx(&err);
+    cfx_buffer_free(&out);
+    return text;
+}
+
+static cfx_status print_table(cfx_graph *g, cfx_sink out, cfx_error *err)
+{
+    return cfx_graph_table(g, 0, out, err);
+}
+
+PyObject *graph_str(PyGraph *self) { return printed(self, cfx_graph_print); }
+
+PyObject *graph_table(PyGraph *self, PyObject *unused)
+{
+    (void)unused;
+    return printed(self, print_table);
+}
+
+PyObject *graph_text(PyGraph *self, PyObject *unused)
+{
+    (void)unused;
+    return printed(self, cfx_graph_text);
+}
+
+PyObject *graph_parse(PyObject *type, PyObject *text)
+{
+    cfx_error err = {0};
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    module_state *st = state_of((PyTypeObject *)type);
+    const char *utf8 = PyUnicode_Check(text) ? utf8_of(text, &size, &keep) : NULL;
+    if (!utf8) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "expected a str, got %R", (PyObject *)Py_TYPE(text));
+        return NULL;
+    }
+    cfx_graph *g = cfx_graph_parse(utf8, (size_t)size, NULL, &st->host, &err);
+    Py_XDECREF(keep);
+    if (!g)
+        return raise_cfx(&err);
+    PyObject *graph = graph_wrap_as((PyTypeObject *)type, st, g);
+    cfx_graph_release(g);
+    return graph;
+}
+
+PyObject *graph_equal(PyGraph *self, PyObject *args)
+{
+    PyObject *other;
+    int shape_only = 0;
+    if (!PyArg_ParseTuple(args, "O|p:_equal", &other, &shape_only))
+        return NULL;
+    if (!is_graph(self->st, other))
+        return PyErr_Format(PyExc_TypeError, "expected a Graph, got %R",
+                            (PyObject *)Py_TYPE(other));
+    cfx_graph *g = ((PyGraph *)other)->g;
+    bool same = cfx_graph_equal(self->g, g, shape_only);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(same);
+}
+
+PyObject *graph_structural_hash(PyGraph *self, PyObject *args)
+{
+    cfx_error err = {0};
+    int shape_only = 0;
+    uint64_t hash;
+    if (!PyArg_ParseTuple(args, "|p:_structural_hash", &shape_only))
+        return NULL;
+    cfx_status status = cfx_graph_hash(self->g, shape_only, &hash, &err);
+    if (status != CFX_OK || PyErr_Occurred())
+        return raise_cfx(&err);
+    return PyLong_FromUnsignedLongLong(hash);
+}

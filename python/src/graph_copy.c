@@ -1,0 +1,191 @@
+/* graph_copy.c - Graph: copies of graphs and of nodes. */
+#include "graph_methods.h"
+
+/* A shallow copy of the metadata of `from`, if it has any. */
+static int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
+{
+    const PyNode *old = cfx_node_binding(from);
+    if (!old || !old->meta || PyDict_GET_SIZE(old->meta) == 0)
+        return 0;
+    PyNode *node = (PyNode *)node_wrap(graph, to);
+    PyObject *meta = node ? PyDict_Copy(old->meta) : NULL;
+    if (meta)
+        Py_XSETREF(node->meta, meta);
+    Py_XDECREF((PyObject *)node);
+    return meta ? 0 : -1;
+}
+
+/* Likewise for the nodes of a graph and their copies, which stand in the same order. */
+static int copy_all_meta(PyGraph *source, PyGraph *copy)
+{
+    int failed = 0;
+    cfx_iter from, to;
+    cfx_iter_begin(&from, source->g, false);
+    cfx_iter_begin(&to, copy->g, false);
+    for (cfx_node *n; !failed && (n = cfx_iter_next(&from)) != NULL;) {
+        cfx_node *twin = cfx_iter_next(&to);
+        failed = twin ? copy_meta(copy, n, twin) : 0;
+    }
+    cfx_iter_end(&from);
+    cfx_iter_end(&to);
+    return failed;
+}
+
+PyObject *graph_clone(PyGraph *self, PyObject *unused)
+{
+    (void)unused;
+    cfx_error err = {0};
+    cfx_graph *copy = cfx_graph_clone(self->g, NULL, &err);
+    if (!copy)
+        return raise_cfx(&err);
+    PyObject *graph = graph_wrap_as(Py_TYPE(self), self->st, copy);
+    cfx_graph_release(copy);
+    if (graph && copy_all_meta(self, (PyGraph *)graph) < 0)
+        Py_CLEAR(graph);
+    return graph;
+}
+
+/* What the arguments of a copied node become: the answers of a Python callable or mapping. */
+typedef struct copy_job {
+    PyGraph *source, *dest;
+    PyObject *callable;  /* NULL: nodes stay what they are */
+} copy_job;
+
+static cfx_value copy_arg(void *ctx, cfx_node *n, cfx_error *err)
+{
+    copy_job *job = ctx;
+    PyObject *node = node_wrap(job->source, n);
+    PyObject *answer = NULL;
+    if (node)
+        answer = job->callable ? PyObject_CallOneArg(job->callable, node) : Py_NewRef(node);
+    cfx_value v = answer ? value_from_py(job->dest, answer) : cfx_invalid();
+    if (v.kind == CFX_KIND_INVALID)
+        cfx_error_set(err, CFX_E_HOST, "the argument could not be mapped");
+    Py_XDECREF(answer);
+    Py_XDECREF(node);
+    return v;
+}
+
+PyObject *graph_node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                           PyObject *kwnames)
+{
+    static const char *const names[] = {"node", "arg_transform"};
+    static const arg_spec spec = {"node_copy", names, 2, 1, 2};
+    cfx_error err = {0};
+    PyObject *in[2];
+    if (!take_args(&spec, args, nargs, kwnames, in) || !need_node(self, in[0]))
+        return NULL;
+    PyNode *from = (PyNode *)in[0];
+    if (from->n == cfx_graph_root(cfx_node_graph(from->n)))
+        return PyErr_Format(PyExc_ValueError, "the root of a graph cannot be copied");
+    copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1]};
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(job.source->g);
+    cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
+    PyObject *node = n ? node_wrap(self, n) : raise_cfx(&err);
+    if (node && copy_meta(self, from->n, n) < 0)
+        Py_CLEAR(node);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
+    return node;
+}
+
+/* Fills `map` from a dict {Node: value}: 0, or -1 with an exception. */
+static int read_map(PyGraph *self, PyObject *dict, cfx_node_map *map)
+{
+    cfx_error err = {0};
+    PyObject *items = PyDict_Items(dict);
+    int failed = items ? 0 : -1;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(items); i++) {
+        PyObject *key = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        if (!is_node(self->st, key))
+            continue;
+        cfx_value v = value_from_py(self, PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1));
+        if (v.kind == CFX_KIND_INVALID) {
+            failed = -1;
+        } else if (cfx_node_map_set(map, ((PyNode *)key)->n, v, &err) != CFX_OK) {
+            cfx_value_discard(self->g, v);
+            raise_cfx(&err);
+            failed = -1;
+        }
+    }
+    Py_XDECREF(items);
+    return failed;
+}
+
+/* Adds what was copied to the dict, and copies its metadata. */
+static int write_map(PyGraph *self, PyGraph *source, PyObject *dict, const cfx_node_map *map)
+{
+    int failed = 0;
+    cfx_iter it;
+    cfx_iter_begin(&it, source->g, false);
+    for (cfx_node *n; !failed && (n = cfx_iter_next(&it)) != NULL;) {
+        cfx_value v = cfx_node_map_get(map, n);
+        if (v.kind != CFX_KIND_NODE)
+            continue;
+        PyObject *key = node_wrap(source, n);
+        int known = key ? PyDict_Contains(dict, key) : -1;
+        PyObject *node = known == 0 ? node_wrap(self, v.as.node) : NULL;
+        failed = known < 0 || (known == 0 && (!node || PyDict_SetItem(dict, key, node) < 0 ||
+                                              copy_meta(self, n, v.as.node) < 0));
+        Py_XDECREF(key);
+        Py_XDECREF(node);
+    }
+    cfx_iter_end(&it);
+    return failed ? -1 : 0;
+}
+
+static PyObject *finish_copy(PyGraph *self, PyGraph *source, cfx_value result, cfx_node *out,
+                             bool want_output)
+{
+    if (!out)
+        Py_RETURN_NONE;
+    PyObject *value = value_to_py(self, result);
+    if (!value || !want_output)
+        return value;
+    PyObject *node = node_wrap(source, out);
+    return node ? Py_BuildValue("(NN)", value, node) : NULL;
+}
+
+static PyObject *copy_held(PyGraph *self, PyGraph *source, PyObject *val_map, bool want_output)
+{
+    cfx_error err = {0};
+    cfx_value result = cfx_invalid();
+    cfx_node *out = NULL;
+    PyObject *answer = NULL;
+    cfx_node_map *map = cfx_node_map_new(NULL, &err);
+    if (!map || read_map(self, val_map, map) < 0 ||
+        cfx_graph_copy_into(self->g, source->g, map, &result, &out, &err) != CFX_OK) {
+        raise_cfx(&err);
+    } else {
+        result = cfx_value_retain(result);
+        if (write_map(self, source, val_map, map) == 0)
+            answer = finish_copy(self, source, result, out, want_output);
+        cfx_value_release(self->g, result);
+    }
+    cfx_node_map_free(map);
+    return answer;
+}
+
+PyObject *graph_graph_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"g", "val_map", "return_output_node"};
+    static const arg_spec spec = {"graph_copy", names, 3, 2, 3};
+    PyObject *in[3];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    if (!is_graph(self->st, in[0]) || !PyDict_Check(in[1]))
+        return PyErr_Format(PyExc_TypeError, "graph_copy needs a Graph and a dict, got %R and %R",
+                            (PyObject *)Py_TYPE(in[0]), (PyObject *)Py_TYPE(in[1]));
+    PyGraph *source = (PyGraph *)in[0];
+    int want_output = in[2] ? PyObject_IsTrue(in[2]) : 0;
+    if (want_output < 0)
+        return NULL;
+    cfx_iter here = hold(self->g);
+    cfx_iter there = hold(source->g);
+    PyObject *answer = copy_held(self, source, in[1], want_output);
+    cfx_iter_end(&there);
+    cfx_iter_end(&here);
+    return answer;
+}

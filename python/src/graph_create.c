@@ -1,0 +1,272 @@
+/* graph_create.c - Graph: creating and erasing nodes, the insertion point. */
+#include "graph_methods.h"
+
+/* ---- creating nodes ------------------------------------------------------------------------ */
+
+/* torch.fx warns or raises where the owning module lacks what a node refers to. */
+static int check_reference(PyGraph *self, cfx_opcode op, PyObject *target)
+{
+    if (!self->owning_module || (op != CFX_OP_GET_ATTR && op != CFX_OP_CALL_MODULE))
+        return 0;
+    PyObject *job = Py_BuildValue("(OOO)", self->owning_module,
+                                  PyTuple_GET_ITEM(self->st->op_names, op), target);
+    PyObject *done = job ? call_glue(self->st, "check_reference", job) : NULL;
+    Py_XDECREF(job);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+typedef struct node_parts {
+    cfx_opcode op;
+    PyObject *target, *args, *kwargs, *name, *type;  /* borrowed; NULL or None where absent */
+} node_parts;
+
+static bool convert_parts(PyGraph *self, const node_parts *parts, cfx_value *args,
+                          cfx_value *kwargs, cfx_value *type)
+{
+    *args = args_from_py(self, parts->args);
+    *kwargs = *type = cfx_invalid();
+    if (!PyErr_Occurred())
+        *kwargs = kwargs_from_py(self, parts->kwargs);
+    if (!PyErr_Occurred() && parts->type && parts->type != Py_None)
+        *type = value_from_py(self, parts->type);
+    if (!PyErr_Occurred())
+        return true;
+    cfx_value_discard(self->g, *args);
+    cfx_value_discard(self->g, *kwargs);
+    return false;
+}
+
+/* The wish for a name as UTF-8, to be released after use; what no name can have is left to the
+ * core, but for the null character, which would end it. */
+static PyObject *wish_of(PyObject *name)
+{
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
+    PyObject *wish = text ? PyBytes_FromStringAndSize(text, size) : NULL;
+    if (!text && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "the name of a node must be a str, got %R",
+                     (PyObject *)Py_TYPE(name));
+    for (Py_ssize_t i = 0; wish && i < size; i++)
+        if (PyBytes_AS_STRING(wish)[i] == '\0')
+            PyBytes_AS_STRING(wish)[i] = '.';
+    Py_XDECREF(keep);
+    return wish;
+}
+
+static PyObject *create_held(PyGraph *self, const node_parts *parts)
+{
+    cfx_error err = {0};
+    cfx_target target;
+    cfx_value args, kwargs, type;
+    PyObject *keep = NULL;
+    PyObject *wish = NULL;
+    if (parts->name && parts->name != Py_None && !(wish = wish_of(parts->name)))
+        return NULL;
+    if (!target_from_py(parts->op, parts->target, &target, &keep)) {
+        Py_XDECREF(wish);
+        return NULL;
+    }
+    const char *name = wish ? PyBytes_AS_STRING(wish) : NULL;
+    cfx_node *n = NULL;
+    if (convert_parts(self, parts, &args, &kwargs, &type)) {
+        n = cfx_graph_create(self->g, parts->op, target, args, kwargs, name, type, &err);
+        if (!n) {
+            cfx_value_discard(self->g, args);
+            cfx_value_discard(self->g, kwargs);
+            cfx_value_discard(self->g, type);
+            raise_cfx(&err);
+        }
+    }
+    Py_XDECREF(keep);
+    Py_XDECREF(wish);
+    return n ? node_wrap(self, n) : NULL;
+}
+
+/* The graph is held, because Python code may run between the conversion of two arguments. */
+static PyObject *create(PyGraph *self, const node_parts *parts)
+{
+    cfx_iter pin = hold(self->g);
+    PyObject *node = create_held(self, parts);
+    cfx_iter_end(&pin);
+    return node;
+}
+
+PyObject *graph_create_node(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames)
+{
+    static const char *const names[] = {"op", "target", "args", "kwargs", "name", "type_expr"};
+    static const arg_spec spec = {"create_node", names, 6, 2, 6};
+    PyObject *in[6];
+    node_parts parts;
+    if (!take_args(&spec, args, nargs, kwnames, in) || !opcode_from_py(in[0], &parts.op))
+        return NULL;
+    if (!is_empty(in[2]) && !PyTuple_Check(in[2]))
+        return PyErr_Format(PyExc_AssertionError, "args must be a tuple, got %R",
+                            (PyObject *)Py_TYPE(in[2]));
+    parts.target = in[1];
+    parts.args = in[2];
+    parts.kwargs = in[3];
+    parts.name = in[4];
+    parts.type = in[5];
+    return create(self, &parts);
+}
+
+PyObject *graph_call_function(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames)
+{
+    static const char *const names[] = {"the_function", "args", "kwargs", "type_expr", "name"};
+    static const arg_spec spec = {"call_function", names, 5, 1, 5};
+    PyObject *in[5];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    node_parts parts = {CFX_OP_CALL_FUNCTION, in[0], in[1], in[2], in[4], in[3]};
+    return create(self, &parts);
+}
+
+/* call_method and call_module differ in the name of their first parameter only. */
+static PyObject *call_named(PyGraph *self, cfx_opcode op, const arg_spec *spec,
+                            PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *in[4];
+    if (!take_args(spec, args, nargs, kwnames, in) || check_reference(self, op, in[0]) < 0)
+        return NULL;
+    node_parts parts = {op, in[0], in[1], in[2], NULL, in[3]};
+    return create(self, &parts);
+}
+
+PyObject *graph_call_method(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames)
+{
+    static const char *const names[] = {"method_name", "args", "kwargs", "type_expr"};
+    static const arg_spec spec = {"call_method", names, 4, 1, 4};
+    return call_named(self, CFX_OP_CALL_METHOD, &spec, args, nargs, kwnames);
+}
+
+PyObject *graph_call_module(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames)
+{
+    static const char *const names[] = {"module_name", "args", "kwargs", "type_expr"};
+    static const arg_spec spec = {"call_module", names, 4, 1, 4};
+    return call_named(self, CFX_OP_CALL_MODULE, &spec, args, nargs, kwnames);
+}
+
+PyObject *graph_get_attr(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+    static const char *const names[] = {"qualified_name", "type_expr"};
+    static const arg_spec spec = {"get_attr", names, 2, 1, 2};
+    PyObject *in[2];
+    if (!take_args(&spec, args, nargs, kwnames, in) ||
+        check_reference(self, CFX_OP_GET_ATTR, in[0]) < 0)
+        return NULL;
+    node_parts parts = {CFX_OP_GET_ATTR, in[0], NULL, NULL, NULL, in[1]};
+    return create(self, &parts);
+}
+
+PyObject *graph_placeholder(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames)
+{
+    static const char *const names[] = {"name", "type_expr", "default_value"};
+    static const arg_spec spec = {"placeholder", names, 3, 1, 3};
+    PyObject *in[3];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    PyObject *defaults = in[2] ? PyTuple_Pack(1, in[2]) : NULL;
+    if (in[2] && !defaults)
+        return NULL;
+    node_parts parts = {CFX_OP_PLACEHOLDER, in[0], defaults, NULL, NULL, in[1]};
+    PyObject *node = create(self, &parts);
+    Py_XDECREF(defaults);
+    return node;
+}
+
+PyObject *graph_output(PyGraph *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"result", "type_expr"};
+    static const arg_spec spec = {"output", names, 2, 1, 2};
+    PyObject *in[2];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    PyObject *result = PyTuple_Pack(1, in[0]);
+    PyObject *target = PyTuple_GET_ITEM(self->st->op_names, CFX_OP_OUTPUT);
+    if (!result)
+        return NULL;
+    node_parts parts = {CFX_OP_OUTPUT, target, result, NULL, NULL, in[1]};
+    PyObject *node = create(self, &parts);
+    Py_DECREF(result);
+    return node;
+}
+
+/* ---- erasing and moving the insertion point ------------------------------------------------ */
+
+bool need_node(PyGraph *self, PyObject *o)
+{
+    if (is_node(self->st, o))
+        return true;
+    PyErr_Format(PyExc_TypeError, "expected a Node, got %R", (PyObject *)Py_TYPE(o));
+    return false;
+}
+
+PyObject *graph_erase_node(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"to_erase"};
+    static const arg_spec spec = {"erase_node", names, 1, 1, 1};
+    cfx_error err = {0};
+    PyObject *o;
+    if (!take_args(&spec, args, nargs, kwnames, &o) || !need_node(self, o))
+        return NULL;
+    cfx_node *n = ((PyNode *)o)->n;
+    if (cfx_node_graph(n) == self->g && cfx_node_is_erased(n)) {
+        if (PyErr_WarnFormat(PyExc_UserWarning, 1, "erase_node(%S) on an already erased node",
+                             o) < 0)
+            return NULL;
+        Py_RETURN_NONE;
+    }
+    if (cfx_node_graph(n) == self->g && cfx_node_num_users(n) > 0) {
+        PyObject *users = users_of((PyNode *)o);
+        if (users)
+            PyErr_Format(PyExc_RuntimeError, "Tried to erase Node %S but it still had %zu users "
+                         "in the graph: %R!", o, cfx_node_num_users(n), users);
+        Py_XDECREF(users);
+        return NULL;
+    }
+    if (cfx_graph_erase(self->g, n, &err) != CFX_OK)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
+/* Sets the insertion point and returns the one before, as (node or None, after). */
+PyObject *graph_set_insert_point(PyGraph *self, PyObject *args)
+{
+    cfx_error err = {0};
+    PyObject *node;
+    int after;
+    if (!PyArg_ParseTuple(args, "Op:_set_insert_point", &node, &after))
+        return NULL;
+    if (node != Py_None && !need_node(self, node))
+        return NULL;
+    cfx_insert_point old = cfx_graph_insert_point(self->g);
+    cfx_insert_point at = {node == Py_None ? NULL : ((PyNode *)node)->n, after != 0};
+    PyObject *before = old.node ? node_wrap(self, old.node) : Py_NewRef(Py_None);
+    if (!before)
+        return NULL;
+    if (cfx_graph_set_insert_point(self->g, at, &err) != CFX_OK) {
+        Py_DECREF(before);
+        return raise_cfx(&err);
+    }
+    return Py_BuildValue("(NN)", before, PyBool_FromLong(old.after));
+}
+
+PyObject *graph_clear_nodes(PyGraph *self, PyObject *unused)
+{
+    (void)unused;
+    if (cfx_graph_is_frozen(self->g)) {
+        PyErr_SetString(PyExc_RuntimeError, "the graph is being read and cannot be cleared now");
+        return NULL;
+    }
+    cfx_graph_clear(self->g);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,133 @@
+/* graph_find.c - Graph: nodes by opcode, target and name. */
+#include "graph_methods.h"
+
+typedef struct found_list {
+    cfx_node **nodes;
+    size_t n, capacity;
+} found_list;
+
+static cfx_status add_found(void *ctx, cfx_node *n)
+{
+    found_list *found = ctx;
+    if (found->n == found->capacity) {
+        size_t capacity = found->capacity ? found->capacity * 2 : 16;
+        cfx_node **nodes = PyMem_Resize(found->nodes, cfx_node *, capacity);
+        if (!nodes)
+            return CFX_E_NOMEM;
+        found->nodes = nodes;
+        found->capacity = capacity;
+    }
+    found->nodes[found->n++] = n;
+    return CFX_OK;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+    uint64_t left = cfx_node_order(*(cfx_node *const *)a);
+    uint64_t right = cfx_node_order(*(cfx_node *const *)b);
+    return (left > right) - (left < right);
+}
+
+static PyObject *found_to_py(PyGraph *self, const found_list *found)
+{
+    PyObject *list = PyList_New((Py_ssize_t)found->n);
+    for (size_t i = 0; list && i < found->n; i++) {
+        PyObject *node = node_wrap(self, found->nodes[i]);
+        if (!node)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, node);
+    }
+    return list;
+}
+
+/* Each mention of a bound method (`Function.apply`) makes a new object, equal to the others. The
+ * nodes that call one of those take the place of all that were found. */
+static cfx_status keep_equal(found_list *found, PyObject *method)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < found->n; i++) {
+        PyObject *target = cfx_node_target_object(found->nodes[i]);
+        int equal = target && Py_TYPE(target) == &PyMethod_Type
+                        ? PyObject_RichCompareBool(target, method, Py_EQ) : 0;
+        if (equal < 0)
+            return CFX_E_HOST;
+        if (equal)
+            found->nodes[kept++] = found->nodes[i];
+    }
+    found->n = kept;
+    return CFX_OK;
+}
+
+static PyObject *find_held(PyGraph *self, cfx_opcode op, const cfx_target *target, bool sort)
+{
+    PyObject *method = target && target->object ? target->object : NULL;
+    PyObject *list = NULL;
+    found_list found = {0};
+    if (method && Py_TYPE(method) == &PyMethod_Type)
+        target = NULL;
+    else
+        method = NULL;
+    cfx_iter pin = hold(self->g);
+    cfx_status status = cfx_graph_each_of(self->g, op, target, add_found, &found);
+    if (status == CFX_OK && method)
+        status = keep_equal(&found, method);
+    if (sort && found.n > 1)
+        qsort(found.nodes, found.n, sizeof *found.nodes, compare_order);
+    if (status == CFX_OK)
+        list = found_to_py(self, &found);
+    else if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    cfx_iter_end(&pin);
+    PyMem_Free(found.nodes);
+    return list;
+}
+
+PyObject *graph_find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames)
+{
+    static const char *const names[] = {"op", "target", "sort"};
+    static const arg_spec spec = {"find_nodes", names, 3, 1, 0};
+    PyObject *in[3];
+    cfx_opcode op;
+    cfx_target target = {0};
+    PyObject *keep = NULL;
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    const char *name = PyUnicode_Check(in[0]) ? PyUnicode_AsUTF8(in[0]) : "";
+    if (!name || !cfx_opcode_parse(name, &op))
+        return name ? PyList_New(0) : NULL;
+    bool any = !in[1] || in[1] == Py_None;
+    if (any && op == CFX_OP_CALL_FUNCTION)
+        return PyErr_Format(PyExc_AssertionError, "target must not be None for call_function op");
+    if (!any && !PyUnicode_Check(in[1]) && PyObject_Hash(in[1]) == -1)
+        return NULL;
+    if (!any && PyUnicode_Check(in[1]) == (op == CFX_OP_CALL_FUNCTION))
+        return PyList_New(0);
+    if (!any && PyUnicode_Check(in[1]) && !target_from_py(op, in[1], &target, &keep))
+        return NULL;
+    if (!any && !target.name)
+        target.object = in[1];
+    int sort = in[2] ? PyObject_IsTrue(in[2]) : 1;
+    PyObject *list = NULL;
+    if (sort >= 0)
+        list = find_held(self, op, any ? NULL : &target, sort);
+    Py_XDECREF(keep);
+    return list;
+}
+
+/* The node of a name, or None: the one that owns it where several have it. */
+PyObject *graph_find_name(PyGraph *self, PyObject *name)
+{
+    Py_ssize_t size;
+    PyObject *keep = NULL;
+    const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
+    if (!text) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "expected a str, got %R", (PyObject *)Py_TYPE(name));
+        return NULL;
+    }
+    cfx_node *n = strlen(text) == (size_t)size ? cfx_graph_find(self->g, text) : NULL;
+    Py_XDECREF(keep);
+    return n ? node_wrap(self, n) : Py_NewRef(Py_None);
+}

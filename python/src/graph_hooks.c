@@ -1,0 +1,112 @@
+/* graph_hooks.c - the hooks of a graph's owning module, called by the core's. */
+#include "graph_methods.h"
+
+/* The hooks of one kind, as a tuple: a hook may change the list. NULL with an exception. */
+static PyObject *hooks_of(PyObject *owner, PyObject *list_name)
+{
+    PyObject *hooks = PyObject_GetAttr(owner, list_name);
+    PyObject *copy = hooks ? PySequence_Tuple(hooks) : NULL;
+    if (!hooks && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();  /* a plain module has no hooks */
+        copy = PyTuple_New(0);
+    }
+    Py_XDECREF(hooks);
+    return copy;
+}
+
+static int call_all(PyObject *hooks, PyObject *args, PyObject *kwargs)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(hooks); i++) {
+        PyObject *result = PyObject_Call(PyTuple_GET_ITEM(hooks, i), args, kwargs);
+        if (!result)
+            return -1;
+        Py_DECREF(result);
+    }
+    return 0;
+}
+
+/* Calls the owning module's hooks of one kind with `node`, or with the keywords if there is none.
+ * With an exception pending an edit is being taken back, which is no business of hooks. */
+static cfx_status run_hooks(PyGraph *graph, PyObject *list_name, cfx_node *n, PyObject *kwargs,
+                            cfx_error *err)
+{
+    PyObject *hooks = hooks_of(graph->owning_module, list_name);
+    int failed = hooks ? 0 : -1;
+    if (hooks && PyTuple_GET_SIZE(hooks) > 0) {
+        PyObject *node = node_wrap(graph, n);
+        PyObject *args = NULL;
+        if (node)
+            args = kwargs ? PyTuple_New(0) : PyTuple_Pack(1, node);
+        failed = args ? call_all(hooks, args, kwargs) : -1;
+        Py_XDECREF(args);
+        Py_XDECREF(node);
+    }
+    Py_XDECREF(hooks);
+    return failed ? cfx_error_set(err, CFX_E_HOST, "a hook failed") : CFX_OK;
+}
+
+static PyGraph *hooked_graph(const cfx_node *n)
+{
+    PyGraph *graph = cfx_graph_binding(cfx_node_graph(n));
+    return graph && graph->owning_module && !PyErr_Occurred() ? graph : NULL;
+}
+
+static cfx_status on_create(void *ctx, cfx_node *n, cfx_value with, cfx_node *user, cfx_error *err)
+{
+    PyGraph *graph = hooked_graph(n);
+    (void)ctx, (void)with, (void)user;
+    return graph ? run_hooks(graph, graph->st->str_create_hooks, n, NULL, err) : CFX_OK;
+}
+
+static cfx_status on_erase(void *ctx, cfx_node *n, cfx_value with, cfx_node *user, cfx_error *err)
+{
+    PyGraph *graph = hooked_graph(n);
+    (void)ctx, (void)with, (void)user;
+    return graph ? run_hooks(graph, graph->st->str_erase_hooks, n, NULL, err) : CFX_OK;
+}
+
+/* torch.fx gives these hooks the name of the new node. */
+static PyObject *replacement(PyGraph *graph, cfx_value with)
+{
+    size_t size;
+    if (with.kind != CFX_KIND_NODE)
+        return value_to_py(graph, with);
+    const char *name = cfx_node_name(with.as.node, &size);
+    return str_from_utf8(name, size);
+}
+
+static cfx_status on_replace(void *ctx, cfx_node *n, cfx_value with, cfx_node *user,
+                             cfx_error *err)
+{
+    PyGraph *graph = hooked_graph(user);
+    (void)ctx;
+    if (!graph)
+        return CFX_OK;
+    PyObject *old = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *new_ = old ? replacement(graph, with) : NULL;
+    PyObject *of = new_ ? node_wrap(graph, user) : NULL;
+    PyObject *kwargs = of ? Py_BuildValue("{sOsOsO}", "old", old, "new", new_, "user", of) : NULL;
+    cfx_status status = CFX_E_HOST;
+    if (kwargs)
+        status = run_hooks(graph, graph->st->str_replace_hooks, user, kwargs, err);
+    else
+        cfx_error_set(err, status, "a hook could not be called");
+    Py_XDECREF(kwargs);
+    Py_XDECREF(of);
+    Py_XDECREF(new_);
+    Py_XDECREF(old);
+    return status;
+}
+
+int graph_add_hooks(PyGraph *self)
+{
+    cfx_error err = {0};
+    if (self->hooked)
+        return 0;
+    self->hooked = cfx_graph_add_hook(self->g, CFX_HOOK_CREATE, on_create, NULL, &err) &&
+                   cfx_graph_add_hook(self->g, CFX_HOOK_ERASE, on_erase, NULL, &err) &&
+                   cfx_graph_add_hook(self->g, CFX_HOOK_REPLACE, on_replace, NULL, &err);
+    if (!self->hooked)
+        raise_cfx(&err);
+    return self->hooked ? 0 : -1;
+}

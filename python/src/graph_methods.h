@@ -1,0 +1,47 @@
+/* graph_methods.h - the methods of Graph, by the file that has them; graph_type.c lists them. */
+#ifndef GRAPH_METHODS_H
+#define GRAPH_METHODS_H
+
+#include "pycfx.h"
+
+#define FAST_ARGS PyGraph *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
+
+/* graph_type.c: a Graph object of class `type` for a core graph that has none; a new reference. */
+PyObject *graph_wrap_as(PyTypeObject *type, module_state *st, cfx_graph *g);
+
+/* graph_hooks.c: makes the core call the hooks of the owning module; -1 with an exception. */
+int graph_add_hooks(PyGraph *self);
+
+/* graph_create.c */
+bool need_node(PyGraph *self, PyObject *o);  /* false with a TypeError if it is no Node */
+PyObject *graph_create_node(FAST_ARGS);
+PyObject *graph_placeholder(FAST_ARGS);
+PyObject *graph_get_attr(FAST_ARGS);
+PyObject *graph_call_function(FAST_ARGS);
+PyObject *graph_call_method(FAST_ARGS);
+PyObject *graph_call_module(FAST_ARGS);
+PyObject *graph_output(FAST_ARGS);
+PyObject *graph_erase_node(FAST_ARGS);
+PyObject *graph_set_insert_point(PyGraph *self, PyObject *args);
+PyObject *graph_clear_nodes(PyGraph *self, PyObject *unused);
+
+/* graph_find.c */
+PyObject *graph_find_nodes(FAST_ARGS);
+PyObject *graph_find_name(PyGraph *self, PyObject *name);
+
+/* graph_copy.c */
+PyObject *graph_clone(PyGraph *self, PyObject *unused);
+PyObject *graph_node_copy(FAST_ARGS);
+PyObject *graph_graph_copy(FAST_ARGS);
+
+/* graph_check.c */
+PyObject *graph_faults(PyGraph *self, PyObject *strict);
+PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
+PyObject *graph_str(PyGraph *self);
+PyObject *graph_table(PyGraph *self, PyObject *unused);
+PyObject *graph_text(PyGraph *self, PyObject *unused);
+PyObject *graph_parse(PyObject *type, PyObject *text);
+PyObject *graph_equal(PyGraph *self, PyObject *args);
+PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
+
+#endif
