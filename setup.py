@@ -17,7 +17,8 @@ core = Extension(
     include_dirs=["include", "src"],
     define_macros=[("NDEBUG", None), ("_POSIX_C_SOURCE", "200809L")],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fno-semantic-interposition",
-                        "-pthread"],
+                        "-pthread", "-Werror=implicit-function-declaration",
+                        "-Werror=int-conversion"],
     extra_link_args=["-Wl,-Bsymbolic-functions", "-pthread"],
     libraries=["m"],
 )

@@ -323,7 +323,7 @@ static int fill_globals(const code_run *run, PyObject *globals, const cfx_pycode
 /* {line: number of its node, or None} */
 static PyObject *line_map(const cfx_pycode_result *result)
 {
-    PyObject *map = _PyDict_NewPresized((Py_ssize_t)result->n_lines);
+    PyObject *map = PyDict_New();
     PyObject *node = NULL;
     uint32_t current = 0;
     for (size_t i = 0; map && i < result->n_lines; i++) {

@@ -99,7 +99,7 @@ static cfx_value int_value(PyGraph *graph, PyObject *o)
         return cfx_int(small);
     cfx_error err = {0};
     Py_ssize_t size;
-    PyObject *digits = _PyLong_Format(o, 10);
+    PyObject *digits = PyNumber_ToBase(o, 10);
     if (!digits && PyErr_ExceptionMatches(PyExc_ValueError)) {
         PyErr_Clear();  /* more digits than sys.get_int_max_str_digits() allows */
         return host_value(graph, o);

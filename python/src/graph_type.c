@@ -11,6 +11,7 @@ PyObject *graph_wrap_as(PyTypeObject *type, module_state *st, cfx_graph *g)
     if (!self)
         return NULL;
     self->st = st;
+    self->module = Py_NewRef(PyType_GetModuleByDef(type, &pycfx_module));
     self->g = cfx_graph_retain(g);
     cfx_graph_set_binding(g, self);
     return (PyObject *)self;
@@ -54,6 +55,7 @@ static int graph_traverse(PyGraph *self, visitproc visit, void *arg)
 {
     visit_job job = {visit, arg};
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->module);
     Py_VISIT(self->owning_module);
     Py_VISIT(self->root);
     Py_VISIT(self->names);
@@ -90,6 +92,7 @@ static void graph_dealloc(PyGraph *self)
         cfx_graph_set_binding(self->g, NULL);
         cfx_graph_release(self->g);
     }
+    Py_XDECREF(self->module);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -132,6 +132,8 @@ static int equal(void *ctx, void *a, void *b)
     if (Py_TYPE((PyObject *)a) != Py_TYPE((PyObject *)b))
         return 0;
     PyObject *answer = PyObject_RichCompare(a, b, Py_EQ);
+    if (!answer && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;  /* an interrupt is not an answer */
     if (!answer)
         PyErr_Clear();  /* as said above: no answer means different */
     int same = answer == Py_True;

@@ -10,25 +10,29 @@ module_state *state_of(PyTypeObject *type)
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
+/* The arguments of the exception: for a text error also the place, as Python's own have it. */
+static PyObject *exception_args(const cfx_error *err)
+{
+    const char *text = err->message[0] ? err->message : cfx_status_text(err->status);
+    PyObject *message = str_from_utf8(text, strlen(text));  /* may quote a lone surrogate */
+    if (!message || err->status != CFX_E_SYNTAX || err->line == 0)
+        return message;
+    return Py_BuildValue("(N(sIIO))", message, "<IR text>", err->line, err->column, Py_None);
+}
+
 PyObject *raise_cfx(const cfx_error *err)
 {
     if (PyErr_Occurred())
         return NULL;
     if (err->status == CFX_E_NOMEM)
         return PyErr_NoMemory();
-    if (err->status == CFX_E_SYNTAX && err->line > 0) {
-        PyObject *error = PyObject_CallFunction(PyExc_SyntaxError, "s(sIIO)", err->message,
-                                                "<IR text>", err->line, err->column, Py_None);
-        if (error)
-            PyErr_SetObject(PyExc_SyntaxError, error);
-        Py_XDECREF(error);
-        return NULL;
-    }
     const char *name = cfx_status_exception(err->status);
     PyObject *builtins = PyEval_GetBuiltins();
     PyObject *type = name ? PyDict_GetItemString(builtins, name) : NULL;
-    PyErr_SetString(type ? type : PyExc_RuntimeError,
-                    err->message[0] ? err->message : cfx_status_text(err->status));
+    PyObject *args = exception_args(err);
+    if (args)
+        PyErr_SetObject(type ? type : PyExc_RuntimeError, args);
+    Py_XDECREF(args);
     return NULL;
 }
 

@@ -96,13 +96,14 @@ static void node_dealloc(PyNode *self)
     PyTypeObject *type = Py_TYPE(self);
     PyGraph *graph = node_graph(self);
     PyObject_GC_UnTrack(self);
+    /* First, so that code which runs below finds no way to this object any more. */
+    cfx_node_set_binding(self->n, NULL);
+    if (self->n != cfx_graph_root(graph->g))
+        cfx_node_unpin(self->n);
     if (self->weak)
         PyObject_ClearWeakRefs((PyObject *)self);
     node_clear(self);
     Py_CLEAR(self->op);
-    cfx_node_set_binding(self->n, NULL);
-    if (self->n != cfx_graph_root(graph->g))
-        cfx_node_unpin(self->n);
     type->tp_free(self);
     Py_DECREF((PyObject *)graph);
     Py_DECREF(type);
@@ -379,7 +380,13 @@ static PyObject *richcompare(PyObject *a, PyObject *b, int op)
     Py_RETURN_RICHCOMPARE(left, right, op);
 }
 
-static Py_hash_t hash(PyObject *self) { return _Py_HashPointer(self); }
+/* By address, as object's: rotated, because the low bits of an address tell nothing. */
+static Py_hash_t hash(PyObject *self)
+{
+    size_t address = (size_t)self;
+    Py_hash_t value = (Py_hash_t)(address >> 4 | address << (8 * sizeof address - 4));
+    return value == -1 ? -2 : value;
+}
 
 /* ---- text and glue ------------------------------------------------------------------------- */
 

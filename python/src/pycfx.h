@@ -44,6 +44,7 @@ typedef struct PyGraph {
     PyObject_HEAD
     cfx_graph *g;
     module_state *st;
+    PyObject *module;         /* keeps `st`, which the core graph's host lies in */
     PyObject *owning_module;  /* or NULL */
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */

@@ -2,7 +2,9 @@
 import copy
 import gc
 import operator
+import os
 import pickle
+import subprocess
 import sys
 import weakref
 
@@ -457,3 +459,45 @@ def test_an_erased_node_lives_while_it_is_held():
     del n
     gc.collect()
     assert ref() is None
+
+
+EXIT = """
+import cfx, operator
+g = cfx.Graph()
+x = g.placeholder("x")
+a = g.call_function(operator.neg, (x,))
+b = g.call_function(operator.pos, (x,))
+g.erase_node(b)
+g.erase_node(a)
+held = [g, iter(g.nodes), x.users, g._graph_namespace]
+"""
+
+
+def test_graphs_outlive_the_module_at_exit():
+    """The collector may free the module before the graphs whose host lies in its state."""
+    env = dict(os.environ, PYTHONMALLOC="debug", PYTHONPATH=os.pathsep.join(sys.path))
+    done = subprocess.run([sys.executable, "-c", EXIT], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_dying_node_is_out_of_reach():
+    """What runs while a Node is freed (weak references, __del__) does not get hold of it again."""
+    graph = cfx.Graph()
+    x, a, b = (graph.placeholder(name) for name in "xab")
+    found = []
+
+    class Last:
+        def __del__(self):
+            found.append(b.prev)
+
+    watch = weakref.ref(a, lambda _: found.append(b.prev))
+    a.meta["last"] = Last()
+    graph.erase_node(b)
+    graph.erase_node(a)
+    del a
+    assert watch() is None and len(found) == 2
+    assert [node.name for node in found] == ["a", "a"]
+    found.clear()
+    gc.collect()
+    assert [graph.call_function(operator.neg, (x,)).name for _ in range(3)] == [
+        "neg", "neg_1", "neg_2"]
