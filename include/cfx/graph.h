@@ -304,7 +304,8 @@ CFX_API cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_ma
 /* Same nodes in the same order: opcodes, targets, arguments, types, regions; and names, locations
  * and scopes unless `shape_only`. */
 CFX_API bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only);
-/* Equal graphs (in the sense of `shape_only`) have equal hashes, in any process. */
+/* Equal graphs (in the sense of `shape_only`) have equal hashes, in any process; but host objects
+ * that only the host calls equal count by their names. */
 CFX_API cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_error *err);
 
 /* ---- checking ------------------------------------------------------------------------------ */
