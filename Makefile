@@ -179,7 +179,8 @@ install: all
 	ln -sf $(SONAME) "$$d$(LIBDIR)/libcfx.so"; \
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    cfx.pc.in >"$$d$(LIBDIR)/pkgconfig/cfx.pc"; \
-	$(if $(CLI_SRC),install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx")
+	$(if $(CLI_SRC),install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"); \
+	echo 'Programs find $(SONAME) after ldconfig, or with LD_LIBRARY_PATH=$(LIBDIR)'
 
 clean:
 	rm -rf build build-debug build-san build-cov build-fuzz python/cfx/_core.*.so

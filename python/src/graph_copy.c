@@ -15,19 +15,76 @@ static int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
     return meta ? 0 : -1;
 }
 
-/* Likewise for the nodes of a graph and their copies, which stand in the same order. */
-static int copy_all_meta(PyGraph *source, PyGraph *copy)
+/* A graph's copy is gone through once, however often its region is an argument: regions nest, so
+ * that two uses on each level would double the work. */
+static int first_visit(PyObject *done, const cfx_graph *copy)
+{
+    PyObject *key = PyLong_FromVoidPtr((void *)copy);
+    int known = key ? PySet_Contains(done, key) : -1;
+    int failed = known == 0 ? PySet_Add(done, key) : 0;
+    Py_XDECREF(key);
+    return known < 0 || failed < 0 ? -1 : !known;
+}
+
+static int copy_graph_meta(PyGraph *copy, cfx_graph *from, PyObject *done);
+
+static int copy_region_meta(module_state *st, cfx_graph *from, cfx_graph *to, PyObject *done)
+{
+    int first = first_visit(done, to);
+    if (first <= 0)
+        return first;
+    PyObject *copy = graph_wrap(st, to);
+    int failed = copy ? copy_graph_meta((PyGraph *)copy, from, done) : -1;
+    Py_XDECREF(copy);
+    return failed;
+}
+
+/* Finds the regions in a value and in its copy, which is built alike. */
+static int copy_value_meta(module_state *st, cfx_value from, cfx_value to, PyObject *done)
+{
+    if (from.kind == CFX_KIND_GRAPH)
+        return copy_region_meta(st, cfx_value_graph(from), cfx_value_graph(to), done);
+    size_t n, twins;
+    const cfx_value *items = cfx_value_items(from, &n);
+    const cfx_value *copies = cfx_value_items(to, &twins);
+    int failed = 0;
+    for (size_t i = 0; !failed && i < n && i < twins; i++)
+        if (items[i].kind >= CFX_KIND_SLICE)
+            failed = copy_value_meta(st, items[i], copies[i], done);
+    return failed;
+}
+
+static int copy_node_meta(PyGraph *copy, const cfx_node *from, cfx_node *to, PyObject *done)
+{
+    if (copy_meta(copy, from, to) < 0)
+        return -1;
+    if (copy_value_meta(copy->st, cfx_node_args(from), cfx_node_args(to), done) < 0)
+        return -1;
+    return copy_value_meta(copy->st, cfx_node_kwargs(from), cfx_node_kwargs(to), done);
+}
+
+/* The metadata of the nodes of a graph for their copies, which stand in the same order. */
+static int copy_graph_meta(PyGraph *copy, cfx_graph *source, PyObject *done)
 {
     int failed = 0;
     cfx_iter from, to;
-    cfx_iter_begin(&from, source->g, false);
+    cfx_iter_begin(&from, source, false);
     cfx_iter_begin(&to, copy->g, false);
     for (cfx_node *n; !failed && (n = cfx_iter_next(&from)) != NULL;) {
         cfx_node *twin = cfx_iter_next(&to);
-        failed = twin ? copy_meta(copy, n, twin) : 0;
+        failed = twin ? copy_node_meta(copy, n, twin, done) : 0;
     }
     cfx_iter_end(&from);
     cfx_iter_end(&to);
+    return failed;
+}
+
+/* Likewise for a graph and the regions in it. */
+static int copy_all_meta(PyGraph *source, PyGraph *copy)
+{
+    PyObject *done = PySet_New(NULL);
+    int failed = done ? copy_graph_meta(copy, source->g, done) : -1;
+    Py_XDECREF(done);
     return failed;
 }
 

@@ -145,6 +145,16 @@ const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE])
     return out;
 }
 
+void cfxi_lex_skip_mark(cfxi_lexer *lex)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t size = sizeof mark - 1;
+    if (lex->size < size || memcmp(lex->text, mark, size) != 0)
+        return;
+    lex->text += size;
+    lex->size -= size;
+}
+
 cfx_status cfxi_lex_check(cfxi_lexer *lex)
 {
     if (cfxi_utf8_valid(lex->text, lex->size))

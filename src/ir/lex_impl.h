@@ -68,6 +68,9 @@ const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE]);
 /* The line that the offset is in, from 1. */
 uint32_t cfxi_lex_line(const cfxi_lexer *lex, size_t at);
 
+/* Drops the byte order mark that some editors put first; columns are counted from behind it. */
+void cfxi_lex_skip_mark(cfxi_lexer *lex);
+
 /* Fails if the text is not UTF-8 throughout. */
 cfx_status cfxi_lex_check(cfxi_lexer *lex);
 

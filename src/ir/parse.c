@@ -510,6 +510,7 @@ static cfx_status parse_header(cfxi_parser *p)
 
 static cfx_status parse_text(cfxi_parser *p)
 {
+    cfxi_lex_skip_mark(&p->lex);
     CFX_TRY(cfxi_lex_check(&p->lex));
     CFX_TRY(parse_header(p));
     CFX_TRY(cfxi_parse_open_graph(p, 0));

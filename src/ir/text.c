@@ -6,6 +6,8 @@
 #include "graph_impl.h"
 #include "lex_impl.h"
 
+#include <stdlib.h>
+
 typedef enum frame_kind { FRAME_GRAPH, FRAME_TYPE, FRAME_CALL, FRAME_SEQ } frame_kind;
 
 typedef struct frame {
@@ -14,6 +16,7 @@ typedef struct frame {
     cfx_graph *graph;        /* GRAPH */
     cfx_node *node;          /* GRAPH: the next one; TYPE, CALL: theirs */
     const cfx_value *items;  /* SEQ */
+    cfx_value *sorted;       /* SEQ: a copy of its own that `items` points to, or NULL */
     size_t n;                /* items (SEQ), arguments (CALL) */
     size_t i;                /* of them written */
     size_t indent;           /* GRAPH: of its nodes */
@@ -117,6 +120,82 @@ static const cfx_str *name_of(writer *w, cfx_ref *ref, const char *what)
     return NULL;
 }
 
+/* ---- the order of sets --------------------------------------------------------------------- */
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int compare_str(const cfx_str *a, const cfx_str *b)
+{
+    const int order = memcmp(a->data, b->data, a->size < b->size ? a->size : b->size);
+    return order ? order : COMPARE(a->size, b->size);
+}
+
+/* Maps floats to numbers in the same order; zeros and nans are told apart by their bits. */
+static uint64_t float_rank(double f)
+{
+    const uint64_t sign = (uint64_t)1 << 63;
+    uint64_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits & sign ? ~bits : bits | sign;
+}
+
+static int compare_floats(double a, double b) { return COMPARE(float_rank(a), float_rank(b)); }
+
+/* Scalars by kind, then by what they are; never by where they lie. */
+static int compare_scalars(const void *left, const void *right)
+{
+    const cfx_value a = *(const cfx_value *)left;
+    const cfx_value b = *(const cfx_value *)right;
+    if (a.kind != b.kind)
+        return COMPARE(a.kind, b.kind);
+    if (cfxi_is_str(a))
+        return compare_str(a.as.str, b.as.str);
+    if (a.kind == CFX_KIND_FLOAT)
+        return compare_floats(a.as.f, b.as.f);
+    if (a.kind == CFX_KIND_BOOL)
+        return COMPARE(a.as.b, b.as.b);
+    if (a.kind != CFX_KIND_COMPLEX)
+        return COMPARE(a.as.i, b.as.i);
+    const cfx_value *x = a.as.seq->items;
+    const cfx_value *y = b.as.seq->items;
+    const int order = compare_floats(x[0].as.f, y[0].as.f);
+    return order ? order : compare_floats(x[1].as.f, y[1].as.f);
+}
+
+static bool needs_sorting(const frame *f)
+{
+    bool ordered = true;
+    if (f->seq != CFX_KIND_SET && f->seq != CFX_KIND_FROZENSET)
+        return false;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->items[i].kind == CFX_KIND_INVALID || f->items[i].kind > CFX_KIND_COMPLEX)
+            return false; /* nodes and containers, which only C puts into sets, stay as they lie */
+        ordered = ordered && (i == 0 || compare_scalars(&f->items[i - 1], &f->items[i]) <= 0);
+    }
+    return !ordered;
+}
+
+/* A host keeps a set in the order of its hashes, which differs between processes. */
+static void sort_set(writer *w, frame *f)
+{
+    if (!needs_sorting(f))
+        return;
+    f->sorted = cfxi_alloc(w->allocator, f->n * sizeof *f->sorted);
+    if (!f->sorted) {
+        write_nomem(w);
+        return;
+    }
+    memcpy(f->sorted, f->items, f->n * sizeof *f->sorted);
+    qsort(f->sorted, f->n, sizeof *f->sorted, compare_scalars);
+    f->items = f->sorted;
+}
+
+static void free_sorted(writer *w, const frame *f)
+{
+    if (f->sorted)
+        cfxi_free(w->allocator, f->sorted, f->n * sizeof *f->sorted);
+}
+
 /* ---- values -------------------------------------------------------------------------------- */
 
 static frame *push(writer *w, frame_kind kind)
@@ -188,6 +267,7 @@ static void open_seq(writer *w, cfx_value v)
         return;
     f->seq = (cfx_kind)v.kind;
     f->items = cfx_value_items(v, &f->n);
+    sort_set(w, f);
     cfxi_out_str(&w->out, opening(f->seq));
     cfxi_out_str(&w->out, bracket ? "" : "(");
 }
@@ -462,6 +542,7 @@ static void step_call(writer *w, frame *f)
 
 static void close_seq(writer *w, const frame *f)
 {
+    free_sorted(w, f);
     cfxi_out_str(&w->out, f->seq == CFX_KIND_TUPLE && f->n == 1 ? "," : "");
     cfxi_out_char(&w->out, f->seq == CFX_KIND_LIST ? ']' : f->seq == CFX_KIND_DICT ? '}' : ')');
     w->frames.size--;
@@ -504,6 +585,16 @@ static void step(writer *w)
     }
 }
 
+/* After a failure, what was half written is still there. */
+static void writer_free(writer *w)
+{
+    const frame *frames = w->frames.data;
+    for (size_t i = 0; i < w->frames.size; i++)
+        free_sorted(w, &frames[i]);
+    cfxi_vec_free(&w->frames, sizeof(frame), w->allocator);
+    cfxi_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
+}
+
 cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
 {
     writer w = {.graph = g, .err = err, .allocator = g->allocator};
@@ -514,7 +605,6 @@ cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
     while (w.frames.size > 0 && w.out.status == CFX_OK)
         step(&w);
     cfxi_graph_thaw(g);
-    cfxi_vec_free(&w.frames, sizeof(frame), w.allocator);
-    cfxi_vec_free(&w.scopes, sizeof(uint32_t), w.allocator);
+    writer_free(&w);
     return w.status == CFX_OK ? cfxi_out_end(&w.out, err) : w.status;
 }

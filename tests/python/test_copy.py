@@ -192,6 +192,29 @@ def test_copies_of_a_class_of_ones_own():
     pickle.loads(pickle.dumps(h))
 
 
+def nested_regions(depth):
+    """A graph of so many levels, each with the next one twice, as both branches of a cond."""
+    g = cfx.Graph()
+    x = g.placeholder("x")
+    if depth:
+        region = nested_regions(depth - 1)
+        x = g.call_function(cfx.cond, (x, region), {"otherwise": region, "operands": (x,)})
+    x.meta["depth"] = depth
+    g.output(x)
+    return g
+
+
+def test_deepcopy_copies_the_metadata_inside_regions():
+    g = nested_regions(40)
+    h = copy.deepcopy(g)
+    for depth in range(40, 0, -1):
+        (a,), (b,) = (graph.find_nodes(op="call_function", target=cfx.cond) for graph in (g, h))
+        assert b.meta == {"depth": depth} and b.meta is not a.meta
+        assert b.args[1] is b.kwargs["otherwise"]
+        g, h = a.args[1], b.args[1]
+    assert [n.meta for n in h.nodes] == [{"depth": 0}, {}]
+
+
 def test_deepcopy_copies_regions():
     g, region = cfx.Graph(), cfx.Graph()
     region.output(region.call_function(operator.neg, (region.placeholder("x"),)))

@@ -3,6 +3,9 @@ import enum
 import functools
 import math
 import operator
+import os
+import subprocess
+import sys
 import types
 import typing
 
@@ -125,3 +128,23 @@ def test_a_node_as_a_key_is_no_use_of_it():
     graph = holding({x: 1})
     assert graph.verify() == [] and not x.users
     assert graph.output_node().all_input_nodes == []
+
+
+SETS = """
+import cfx
+g = cfx.Graph()
+words = "alpha beta gamma delta epsilon zeta eta theta".split()
+g.output((set(words), frozenset(w.encode() for w in words), {None, 1.5, 2j, 10**30, "x"}))
+print(cfx.text(g))
+"""
+
+
+def test_sets_are_written_alike_whatever_the_hash_seed():
+    def text(seed):
+        env = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        return subprocess.run([sys.executable, "-c", SETS], env=env, capture_output=True, text=True,
+                              check=True, timeout=60).stdout
+
+    texts = {text(seed) for seed in range(4)}
+    assert len(texts) == 1
+    assert 'set("alpha", "beta", "delta", ' in texts.pop()

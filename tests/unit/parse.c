@@ -87,6 +87,7 @@ TEST(the_same_in_other_words)
         "graph():\n  %x = call_method[target=m](1, k=2)\n",
         "graph ( ) :%x=call_method[target=m](1,k=2)",
         "graph():\r\n\t%x = call_method [ target = m ] ( 1 , k = 2 , )\r\n",
+        "\xef\xbb\xbfgraph():\n  %x = call_method[target=m](1, k=2)\n",
         "#\ngraph():#\n%x#\n=#\ncall_method#\n[target=\"m\"]#\n(01,\"k\"=2)#",
     };
     cfx_graph *first = parse(texts[0], strlen(texts[0]));
@@ -111,6 +112,9 @@ static const struct {
 } complaints[] = {
     {"", 1, 1, "'graph():'"},
     {"module():", 1, 1, "found 'module'"},
+    {"\xef\xbb\xbf", 1, 1, "the end of the text"},
+    {"\xef\xbb\xbfgraph:", 1, 6, "expected '('"},
+    {"\xef\xbb\xbf\xef\xbb\xbfgraph():", 1, 1, "'graph():'"},
     {"graph:", 1, 6, "expected '('"},
     {"graph()", 1, 8, "expected ':'"},
     {H "}", 2, 1, "expected a node"},

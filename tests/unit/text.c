@@ -123,6 +123,23 @@ TEST(strings)
     cfx_graph_release(g);
 }
 
+/* Whatever order the items of a set lie in, the text is the same. */
+TEST(sets_are_sorted)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    check_value(g, SEQ(SET, cfx_int(10), cfx_int(-1), cfx_int(2)), "set(-1, 2, 10)");
+    check_value(g, SEQ(FROZENSET, str(g, "b"), str(g, "ab"), str(g, "a"), cfx_int(1), cfx_none()),
+                "frozenset(None, 1, \"a\", \"ab\", \"b\")");
+    check_value(g, SEQ(SET, cfx_float(1.5), cfx_float(0.0), cfx_float(-0.0), cfx_float(-INFINITY)),
+                "set(-inf, -0.0, 0.0, 1.5)");
+    check_value(g, SEQ(SET, cfx_bool(true), cfx_bool(false)), "set(False, True)");
+    check_value(g, SEQ(SET, cfx_value_complex(g, 1.0, 2.0, &err),
+                       cfx_value_complex(g, 1.0, -2.0, &err), cfx_value_complex(g, 0, 3, &err)),
+                "set(complex(0.0, 3.0), complex(1.0, -2.0), complex(1.0, 2.0))");
+    check_value(g, SEQ(SET, SEQ(TUPLE, cfx_int(2)), cfx_int(1)), "set((2,), 1)");
+    cfx_graph_release(g);
+}
+
 TEST(containers)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
