@@ -114,6 +114,8 @@ def through_users():
     for n in g.nodes:
         n.meta["users"], n.meta["keys"] = n.users, n.users.keys()
         n.users.values(), list(n.users)
+        n.meta["walk"] = iter(n.users)
+        next(n.meta["walk"], None)
     return weakref.ref(g)
 
 

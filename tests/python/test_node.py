@@ -216,13 +216,39 @@ def test_iterating_users_while_editing_is_noticed():
     x, y = g.placeholder("x"), g.placeholder("y")
     for _ in range(4):
         g.call_function(torch.relu, (x,))
-    with pytest.raises(RuntimeError, match="changed size"):
+    with pytest.raises(RuntimeError, match="users changed"):
         for user in x.users:
             user.args = (y,)
-            x.users.keys()
+    with pytest.raises(RuntimeError, match="users changed"):
+        for user in x.users:
+            user.args = (x, 1)  # goes to the end
     for user in list(x.users):
         user.args = (y,)
     assert len(x.users) == 0 and len(y.users) == 4
+
+
+@same
+def test_iterating_users_while_editing_others(fx, show):
+    g = fx.Graph()
+    x = g.placeholder("x")
+    for _ in range(4):
+        g.call_function(torch.relu, (x,))
+    for user in x.users:
+        new = g.call_function(torch.neg, (user,))
+        new.args = (user, user)
+    show(users(*g.nodes))
+    walk = iter(x.users)
+    show(isinstance(x.users, dict), iter(walk) is walk, len(list(walk)), list(walk))
+
+
+def test_erasing_many_users_one_at_a_time():
+    g = cfx.Graph()
+    x = g.placeholder("x")
+    for _ in range(20_000):
+        g.call_function(torch.relu, (x,))
+    while x.users:
+        g.erase_node(next(iter(x.users)))
+    assert list(g.nodes) == [x]
 
 
 # ---- editing arguments --------------------------------------------------------------------------
