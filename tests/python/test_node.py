@@ -129,6 +129,20 @@ def test_arguments_must_be_a_tuple_and_a_dict():
     assert n.args == () and n.kwargs == {}
 
 
+class MyStr(str):
+    """Like np.str_, a subclass of str."""
+
+
+@same
+def test_keywords_of_a_class_of_their_own(fx, show):
+    g = fx.Graph()
+    x = g.placeholder("x")
+    n = g.call_function(torch.relu, (), {MyStr("input"): x})
+    show(dict(n.kwargs), users(x))
+    n.kwargs = {MyStr("input"): [x], "k": {MyStr("inner"): 1}}
+    show(dict(n.kwargs), users(x))
+
+
 # ---- users --------------------------------------------------------------------------------------
 
 
