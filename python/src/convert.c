@@ -17,6 +17,22 @@ const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep)
     return PyBytes_AS_STRING(*keep);
 }
 
+const char *c_string_of(PyObject *str, const char *what, PyObject **keep)
+{
+    Py_ssize_t size;
+    *keep = NULL;
+    if (!PyUnicode_Check(str)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a str", what);
+        return NULL;
+    }
+    const char *text = utf8_of(str, &size, keep);
+    if (!text || strlen(text) == (size_t)size)
+        return text;
+    Py_CLEAR(*keep);
+    PyErr_Format(PyExc_ValueError, "%s must not contain a NUL character", what);
+    return NULL;
+}
+
 static bool is_ascii(const char *text, size_t size)
 {
     uint64_t all = 0;

@@ -131,6 +131,9 @@ const char *token_name(cfx_kind kind, int64_t number);
 
 /* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
 const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
+/* Likewise for what the core takes as a C string: NULL with a ValueError that calls it `what` if it
+ * has a NUL inside, and with a TypeError if it is no str. */
+const char *c_string_of(PyObject *str, const char *what, PyObject **keep);
 PyObject *str_from_utf8(const char *text, size_t size);
 /* What stands for an object that is known by its qualified name only. */
 PyObject *name_object(module_state *st, const char *name, size_t size);

@@ -133,6 +133,22 @@ class MyStr(str):
     """Like np.str_, a subclass of str."""
 
 
+def test_odd_characters_in_keys_and_names():
+    g = cfx.Graph()
+    n = g.call_function(torch.relu, ())
+    n.update_kwarg("\udc80", 1)
+    assert dict(n.kwargs) == {"\udc80": 1}
+    n._rename("a\udc80b")
+    assert n.name.isidentifier()
+    for edit in (lambda: n.update_kwarg("a\0b", 1), lambda: n._rename("a\0b")):
+        with pytest.raises(ValueError, match="NUL"):
+            edit()
+    for edit in (lambda: n.update_kwarg(5, 1), lambda: n._rename(5)):
+        with pytest.raises(TypeError, match="must be a str"):
+            edit()
+    assert dict(n.kwargs) == {"\udc80": 1}
+
+
 @same
 def test_keywords_of_a_class_of_their_own(fx, show):
     g = fx.Graph()
