@@ -45,6 +45,20 @@ def with_dead(fx, n):
     return graph
 
 
+def fan_out(fx, n):
+    """One node with n users."""
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    for _ in range(n):
+        graph.call_function(torch.relu, (x,))
+    return graph, x
+
+
+def erase_users(graph, x):
+    while x.users:
+        graph.erase_node(next(iter(x.users)))
+
+
 def read_all(graph):
     for n in graph.nodes:
         n.op, n.target, n.args, n.kwargs, n.users, n.name, n.meta
@@ -81,6 +95,7 @@ ROWS = [
     ("read 7 attributes", read_before, lambda fx, g, n: read_all(g), 1),
     ("  the first time", build, lambda fx, g, n: read_all(g), None),
     ("assign args", build, lambda fx, g, n: assign_args(g), None),
+    ("erase n users", fan_out, lambda fx, s, n: erase_users(*s), None),
 ]
 
 

@@ -175,7 +175,9 @@ CFX_API const cfx_use *cfx_node_last_use(const cfx_node *n);
 CFX_API const cfx_use *cfx_use_prev(const cfx_use *use);
 CFX_API cfx_node *cfx_use_user(const cfx_use *use);
 CFX_API uint32_t cfx_use_count(const cfx_use *use);  /* how often it stands in the arguments */
-CFX_API bool cfx_node_uses(const cfx_node *user, const cfx_node *def);  /* O(min of both lists) */
+/* NULL if `user` does not use `def`. O(min of both lists), as is cfx_node_uses. */
+CFX_API const cfx_use *cfx_node_find_use(const cfx_node *user, const cfx_node *def);
+CFX_API bool cfx_node_uses(const cfx_node *user, const cfx_node *def);
 
 /* ---- iteration while the list changes ------------------------------------------------------ */
 

@@ -204,7 +204,8 @@ CFX_API cfx_status cfx_value_each_node(cfx_value v, cfx_node_fn *fn, void *ctx);
 
 /* Rebuilds `v` for graph `dst`, with every node replaced by what `fn` answers (an INVALID answer
  * stops it; `fn` then sets *err). Containers in which nothing changed are shared if `dst` is the
- * graph they came from (`src`); regions are shared then, and cloned otherwise. Floating. */
+ * graph they came from (`src`); regions are shared then, and cloned otherwise. Floating. If it
+ * fails, what `fn` answered so far is the caller's to discard: it may be in use elsewhere. */
 typedef cfx_value cfx_map_fn(void *ctx, cfx_node *n, cfx_error *err);
 CFX_API cfx_value cfx_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, cfx_map_fn *fn,
                                 void *ctx, cfx_error *err);

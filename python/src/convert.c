@@ -17,6 +17,22 @@ const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep)
     return PyBytes_AS_STRING(*keep);
 }
 
+const char *c_string_of(PyObject *str, const char *what, PyObject **keep)
+{
+    Py_ssize_t size;
+    *keep = NULL;
+    if (!PyUnicode_Check(str)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a str", what);
+        return NULL;
+    }
+    const char *text = utf8_of(str, &size, keep);
+    if (!text || strlen(text) == (size_t)size)
+        return text;
+    Py_CLEAR(*keep);
+    PyErr_Format(PyExc_ValueError, "%s must not contain a NUL character", what);
+    return NULL;
+}
+
 static bool is_ascii(const char *text, size_t size)
 {
     uint64_t all = 0;
@@ -197,7 +213,14 @@ static cfx_value key_value(PyGraph *graph, PyObject *key)
     return mentions_node(graph->st, key) ? host_value(graph, key) : value_from_py(graph, key);
 }
 
-static cfx_value dict_value(PyGraph *graph, PyObject *o)
+/* A keyword may be of any subclass of str: only its text matters to a call. */
+static cfx_value keyword_value(PyGraph *graph, PyObject *key)
+{
+    return PyUnicode_Check(key) ? str_value(graph, key) : key_value(graph, key);
+}
+
+static cfx_value dict_value(PyGraph *graph, PyObject *o,
+                            cfx_value convert_key(PyGraph *graph, PyObject *key))
 {
     item_list list;
     PyObject *items = PyDict_Items(o);
@@ -208,7 +231,7 @@ static cfx_value dict_value(PyGraph *graph, PyObject *o)
     bool ok = true;
     for (Py_ssize_t i = 0; ok && i < PyList_GET_SIZE(items); i++) {
         PyObject *pair = PyList_GET_ITEM(items, i);
-        ok = items_add(&list, key_value(graph, PyTuple_GET_ITEM(pair, 0))) &&
+        ok = items_add(&list, convert_key(graph, PyTuple_GET_ITEM(pair, 0))) &&
              items_add(&list, value_from_py(graph, PyTuple_GET_ITEM(pair, 1)));
     }
     Py_DECREF(items);
@@ -385,7 +408,7 @@ static cfx_value container_value(PyGraph *graph, PyObject *o)
     if (PyList_Check(o))
         return seq_value(graph, o, CFX_KIND_LIST);
     if (PyDict_Check(o))
-        return dict_value(graph, o);
+        return dict_value(graph, o, key_value);
     if (PySlice_Check(o)) {
         PySliceObject *slice = (PySliceObject *)o;
         PyObject *parts[3] = {slice->start, slice->stop, slice->step};
@@ -457,7 +480,7 @@ cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs)
     if (is_empty(kwargs))
         return cfx_invalid();
     if (PyDict_Check(kwargs))
-        return dict_value(graph, kwargs);
+        return dict_value(graph, kwargs, keyword_value);
     PyErr_Format(PyExc_AssertionError, "kwargs must be a dict, got %R",
                  (PyObject *)Py_TYPE(kwargs));
     return cfx_invalid();

@@ -106,7 +106,32 @@ PyObject *graph_clone(PyGraph *self, PyObject *unused)
 typedef struct copy_job {
     PyGraph *source, *dest;
     PyObject *callable;  /* NULL: nodes stay what they are */
+    cfx_value *made;     /* held until the copy is done: it may fail and use none of them */
+    size_t n_made;
 } copy_job;
+
+/* Holds a value that the copy may use: it, or INVALID with an exception. */
+static cfx_value keep_made(copy_job *job, cfx_value v)
+{
+    if (v.kind == CFX_KIND_INVALID || v.kind == CFX_KIND_NODE)
+        return v;
+    cfx_value *made = PyMem_Realloc(job->made, (job->n_made + 1) * sizeof *made);
+    if (!made) {
+        PyErr_NoMemory();
+        cfx_value_discard(job->dest->g, v);
+        return cfx_invalid();
+    }
+    job->made = made;
+    made[job->n_made++] = cfx_value_retain(v);
+    return v;
+}
+
+static void release_made(copy_job *job)
+{
+    for (size_t i = 0; i < job->n_made; i++)
+        cfx_value_release(job->dest->g, job->made[i]);
+    PyMem_Free(job->made);
+}
 
 static cfx_value copy_arg(void *ctx, cfx_node *n, cfx_error *err)
 {
@@ -115,7 +140,7 @@ static cfx_value copy_arg(void *ctx, cfx_node *n, cfx_error *err)
     PyObject *answer = NULL;
     if (node)
         answer = job->callable ? PyObject_CallOneArg(job->callable, node) : Py_NewRef(node);
-    cfx_value v = answer ? value_from_py(job->dest, answer) : cfx_invalid();
+    cfx_value v = answer ? keep_made(job, value_from_py(job->dest, answer)) : cfx_invalid();
     if (v.kind == CFX_KIND_INVALID)
         cfx_error_set(err, CFX_E_HOST, "the argument could not be mapped");
     Py_XDECREF(answer);
@@ -135,39 +160,49 @@ PyObject *graph_node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nargs
     PyNode *from = (PyNode *)in[0];
     if (from->n == cfx_graph_root(cfx_node_graph(from->n)))
         return PyErr_Format(PyExc_ValueError, "the root of a graph cannot be copied");
-    copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1]};
+    copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1], NULL, 0};
     cfx_iter here = hold(self->g);
     cfx_iter there = hold(job.source->g);
     cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
     PyObject *node = n ? node_wrap(self, n) : raise_cfx(&err);
     if (node && copy_meta(self, from->n, n) < 0)
         Py_CLEAR(node);
+    release_made(&job);
     cfx_iter_end(&there);
     cfx_iter_end(&here);
     return node;
 }
 
-/* Fills `map` from a dict {Node: value}: 0, or -1 with an exception. */
-static int read_map(PyGraph *self, PyObject *dict, cfx_node_map *map)
+/* Fills `map` from the items of a dict {Node: value}, and holds the values until release_map: 0,
+ * or -1 with an exception. */
+static int read_map(PyGraph *self, PyObject *items, cfx_node_map *map)
 {
     cfx_error err = {0};
-    PyObject *items = PyDict_Items(dict);
-    int failed = items ? 0 : -1;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(items); i++) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); i++) {
         PyObject *key = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
         if (!is_node(self->st, key))
             continue;
         cfx_value v = value_from_py(self, PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1));
-        if (v.kind == CFX_KIND_INVALID) {
-            failed = -1;
-        } else if (cfx_node_map_set(map, ((PyNode *)key)->n, v, &err) != CFX_OK) {
+        if (v.kind == CFX_KIND_INVALID)
+            return -1;
+        if (cfx_node_map_set(map, ((PyNode *)key)->n, v, &err) != CFX_OK) {
             cfx_value_discard(self->g, v);
             raise_cfx(&err);
-            failed = -1;
+            return -1;
         }
+        cfx_value_retain(v);
     }
-    Py_XDECREF(items);
-    return failed;
+    return 0;
+}
+
+/* Lets go of what read_map made; what the copy does not use is recycled. */
+static void release_map(PyGraph *self, PyObject *items, const cfx_node_map *map)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); i++) {
+        PyObject *key = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        if (is_node(self->st, key))
+            cfx_value_release(self->g, cfx_node_map_get(map, ((PyNode *)key)->n));
+    }
 }
 
 /* Adds what was copied to the dict, and copies its metadata. */
@@ -204,23 +239,40 @@ static PyObject *finish_copy(PyGraph *self, PyGraph *source, cfx_value result, c
     return node ? Py_BuildValue("(NN)", value, node) : NULL;
 }
 
-static PyObject *copy_held(PyGraph *self, PyGraph *source, PyObject *val_map, bool want_output)
+/* Copies with a map that has been read. */
+static PyObject *copy_mapped(PyGraph *self, PyGraph *source, PyObject *val_map, cfx_node_map *map,
+                             bool want_output)
 {
     cfx_error err = {0};
     cfx_value result = cfx_invalid();
     cfx_node *out = NULL;
     PyObject *answer = NULL;
+    if (cfx_graph_copy_into(self->g, source->g, map, &result, &out, &err) != CFX_OK)
+        return raise_cfx(&err);
+    result = cfx_value_retain(result);
+    if (write_map(self, source, val_map, map) == 0)
+        answer = finish_copy(self, source, result, out, want_output);
+    cfx_value_release(self->g, result);
+    return answer;
+}
+
+static PyObject *copy_held(PyGraph *self, PyGraph *source, PyObject *val_map, bool want_output)
+{
+    cfx_error err = {0};
+    PyObject *answer = NULL;
+    PyObject *items = PyDict_Items(val_map);
+    if (!items)
+        return NULL;
     cfx_node_map *map = cfx_node_map_new(NULL, &err);
-    if (!map || read_map(self, val_map, map) < 0 ||
-        cfx_graph_copy_into(self->g, source->g, map, &result, &out, &err) != CFX_OK) {
+    if (!map) {
         raise_cfx(&err);
     } else {
-        result = cfx_value_retain(result);
-        if (write_map(self, source, val_map, map) == 0)
-            answer = finish_copy(self, source, result, out, want_output);
-        cfx_value_release(self->g, result);
+        if (read_map(self, items, map) == 0)
+            answer = copy_mapped(self, source, val_map, map, want_output);
+        release_map(self, items, map);
     }
     cfx_node_map_free(map);
+    Py_DECREF(items);
     return answer;
 }
 

@@ -223,6 +223,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->NodeListType, &node_list_spec, NULL) < 0 ||
         add_type(module, &st->NodeIterType, &node_iter_spec, NULL) < 0 ||
         add_type(module, &st->UsersType, &users_spec, &PyDict_Type) < 0 ||
+        add_type(module, &st->UsersIterType, &users_iter_spec, NULL) < 0 ||
         add_type(module, &st->ImmutableListType, &immutable_list_spec, &PyList_Type) < 0 ||
         add_type(module, &st->ImmutableDictType, &immutable_dict_spec, &PyDict_Type) < 0 ||
         add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0)

@@ -190,12 +190,12 @@ PyObject *node_update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t narg
     PyObject *in[2];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
-    const char *key = PyUnicode_Check(in[0]) ? PyUnicode_AsUTF8(in[0]) : NULL;
-    if (!key) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "the key of a keyword argument must be a str");
+    PyObject *keep;
+    const char *key = c_string_of(in[0], "the key of a keyword argument", &keep);
+    if (!key)
         return NULL;
-    }
     value_edit edit = {.kind = UPDATE_KWARG, .key = key};
-    return edit_value(self, &edit, in[1]);
+    PyObject *done = edit_value(self, &edit, in[1]);
+    Py_XDECREF(keep);
+    return done;
 }

@@ -415,16 +415,14 @@ static PyObject *rename_node(PyNode *self, PyObject *const *args, Py_ssize_t nar
     PyObject *candidate;
     if (!take_args(&spec, args, nargs, kwnames, &candidate))
         return NULL;
-    const char *wish = PyUnicode_Check(candidate) ? PyUnicode_AsUTF8(candidate) : NULL;
-    if (!wish) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "the name of a node must be a str");
+    PyObject *keep;
+    const char *wish = c_string_of(candidate, "the name of a node", &keep);
+    if (!wish)
         return NULL;
-    }
-    if (strcmp(wish, cfx_node_name(self->n, NULL)) != 0 &&
-        cfx_node_rename(self->n, wish, &err) != CFX_OK)
-        return raise_cfx(&err);
-    Py_RETURN_NONE;
+    bool same = strcmp(wish, cfx_node_name(self->n, NULL)) == 0;  /* fine for erased nodes too */
+    cfx_status status = same ? CFX_OK : cfx_node_rename(self->n, wish, &err);
+    Py_XDECREF(keep);
+    return status == CFX_OK ? Py_NewRef(Py_None) : raise_cfx(&err);
 }
 
 /* torch.fx's format_node without options, at C speed; the options are Python's (cfx/node.py). */

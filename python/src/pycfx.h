@@ -19,8 +19,8 @@
  * one. `graph_class` is the Python shell of Graph, `glue` the module cfx._glue, NameType its class
  * for objects that are known by name only: cfx._glue registers them. */
 #define STATE_OBJECTS(X)                                                                           \
-    X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(ImmutableListType)     \
-    X(ImmutableDictType) X(NamespaceType) X(NameType)                                              \
+    X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
+    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(NameType)                         \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
     X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)            \
@@ -132,6 +132,9 @@ const char *token_name(cfx_kind kind, int64_t number);
 
 /* The UTF-8 of `str`, borrowed from it or from *keep (a new reference to release, or NULL). */
 const char *utf8_of(PyObject *str, Py_ssize_t *size, PyObject **keep);
+/* Likewise for what the core takes as a C string: NULL with a ValueError that calls it `what` if it
+ * has a NUL inside, and with a TypeError if it is no str. */
+const char *c_string_of(PyObject *str, const char *what, PyObject **keep);
 PyObject *str_from_utf8(const char *text, size_t size);
 /* What stands for an object that is known by its qualified name only. */
 PyObject *name_object(module_state *st, const char *name, size_t size);
@@ -180,7 +183,7 @@ extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 /* ---- types --------------------------------------------------------------------------------- */
 
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
-    immutable_list_spec, immutable_dict_spec, namespace_spec;
+    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec;
 
 /* Fills state->host (host.c). */
 void host_init(module_state *st);

@@ -2,9 +2,112 @@
  *
  * It is a real dict, so that it passes wherever a dict does; its contents are brought up to date
  * when somebody looks, and only if the graph was edited since. Length and membership are asked of
- * the core directly.
+ * the core directly, and iteration walks the core's use edges: `while x.users: erase(next(iter(
+ * x.users)))` must not rebuild the dict every time.
  */
 #include "pycfx.h"
+
+/* ---- the iterator -------------------------------------------------------------------------- */
+
+typedef struct UsersIter {
+    PyObject_HEAD
+    PyNode *node;        /* NULL once the walk is over */
+    PyNode *last;        /* the user yielded last; NULL before the first */
+    const cfx_use *use;  /* its edge, good while the graph has `version` */
+    uint64_t version;
+    size_t total, yielded;
+} UsersIter;
+
+static PyObject *users_iter_new(PyNode *node)
+{
+    PyTypeObject *type = (PyTypeObject *)node_state(node)->UsersIterType;
+    UsersIter *self = (UsersIter *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->node = (PyNode *)Py_NewRef((PyObject *)node);
+    self->version = cfx_graph_version(cfx_node_graph(node->n));
+    self->total = cfx_node_num_users(node->n);
+    return (PyObject *)self;
+}
+
+/* An edit may have moved the edges in memory: looks the last one up again. False if the edit was to
+ * these users; others, such as adding users of a user, are fine, as they are for a dict. */
+static bool catch_up(UsersIter *self)
+{
+    const cfx_node *n = self->node->n;
+    uint64_t version = cfx_graph_version(cfx_node_graph(n));
+    if (version == self->version)
+        return true;
+    self->version = version;
+    if (self->last)
+        self->use = cfx_node_find_use(self->last->n, n);
+    return cfx_node_num_users(n) == self->total && (self->use || !self->last);
+}
+
+static PyObject *users_iter_next(UsersIter *self)
+{
+    if (!self->node)
+        return NULL;
+    bool same = catch_up(self);
+    const cfx_use *use = NULL;
+    if (same)
+        use = self->use ? cfx_use_next(self->use) : cfx_node_first_use(self->node->n);
+    /* Users that changed places would be yielded twice or never. */
+    same = same && (use != NULL) == (self->yielded < self->total);
+    PyObject *user = same && use ? node_wrap(node_graph(self->node), cfx_use_user(use)) : NULL;
+    if (user) {
+        self->use = use;
+        self->yielded++;
+        Py_XSETREF(self->last, (PyNode *)Py_NewRef(user));
+        return user;
+    }
+    Py_CLEAR(self->node);
+    if (!same)
+        PyErr_SetString(PyExc_RuntimeError, "users changed during iteration");
+    return NULL;
+}
+
+static int users_iter_traverse(UsersIter *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->node);
+    Py_VISIT(self->last);
+    return 0;
+}
+
+static int users_iter_clear(UsersIter *self)
+{
+    Py_CLEAR(self->node);
+    Py_CLEAR(self->last);
+    return 0;
+}
+
+static void users_iter_dealloc(UsersIter *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    users_iter_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot users_iter_slots[] = {
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, users_iter_next},
+    {Py_tp_traverse, users_iter_traverse},
+    {Py_tp_clear, users_iter_clear},
+    {Py_tp_dealloc, users_iter_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec users_iter_spec = {
+    .name = "cfx.node._UsersIter",
+    .basicsize = sizeof(UsersIter),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = users_iter_slots,
+};
+
+/* ---- the dict ------------------------------------------------------------------------------ */
 
 typedef struct Users {
     PyDictObject dict;
@@ -57,10 +160,7 @@ static int contains(Users *self, PyObject *key)
            cfx_node_uses(user->n, self->node->n);
 }
 
-static PyObject *iterate(Users *self)
-{
-    return bring_up(self) < 0 ? NULL : PyDict_Type.tp_iter((PyObject *)self);
-}
+static PyObject *iterate(Users *self) { return users_iter_new(self->node); }
 
 static PyObject *subscript(Users *self, PyObject *key)
 {

@@ -306,16 +306,21 @@ const cfx_use *cfx_use_prev(const cfx_use *use)
 cfx_node *cfx_use_user(const cfx_use *use) { return use->user; }
 uint32_t cfx_use_count(const cfx_use *use) { return use->count; }
 
-bool cfx_node_uses(const cfx_node *user, const cfx_node *def)
+const cfx_use *cfx_node_find_use(const cfx_node *user, const cfx_node *def)
 {
     if (user->n_inputs <= def->n_users) {
         for (uint32_t i = 0; i < user->n_inputs; i++)
             if (user->inputs[i].def == def)
-                return true;
-        return false;
+                return &user->inputs[i];
+        return NULL;
     }
     for (const cfx_use *use = def->users; use; use = cfx_use_next(use))
         if (use->user == user)
-            return true;
-    return false;
+            return use;
+    return NULL;
+}
+
+bool cfx_node_uses(const cfx_node *user, const cfx_node *def)
+{
+    return cfx_node_find_use(user, def) != NULL;
 }

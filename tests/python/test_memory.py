@@ -116,6 +116,8 @@ def through_users():
     for n in g.nodes:
         n.meta["users"], n.meta["keys"] = n.users, n.users.keys()
         n.users.values(), list(n.users)
+        n.meta["walk"] = iter(n.users)
+        next(n.meta["walk"], None)
     return weakref.ref(g)
 
 
@@ -320,6 +322,36 @@ def test_copies_leak_nothing():
     flat(lambda: cfx.parse(text), 1_000, 1024 * KIB)
     flat(lambda: (str(g), cfx.text(g), g._table(), g.verify(), g.lint()), 1_000, 1024 * KIB)
     flat(lambda: cfx.Graph().graph_copy(g, {}), 1_000, 1024 * KIB)
+
+
+def test_mapped_values_that_nobody_uses_are_recycled():
+    g, source = cfx.Graph(), cfx.Graph()
+    x, y = source.placeholder("x"), source.placeholder("y")
+    n = source.call_function(operator.add, ([x, y], x), {"k": y})
+    thing = Thing()
+    values = ["text" * 20, [1, 2, {"k": thing}], thing, (), "short"]
+
+    def copy_node(value):
+        def answer(node):
+            return [value, value] if node is x else 1 / 0
+
+        with pytest.raises(ZeroDivisionError):
+            g.node_copy(n, answer)
+
+    def copy_graph(value):
+        empty = cfx.Graph()
+        g.graph_copy(empty, {x: value, y: value})
+        empty.output(empty.placeholder("z"))
+        assert g.graph_copy(empty, {x: 1, next(iter(empty.nodes)): value}) == value
+
+    for value in values:  # what is made once and kept
+        copy_node(value), copy_graph(value)
+    before, references = g._memory, sys.getrefcount(thing)
+    for _ in range(200):
+        for value in values:
+            copy_node(value), copy_graph(value)
+    assert g._memory == before and sys.getrefcount(thing) == references
+    assert not list(g.nodes) and not g.verify()
 
 
 def test_failures_leak_nothing():

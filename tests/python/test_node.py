@@ -129,6 +129,36 @@ def test_arguments_must_be_a_tuple_and_a_dict():
     assert n.args == () and n.kwargs == {}
 
 
+class MyStr(str):
+    """Like np.str_, a subclass of str."""
+
+
+def test_odd_characters_in_keys_and_names():
+    g = cfx.Graph()
+    n = g.call_function(torch.relu, ())
+    n.update_kwarg("\udc80", 1)
+    assert dict(n.kwargs) == {"\udc80": 1}
+    n._rename("a\udc80b")
+    assert n.name.isidentifier()
+    for edit in (lambda: n.update_kwarg("a\0b", 1), lambda: n._rename("a\0b")):
+        with pytest.raises(ValueError, match="NUL"):
+            edit()
+    for edit in (lambda: n.update_kwarg(5, 1), lambda: n._rename(5)):
+        with pytest.raises(TypeError, match="must be a str"):
+            edit()
+    assert dict(n.kwargs) == {"\udc80": 1}
+
+
+@same
+def test_keywords_of_a_class_of_their_own(fx, show):
+    g = fx.Graph()
+    x = g.placeholder("x")
+    n = g.call_function(torch.relu, (), {MyStr("input"): x})
+    show(dict(n.kwargs), users(x))
+    n.kwargs = {MyStr("input"): [x], "k": {MyStr("inner"): 1}}
+    show(dict(n.kwargs), users(x))
+
+
 # ---- users --------------------------------------------------------------------------------------
 
 
@@ -216,13 +246,39 @@ def test_iterating_users_while_editing_is_noticed():
     x, y = g.placeholder("x"), g.placeholder("y")
     for _ in range(4):
         g.call_function(torch.relu, (x,))
-    with pytest.raises(RuntimeError, match="changed size"):
+    with pytest.raises(RuntimeError, match="users changed"):
         for user in x.users:
             user.args = (y,)
-            x.users.keys()
+    with pytest.raises(RuntimeError, match="users changed"):
+        for user in x.users:
+            user.args = (x, 1)  # goes to the end
     for user in list(x.users):
         user.args = (y,)
     assert len(x.users) == 0 and len(y.users) == 4
+
+
+@same
+def test_iterating_users_while_editing_others(fx, show):
+    g = fx.Graph()
+    x = g.placeholder("x")
+    for _ in range(4):
+        g.call_function(torch.relu, (x,))
+    for user in x.users:
+        new = g.call_function(torch.neg, (user,))
+        new.args = (user, user)
+    show(users(*g.nodes))
+    walk = iter(x.users)
+    show(isinstance(x.users, dict), iter(walk) is walk, len(list(walk)), list(walk))
+
+
+def test_erasing_many_users_one_at_a_time():
+    g = cfx.Graph()
+    x = g.placeholder("x")
+    for _ in range(20_000):
+        g.call_function(torch.relu, (x,))
+    while x.users:
+        g.erase_node(next(iter(x.users)))
+    assert list(g.nodes) == [x]
 
 
 # ---- editing arguments --------------------------------------------------------------------------

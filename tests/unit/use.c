@@ -32,6 +32,7 @@ TEST(users_and_inputs)
     CHECK(cfx_use_prev(cfx_use_next(u)) == u);
     CHECK(!cfx_node_first_use(c) && !cfx_node_last_use(c));
     CHECK(cfx_node_uses(a, x) && cfx_node_uses(b, a) && !cfx_node_uses(c, y));
+    CHECK(cfx_node_find_use(a, x) == cfx_node_first_use(x) && !cfx_node_find_use(x, a));
     CHECK(!cfx_node_uses(x, x) && cfx_node_uses(c, x) && !cfx_node_uses(x, c));
     CHECK_INT_EQ(CFX_OK, set_args(a, tuple_of(g, 1, val(x)))); /* moves to the end */
     CHECK_STR_EQ("add_1 relu add", user_names(x));
