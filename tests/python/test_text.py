@@ -3,6 +3,7 @@ import enum
 import functools
 import math
 import operator
+import pickle
 import types
 import typing
 
@@ -125,3 +126,21 @@ def test_a_node_as_a_key_is_no_use_of_it():
     graph = holding({x: 1})
     assert graph.verify() == [] and not x.users
     assert graph.output_node().all_input_nodes == []
+
+
+def test_a_function_that_is_not_loaded_is_a_name_wherever_it_goes():
+    graph = cfx.parse("graph():\n  %x = placeholder[target=x]()\n"
+                      "  %relu = call_function[target=mylib.relu](%x)\n  output(%relu)\n")
+    node = graph.find_nodes(op="placeholder")[0].next
+    assert str(node.target) == "mylib.relu"
+    assert graph.find_nodes(op="call_function", target=node.target) == [node]
+    assert cfx.equal(pickle.loads(pickle.dumps(graph)), graph)
+    code = graph.python_code("self").src
+
+    other = cfx.Graph()
+    x = other.placeholder("x")
+    relu = other.call_function(node.target, (x,))
+    relu.target = relu.target
+    other.output(relu)
+    assert cfx.text(other) == cfx.text(graph) and cfx.equal(other, graph)
+    assert other.python_code("self").src == code
