@@ -144,3 +144,34 @@ def test_a_function_that_is_not_loaded_is_a_name_wherever_it_goes():
     other.output(relu)
     assert cfx.text(other) == cfx.text(graph) and cfx.equal(other, graph)
     assert other.python_code("self").src == code
+
+
+def closure():
+    def inner(x):
+        return x
+
+    return inner
+
+
+UNREACHABLE = {
+    "a closure": closure(),
+    "a lambda": [lambda x: x][0],
+    "a bound method": Shape().__init__,
+    "a literal": typing.Literal["a"],
+}
+
+
+@pytest.mark.parametrize("value", UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_name_that_leads_nowhere_is_no_name(value):
+    with pytest.raises(ValueError, match="node %output: an argument is an object without"):
+        cfx.text(holding(value))
+
+
+def test_what_has_no_name_in_text_is_printed_all_the_same():
+    graph = cfx.Graph()
+    graph.call_function(closure())
+    graph.call_function(Shape.Inner)
+    assert "target=test_text.inner]" in str(graph)
+    assert "target=test_text.Inner]" in str(graph)
+    with pytest.raises(ValueError, match="node %inner: .*nothing that is loaded is called"):
+        cfx.text(graph)
