@@ -7,9 +7,16 @@ from ._core import Node, map_aggregate
 
 
 class _Ref(int):
-    """A node among the arguments of another: its number in the graph."""
+    """A node among the arguments of another: its number in the graph. As a key of a dict it must
+    not meet the int of the same value."""
 
     __slots__ = ()
+
+    def __eq__(self, other):
+        return type(other) is _Ref and int(self) == int(other)
+
+    def __hash__(self):
+        return hash((_Ref, int(self)))
 
 
 class _Operator:
@@ -39,6 +46,36 @@ def portable(value):
         return value
     name = Node._pretty_print_target(value)
     return _Operator(name) if name.startswith("torch.ops.") else value
+
+
+# ---- arguments ------------------------------------------------------------------------------
+
+_KEYED = (dict, set, frozenset)
+_CONTAINERS = (tuple, list, slice, *_KEYED)
+
+
+def _map(tree, fn):
+    """map_aggregate, and the keys of dicts and members of sets, which it leaves as they are."""
+    return _map_keys(map_aggregate(tree, fn), fn)
+
+
+def _map_key(key, fn):
+    mapped = map_aggregate(key, fn)
+    same = mapped is key or mapped == key
+    return key if same else mapped  # a tuple of another class stays what it is
+
+
+def _map_keys(tree, fn):
+    if isinstance(tree, dict):
+        return type(tree)({_map_key(k, fn): _map_keys(v, fn) for k, v in tree.items()})
+    if type(tree) in _KEYED:
+        return type(tree)(_map_key(member, fn) for member in tree)
+    if isinstance(tree, slice):
+        return slice(*(_map_keys(part, fn) for part in (tree.start, tree.stop, tree.step)))
+    if not isinstance(tree, (tuple, list)) or not any(isinstance(v, _CONTAINERS) for v in tree):
+        return tree
+    items = [_map_keys(item, fn) for item in tree]
+    return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -76,8 +113,8 @@ def _columns(nodes):
         [node.op for node in nodes],
         [node.name for node in nodes],
         [portable(node.target) for node in nodes],
-        [map_aggregate(node.args, number) for node in nodes],
-        {i: dict(map_aggregate(n.kwargs, number)) for i, n in enumerate(nodes) if n.kwargs},
+        [_map(node.args, number) for node in nodes],
+        {i: dict(_map(n.kwargs, number)) for i, n in enumerate(nodes) if n.kwargs},
         {i: node.type for i, node in enumerate(nodes) if node.type is not None},
         {i: node._location for i, node in enumerate(nodes) if node._location is not None},
         _order_of_uses(nodes, refs),
@@ -87,7 +124,7 @@ def _columns(nodes):
 def _order_of_uses(nodes, refs):
     """The order in which the nodes were given their arguments, if `users` shows that it is not the
     order of the nodes: every `users` lists nodes in that order, so it is found by merging them."""
-    chains = [[refs[user] for user in node.users] for node in nodes if len(node.users) > 1]
+    chains = [[int(refs[user]) for user in node.users] for node in nodes if len(node.users) > 1]
     if all(a < b for chain in chains for a, b in zip(chain, chain[1:])):
         return None
     after = {}
@@ -104,7 +141,7 @@ def _order_of_uses(nodes, refs):
                 order.append(b)
     # insert_arg gives a node an input later than its others: then no one order explains them all
     order += [i for i, count in enumerate(waiting) if count > 0]
-    return [int(i) for i in order]
+    return order
 
 
 # ---- reading --------------------------------------------------------------------------------
@@ -129,9 +166,9 @@ def _build(cls, columns, taken):
 
     for i in range(len(nodes)) if order is None else order:
         if args[i]:
-            nodes[i].args = map_aggregate(args[i], node_of)
+            nodes[i].args = _map(args[i], node_of)
         if i in kwargs:
-            nodes[i].kwargs = map_aggregate(kwargs[i], node_of)
+            nodes[i].kwargs = _map(kwargs[i], node_of)
     for name in taken:
         graph._graph_namespace.create_name(name, None)
     return graph

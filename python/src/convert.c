@@ -396,7 +396,7 @@ static cfx_value other_value(PyGraph *graph, PyObject *o)
         return token_value(graph, o, row);
     if (PyErr_Occurred())
         return cfx_invalid();
-    if (Py_TYPE(o) == (PyTypeObject *)st->NameType)
+    if (is_name(st, o))
         return name_value(graph, o);
     return host_value(graph, o);
 }

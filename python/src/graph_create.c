@@ -64,7 +64,7 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
     PyObject *wish = NULL;
     if (parts->name && parts->name != Py_None && !(wish = wish_of(parts->name)))
         return NULL;
-    if (!target_from_py(parts->op, parts->target, &target, &keep)) {
+    if (!target_from_py(self->st, parts->op, parts->target, &target, &keep)) {
         Py_XDECREF(wish);
         return NULL;
     }

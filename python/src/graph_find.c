@@ -102,9 +102,10 @@ PyObject *graph_find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t narg
         return PyErr_Format(PyExc_AssertionError, "target must not be None for call_function op");
     if (!any && !PyUnicode_Check(in[1]) && PyObject_Hash(in[1]) == -1)
         return NULL;
-    if (!any && PyUnicode_Check(in[1]) == (op == CFX_OP_CALL_FUNCTION))
+    bool callee = !any && (!PyUnicode_Check(in[1]) || is_name(self->st, in[1]));
+    if (!any && callee != (op == CFX_OP_CALL_FUNCTION))
         return PyList_New(0);
-    if (!any && PyUnicode_Check(in[1]) && !target_from_py(op, in[1], &target, &keep))
+    if (!any && PyUnicode_Check(in[1]) && !target_from_py(self->st, op, in[1], &target, &keep))
         return NULL;
     if (!any && !target.name)
         target.object = in[1];

@@ -115,7 +115,7 @@ static cfx_status resolve(void *ctx, const char *name, void **object, cfx_error 
     Py_XDECREF(text);
     if (!found)
         return failed(err);
-    if (Py_TYPE(found) == (PyTypeObject *)st->NameType) {  /* not to be found: stays a name */
+    if (is_name(st, found)) {  /* not to be found: stays a name */
         Py_DECREF(found);
         found = NULL;
     }

@@ -132,11 +132,17 @@ bool opcode_from_py(PyObject *o, cfx_opcode *op)
     return false;
 }
 
-bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **keep)
+bool is_name(const module_state *st, PyObject *o)
+{
+    return Py_TYPE(o) == (PyTypeObject *)st->NameType;
+}
+
+bool target_from_py(const module_state *st, cfx_opcode op, PyObject *o, cfx_target *target,
+                    PyObject **keep)
 {
     *keep = NULL;
     *target = (cfx_target){0};
-    if (PyUnicode_Check(o) && op != CFX_OP_CALL_FUNCTION) {
+    if (PyUnicode_Check(o) && (op != CFX_OP_CALL_FUNCTION || is_name(st, o))) {
         Py_ssize_t size;
         target->name = utf8_of(o, &size, keep);
         target->size = (size_t)size;
@@ -172,7 +178,7 @@ static int set_target(PyNode *self, PyObject *value)
         return -1;
     }
     cfx_opcode op = PyUnicode_Check(value) ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
-    if (!target_from_py(op, value, &target, &keep))
+    if (!target_from_py(node_state(self), op, value, &target, &keep))
         return -1;
     cfx_status status = cfx_node_set_target(self->n, target, &err);
     Py_XDECREF(keep);

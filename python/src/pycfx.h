@@ -157,8 +157,11 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n);
 bool node_retarget(PyNode *node);
 /* The Graph object of a core graph that may have none yet: a new reference. */
 PyObject *graph_wrap(module_state *st, cfx_graph *g);
+/* Whether `o` stands for an object that is not loaded (cfx._glue.Name). */
+bool is_name(const module_state *st, PyObject *o);
 /* `o` as a target for `op`: false with torch.fx's exception. *keep is to be released after use. */
-bool target_from_py(cfx_opcode op, PyObject *o, cfx_target *target, PyObject **keep);
+bool target_from_py(const module_state *st, cfx_opcode op, PyObject *o, cfx_target *target,
+                    PyObject **keep);
 /* An opcode by its name; false with an AssertionError. */
 bool opcode_from_py(PyObject *o, cfx_opcode *op);
 

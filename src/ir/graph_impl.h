@@ -46,7 +46,7 @@ struct cfx_ref {
     uint32_t hash;
     uint8_t kind;          /* cfxi_ref_kind */
     bool dying;            /* on the dead list */
-    bool name_checked;     /* OBJECT: its name leads to no other object */
+    bool name_checked;     /* OBJECT: its name leads back to it */
 };
 
 /* A counter for names with one base: "add" for "add", "add_1", "add_2". */

@@ -87,7 +87,7 @@ static void name_fails(writer *w, const char *what, cfx_status status, const cha
                               w->node->name->data, what, why));
 }
 
-/* Whether the name does not lead to some other object. One that leads nowhere stays a name. */
+/* Whether the name leads back to the object, so that the reader finds it again. */
 static cfx_status check_lookup(writer *w, cfx_ref *ref, const cfx_str *name, cfx_error *why)
 {
     const cfx_host *host = w->graph->host;
@@ -95,13 +95,15 @@ static cfx_status check_lookup(writer *w, cfx_ref *ref, const cfx_str *name, cfx
     if (ref->kind != CFXI_REF_OBJECT || ref->name_checked || !host->resolve)
         return CFX_OK;
     CFX_TRY(host->resolve(host->ctx, name->data, &found, why));
-    ref->name_checked = !found || found == ref->object ||
-                        (host->equal && host->equal(host->ctx, found, ref->object) == 1);
+    ref->name_checked = found == ref->object ||
+                        (found && host->equal &&
+                         host->equal(host->ctx, found, ref->object) == 1);
     if (found)
         host->release(host->ctx, found);
-    return ref->name_checked ? CFX_OK
-                             : cfx_error_set(why, CFX_E_KEY, "something else is called %.150s",
-                                             name->data);
+    if (ref->name_checked)
+        return CFX_OK;
+    return cfx_error_set(why, CFX_E_KEY, "%s is called %.150s",
+                         found ? "something else" : "nothing that is loaded", name->data);
 }
 
 /* The qualified name of a host object, or NULL after reporting that it has none. */

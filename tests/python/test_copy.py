@@ -406,3 +406,18 @@ def test_pickle_when_no_order_explains_the_users():
     b.insert_arg(1, x)
     assert list(x.users) == [a, b] and list(y.users) == [b, a]
     assert cfx.equal(pickle.loads(pickle.dumps(g)), g)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_pickle_of_nodes_as_keys(protocol):
+    g = cfx.Graph()
+    x = g.placeholder("x")
+    tree = {x: 1, 0: [{(x, (x, 2)): x}], (0,): Pair({x, 0}, slice({x: 3}, None))}
+    g.call_function(operator.neg, (tree,), {"k": {x: frozenset([x])}})
+    back = pickle.loads(pickle.dumps(g, protocol))
+    y, neg = back.nodes
+    assert neg.args == (
+        {y: 1, 0: [{(y, (y, 2)): y}], (0,): Pair({y, 0}, slice({y: 3}, None))},
+    )
+    assert neg.kwargs == {"k": {y: frozenset([y])}}
+    assert type(neg.args[0][0,]) is Pair and list(y.users) == [neg]

@@ -4,6 +4,7 @@ import functools
 import math
 import operator
 import os
+import pickle
 import subprocess
 import sys
 import types
@@ -148,3 +149,52 @@ def test_sets_are_written_alike_whatever_the_hash_seed():
     texts = {text(seed) for seed in range(4)}
     assert len(texts) == 1
     assert 'set("alpha", "beta", "delta", ' in texts.pop()
+
+
+def test_a_function_that_is_not_loaded_is_a_name_wherever_it_goes():
+    graph = cfx.parse("graph():\n  %x = placeholder[target=x]()\n"
+                      "  %relu = call_function[target=mylib.relu](%x)\n  output(%relu)\n")
+    node = graph.find_nodes(op="placeholder")[0].next
+    assert str(node.target) == "mylib.relu"
+    assert graph.find_nodes(op="call_function", target=node.target) == [node]
+    assert cfx.equal(pickle.loads(pickle.dumps(graph)), graph)
+    code = graph.python_code("self").src
+
+    other = cfx.Graph()
+    x = other.placeholder("x")
+    relu = other.call_function(node.target, (x,))
+    relu.target = relu.target
+    other.output(relu)
+    assert cfx.text(other) == cfx.text(graph) and cfx.equal(other, graph)
+    assert other.python_code("self").src == code
+
+
+def closure():
+    def inner(x):
+        return x
+
+    return inner
+
+
+UNREACHABLE = {
+    "a closure": closure(),
+    "a lambda": [lambda x: x][0],
+    "a bound method": Shape().__init__,
+    "a literal": typing.Literal["a"],
+}
+
+
+@pytest.mark.parametrize("value", UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_name_that_leads_nowhere_is_no_name(value):
+    with pytest.raises(ValueError, match="node %output: an argument is an object without"):
+        cfx.text(holding(value))
+
+
+def test_what_has_no_name_in_text_is_printed_all_the_same():
+    graph = cfx.Graph()
+    graph.call_function(closure())
+    graph.call_function(Shape.Inner)
+    assert "target=test_text.inner]" in str(graph)
+    assert "target=test_text.Inner]" in str(graph)
+    with pytest.raises(ValueError, match="node %inner: .*nothing that is loaded is called"):
+        cfx.text(graph)

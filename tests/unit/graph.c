@@ -537,7 +537,8 @@ TEST(a_graph_that_is_read_cannot_be_edited)
     cfx_buffer_init(&out, NULL);
     CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     int after_lint = in.refused;
-    CHECK_INT_EQ(CFX_OK, cfx_graph_text(g, cfx_buffer_sink(&out), NULL));
+    /* The fake host finds no name again, which is a fault of the graph only in IR text. */
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_graph_text(g, cfx_buffer_sink(&out), NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_print(g, cfx_buffer_sink(&out), NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_table(g, 0, cfx_buffer_sink(&out), NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_hash(g, false, &hash, NULL));
