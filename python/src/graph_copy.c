@@ -54,20 +54,28 @@ static int copy_value_meta(module_state *st, cfx_value from, cfx_value to, PyObj
     return failed;
 }
 
+/* What a copy of metadata needs at each node. `done` is NULL for a graph without regions: most
+ * graphs have none, and looking for them costs as much as the copy itself. */
 static int copy_node_meta(PyGraph *copy, const cfx_node *from, cfx_node *to, PyObject *done)
 {
     if (copy_meta(copy, from, to) < 0)
         return -1;
+    if (!done)
+        return 0;
     if (copy_value_meta(copy->st, cfx_node_args(from), cfx_node_args(to), done) < 0)
         return -1;
     return copy_value_meta(copy->st, cfx_node_kwargs(from), cfx_node_kwargs(to), done);
 }
+
+static int is_region(void *object, void *st) { return is_graph(st, object); }
 
 /* The metadata of the nodes of a graph for their copies, which stand in the same order. */
 static int copy_graph_meta(PyGraph *copy, cfx_graph *source, PyObject *done)
 {
     int failed = 0;
     cfx_iter from, to;
+    if (!cfx_graph_visit_hosts(source, is_region, copy->st))
+        done = NULL;
     cfx_iter_begin(&from, source, false);
     cfx_iter_begin(&to, copy->g, false);
     for (cfx_node *n; !failed && (n = cfx_iter_next(&from)) != NULL;) {
