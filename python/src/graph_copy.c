@@ -156,8 +156,7 @@ static cfx_value copy_arg(void *ctx, cfx_node *n, cfx_error *err)
     return v;
 }
 
-PyObject *graph_node_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                           PyObject *kwnames)
+PyObject *graph_node_copy(FAST_ARGS)
 {
     static const char *const names[] = {"node", "arg_transform"};
     static const arg_spec spec = {"node_copy", names, 2, 1, 2};
@@ -284,8 +283,7 @@ static PyObject *copy_held(PyGraph *self, PyGraph *source, PyObject *val_map, bo
     return answer;
 }
 
-PyObject *graph_graph_copy(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+PyObject *graph_graph_copy(FAST_ARGS)
 {
     static const char *const names[] = {"g", "val_map", "return_output_node"};
     static const arg_spec spec = {"graph_copy", names, 3, 2, 3};

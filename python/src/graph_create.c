@@ -93,8 +93,7 @@ static PyObject *create(PyGraph *self, const node_parts *parts)
     return node;
 }
 
-PyObject *graph_create_node(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *kwnames)
+PyObject *graph_create_node(FAST_ARGS)
 {
     static const char *const names[] = {"op", "target", "args", "kwargs", "name", "type_expr"};
     static const arg_spec spec = {"create_node", names, 6, 2, 6};
@@ -113,8 +112,7 @@ PyObject *graph_create_node(PyGraph *self, PyObject *const *args, Py_ssize_t nar
     return create(self, &parts);
 }
 
-PyObject *graph_call_function(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                               PyObject *kwnames)
+PyObject *graph_call_function(FAST_ARGS)
 {
     static const char *const names[] = {"the_function", "args", "kwargs", "type_expr", "name"};
     static const arg_spec spec = {"call_function", names, 5, 1, 5};
@@ -136,24 +134,21 @@ static PyObject *call_named(PyGraph *self, cfx_opcode op, const arg_spec *spec,
     return create(self, &parts);
 }
 
-PyObject *graph_call_method(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *kwnames)
+PyObject *graph_call_method(FAST_ARGS)
 {
     static const char *const names[] = {"method_name", "args", "kwargs", "type_expr"};
     static const arg_spec spec = {"call_method", names, 4, 1, 4};
     return call_named(self, CFX_OP_CALL_METHOD, &spec, args, nargs, kwnames);
 }
 
-PyObject *graph_call_module(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *kwnames)
+PyObject *graph_call_module(FAST_ARGS)
 {
     static const char *const names[] = {"module_name", "args", "kwargs", "type_expr"};
     static const arg_spec spec = {"call_module", names, 4, 1, 4};
     return call_named(self, CFX_OP_CALL_MODULE, &spec, args, nargs, kwnames);
 }
 
-PyObject *graph_get_attr(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                          PyObject *kwnames)
+PyObject *graph_get_attr(FAST_ARGS)
 {
     static const char *const names[] = {"qualified_name", "type_expr"};
     static const arg_spec spec = {"get_attr", names, 2, 1, 2};
@@ -165,8 +160,7 @@ PyObject *graph_get_attr(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
     return create(self, &parts);
 }
 
-PyObject *graph_placeholder(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *kwnames)
+PyObject *graph_placeholder(FAST_ARGS)
 {
     static const char *const names[] = {"name", "type_expr", "default_value"};
     static const arg_spec spec = {"placeholder", names, 3, 1, 3};
@@ -182,7 +176,7 @@ PyObject *graph_placeholder(PyGraph *self, PyObject *const *args, Py_ssize_t nar
     return node;
 }
 
-PyObject *graph_output(PyGraph *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *graph_output(FAST_ARGS)
 {
     static const char *const names[] = {"result", "type_expr"};
     static const arg_spec spec = {"output", names, 2, 1, 2};
@@ -209,8 +203,7 @@ bool need_node(PyGraph *self, PyObject *o)
     return false;
 }
 
-PyObject *graph_erase_node(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+PyObject *graph_erase_node(FAST_ARGS)
 {
     static const char *const names[] = {"to_erase"};
     static const arg_spec spec = {"erase_node", names, 1, 1, 1};

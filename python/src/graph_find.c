@@ -83,8 +83,7 @@ static PyObject *find_held(PyGraph *self, cfx_opcode op, const cfx_target *targe
     return list;
 }
 
-PyObject *graph_find_nodes(PyGraph *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+PyObject *graph_find_nodes(FAST_ARGS)
 {
     static const char *const names[] = {"op", "target", "sort"};
     static const arg_spec spec = {"find_nodes", names, 3, 1, 0};

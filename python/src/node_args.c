@@ -145,45 +145,48 @@ static PyObject *edit_value(PyNode *self, const value_edit *edit, PyObject *valu
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *node_update_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+/* The arguments of update_arg and insert_arg: an index, and a new value (borrowed). */
+static bool take_index(const char *function, PyObject *const *args, Py_ssize_t nargs,
+                       PyObject *kwnames, Py_ssize_t *index, PyObject **value)
 {
     static const char *const names[] = {"idx", "arg"};
-    static const arg_spec spec = {"update_arg", names, 2, 2, 2};
+    const arg_spec spec = {function, names, 2, 2, 2};
     PyObject *in[2];
     if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    Py_ssize_t i = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
-    if (i == -1 && PyErr_Occurred())
+        return false;
+    *index = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
+    *value = in[1];
+    return *index != -1 || !PyErr_Occurred();
+}
+
+PyObject *node_update_arg(FAST_ARGS)
+{
+    Py_ssize_t i;
+    PyObject *value;
+    if (!take_index("update_arg", args, nargs, kwnames, &i, &value))
         return NULL;
     if (i < 0)
         i += (Py_ssize_t)cfx_node_num_args(self->n);
     if (i < 0)
         i = PY_SSIZE_T_MAX;  /* out of range, for the core to say so */
     value_edit edit = {.kind = UPDATE_ARG, .index = (size_t)i};
-    return edit_value(self, &edit, in[1]);
+    return edit_value(self, &edit, value);
 }
 
-PyObject *node_insert_arg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+PyObject *node_insert_arg(FAST_ARGS)
 {
-    static const char *const names[] = {"idx", "arg"};
-    static const arg_spec spec = {"insert_arg", names, 2, 2, 2};
-    PyObject *in[2];
-    if (!take_args(&spec, args, nargs, kwnames, in))
-        return NULL;
-    Py_ssize_t i = PyNumber_AsSsize_t(in[0], PyExc_IndexError);
-    if (i == -1 && PyErr_Occurred())
+    Py_ssize_t i;
+    PyObject *value;
+    if (!take_index("insert_arg", args, nargs, kwnames, &i, &value))
         return NULL;
     if (i < 0 || (size_t)i > cfx_node_num_args(self->n))
         return PyErr_Format(PyExc_AssertionError, "insert_args index must be between 0 and "
                             "len(self.args), got %zd", i);
     value_edit edit = {.kind = INSERT_ARG, .index = (size_t)i};
-    return edit_value(self, &edit, in[1]);
+    return edit_value(self, &edit, value);
 }
 
-PyObject *node_update_kwarg(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *kwnames)
+PyObject *node_update_kwarg(FAST_ARGS)
 {
     static const char *const names[] = {"key", "arg"};
     static const arg_spec spec = {"update_kwarg", names, 2, 2, 2};

@@ -114,8 +114,7 @@ static cfx_status replace_held(PyGraph *graph, replace_job *job, cfx_error *err)
     return status;
 }
 
-PyObject *node_replace_all_uses_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                                       PyObject *kwnames)
+PyObject *node_replace_all_uses_with(FAST_ARGS)
 {
     static const char *const names[] = {"replace_with", "delete_user_cb", "propagate_meta"};
     static const arg_spec spec = {"replace_all_uses_with", names, 3, 1, 2};
@@ -139,8 +138,7 @@ PyObject *node_replace_all_uses_with(PyNode *self, PyObject *const *args, Py_ssi
     return raise_cfx(&err);
 }
 
-PyObject *node_replace_input_with(PyNode *self, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
+PyObject *node_replace_input_with(FAST_ARGS)
 {
     static const char *const names[] = {"old_input", "new_input"};
     static const arg_spec spec = {"replace_input_with", names, 2, 2, 2};
