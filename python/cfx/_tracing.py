@@ -31,6 +31,9 @@ _core._register(
 def trace_leaf(job):
     """An object as the argument of a node: itself, or the node that stands for it."""
     tracer, a = job
+    if isinstance(a, tuple):  # a named one
+        items = tuple(map(tracer.create_arg, a))
+        return tracer.create_node("call_function", type(a), items, {})
     if hasattr(a, "__fx_create_arg__"):
         return a.__fx_create_arg__(tracer)
     if isinstance(tracer, _core.Tracer):

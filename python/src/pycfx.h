@@ -201,6 +201,8 @@ typedef struct node_parts {
 /* A new node at the insertion point, borrowed; or a new reference to its Node. */
 cfx_node *graph_create_core(PyGraph *graph, const node_parts *parts);
 PyObject *graph_create(PyGraph *graph, const node_parts *parts);
+/* By way of create_node, which a class of graphs may have overridden. `items` is not looked at. */
+PyObject *graph_create_by_method(PyGraph *graph, const node_parts *parts);
 
 PyObject *users_new(PyNode *node);
 PyObject *users_of(PyNode *node);  /* node.users */

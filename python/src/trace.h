@@ -103,6 +103,12 @@ static inline bool is_tracer(const module_state *st, PyObject *o)
     return PyObject_TypeCheck(o, (PyTypeObject *)st->TracerBaseType);
 }
 
+/* Whether it is a Tracer, which has a module to trace, and not only a TracerBase. */
+static inline bool is_full_tracer(const module_state *st, const PyTracer *t)
+{
+    return PyObject_TypeCheck((PyObject *)t, (PyTypeObject *)st->TracerType);
+}
+
 /* ---- proxies (proxy.c) --------------------------------------------------------------------- */
 
 extern PyType_Spec proxy_spec, attribute_spec;
@@ -156,6 +162,7 @@ PyObject *refuse(module_state *st, const char *what, PyObject *o);
 
 /* create_arg: the argument as a node can hold it, with nodes for proxies. */
 PyObject *tracer_create_arg(PyTracer *t, PyObject *o);
+bool is_named_tuple(module_state *st, PyObject *o);
 /* One object that is no container and no plain value: a Node, or what stands for it. */
 PyObject *tracer_leaf(PyTracer *t, PyObject *o);
 

@@ -201,19 +201,10 @@ static int check_mutation(PyTracer *t, module_state *st, const node_parts *parts
 
 static PyObject *none_if_absent(PyObject *o) { return o ? o : Py_None; }
 
-/* Graph.create_node of a class that has its own. */
-static PyObject *create_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
-{
-    return PyObject_CallMethodObjArgs(
-        t->graph, st->str_create_node, PyTuple_GET_ITEM(st->op_names, parts->op), parts->target,
-        none_if_absent(parts->args), none_if_absent(parts->kwargs), none_if_absent(parts->name),
-        none_if_absent(parts->type), NULL);
-}
-
 /* A graph of its own kind may make its own kind of nodes, or put them elsewhere. */
 static PyObject *node_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
 {
-    PyObject *node = create_through_graph(t, st, parts);
+    PyObject *node = graph_create_by_method((PyGraph *)t->graph, parts);
     if (!node || !is_node(st, node) || (PyObject *)node_graph((PyNode *)node) != t->graph)
         return node;
     if (!place(t, (PyGraph *)t->graph, ((PyNode *)node)->n))
