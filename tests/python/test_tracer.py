@@ -314,7 +314,8 @@ def test_scope_objects_that_were_asked_for_are_kept_up_to_date():
         class Looking(fx.Tracer):
             def call_module(self, m, forward, args, kwargs):
                 log = seen.setdefault(fx, [])
-                log.append((self.scope.module_path, self.scope.module_type, dict(self.module_stack)))
+                scope = self.scope
+                log.append((scope.module_path, scope.module_type, dict(self.module_stack)))
                 return super().call_module(m, forward, args, kwargs)
 
         return Looking()
