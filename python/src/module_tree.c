@@ -96,6 +96,41 @@ static int visit(tree *t, PyObject *module, PyObject *path)
     return failed;
 }
 
+/* Adds what one module has to {id: path}. */
+static int add_members(PyObject *names, PyObject *members, PyObject *path)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(members, &at, &name, &value)) {
+        if (value == Py_None)
+            continue;
+        PyObject *full = PyUnicode_GET_LENGTH(path) ? PyUnicode_FromFormat("%U.%S", path, name)
+                                                    : PyObject_Str(name);
+        PyObject *id = full ? PyLong_FromVoidPtr(value) : NULL;
+        bool failed = !id || !PyDict_SetDefault(names, id, full);
+        Py_XDECREF(id);
+        Py_XDECREF(full);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *member_names(PyObject *paths, PyObject *kind)
+{
+    PyObject *names = PyDict_New();
+    PyObject *module, *path;
+    Py_ssize_t at = 0;
+    while (names && PyDict_Next(paths, &at, &module, &path)) {
+        PyObject **dict = _PyObject_GetDictPtr(module);
+        PyObject *members = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
+        if ((members && PyDict_Check(members) && add_members(names, members, path) < 0) ||
+            PyErr_Occurred())
+            Py_CLEAR(names);
+    }
+    return names;
+}
+
 PyObject *module_tree(PyObject *module, PyObject *root)
 {
     module_state *st = PyModule_GetState(module);

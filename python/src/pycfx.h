@@ -73,6 +73,7 @@ typedef struct PyGraph {
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
     struct PyTracer *tracer;  /* while it converts arguments: proxies stand for their nodes */
+    size_t n_owned;           /* how many Node objects it holds a reference to */
     bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;
 
