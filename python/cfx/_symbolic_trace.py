@@ -363,7 +363,11 @@ class Tracer(_core.Tracer):
         def body():
             self._output(fn(*args), fn.__annotations__.get("return"))
 
-        _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+        try:
+            _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+        except TypeError as error:
+            _tracing.explain(error)
+            raise
         return self.graph
 
 

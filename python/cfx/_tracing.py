@@ -170,15 +170,34 @@ def _short(value):
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _hint(what, advice):
+def _hint(what, advice, place=None):
     """The rest of a message: the user's line, what went wrong there, and what to do."""
     frame = user_frame()
+    if place is None and frame is not None:
+        place = frame, frame.f_lineno
     lines = []
-    if frame is not None:
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        source = linecache.getline(file, line, frame.f_globals).strip()
-        lines.append(f"{file}:{line}: {source}")
+    if place is not None:
+        frame, line = place
+        file = frame.f_code.co_filename
+        lines.append(f"{file}:{line}: {linecache.getline(file, line, frame.f_globals).strip()}")
     return "\n  " + "\n  ".join([*lines, what, f"to do: {advice}"])
+
+
+def explain(error):
+    """Adds a note to an error of Python's own that was caused by a proxy: int(proxy), say."""
+    if "'Proxy'" not in str(error) and "'Attribute'" not in str(error):
+        return
+    frames = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not is_library(frame.f_code.co_filename)
+    ]
+    error.add_note("while tracing" + _hint(
+        "a proxy has no value while tracing, so it cannot become a number or text",
+        "compute with it symbolically (x.item(), x.size(0), x.to(...)), fix the input with "
+        "concrete_args, or put the code into a function and cfx.wrap it",
+        frames[-1] if frames else None,
+    ))
 
 
 def _node_text(proxy):
