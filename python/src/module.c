@@ -101,11 +101,14 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 
 static PyObject *py_register(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"glue", "graph_class", NULL};
+    static char *names[] = {"glue", "graph_class", "node_meta", "node_source", NULL};
     module_state *st = PyModule_GetState(module);
     PyObject *glue = NULL;
     PyObject *graph_class = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:_register", names, &glue, &graph_class))
+    PyObject *node_meta = NULL;
+    PyObject *node_source = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:_register", names, &glue, &graph_class,
+                                     &node_meta, &node_source))
         return NULL;
     if (glue) {
         PyObject *name_type = PyObject_GetAttrString(glue, "Name");
@@ -116,6 +119,10 @@ static PyObject *py_register(PyObject *module, PyObject *args, PyObject *kwargs)
     }
     if (graph_class)
         Py_XSETREF(st->graph_class, Py_NewRef(graph_class));
+    if (node_meta)
+        Py_XSETREF(st->node_meta, node_meta == Py_None ? NULL : Py_NewRef(node_meta));
+    if (node_source)
+        Py_XSETREF(st->node_source, Py_NewRef(node_source));
     Py_RETURN_NONE;
 }
 
@@ -226,9 +233,23 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->UsersIterType, &users_iter_spec, NULL) < 0 ||
         add_type(module, &st->ImmutableListType, &immutable_list_spec, &PyList_Type) < 0 ||
         add_type(module, &st->ImmutableDictType, &immutable_dict_spec, &PyDict_Type) < 0 ||
-        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0)
+        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0 ||
+        add_type(module, &st->InterpreterType, &interpreter_spec, NULL) < 0)
         return -1;
     return 0;
+}
+
+PyObject *interned_names(const char *const *texts, int n)
+{
+    PyObject *names = PyTuple_New(n);
+    for (int i = 0; names && i < n; i++) {
+        PyObject *name = PyUnicode_InternFromString(texts[i]);
+        if (!name)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    return names;
 }
 
 static int add_constants(module_state *st)
@@ -263,7 +284,8 @@ static int module_exec(PyObject *module)
     host_init(st);
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
-        PyModule_AddFunctions(module, codegen_functions) < 0 ||
+        PyModule_AddFunctions(module, codegen_functions) < 0 || interpreter_init(st) < 0 ||
+        meta_init(module) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     return 0;

@@ -17,20 +17,23 @@
 
 /* Every object of the module's state stands here once, so that traverse and clear cannot forget
  * one. `graph_class` is the Python shell of Graph, `glue` the module cfx._glue, NameType its class
- * for objects that are known by name only: cfx._glue registers them. */
+ * for objects that are known by name only: cfx._glue registers them. `node_meta` is called with
+ * each node that a tracer creates, while some thread preserves metadata (cfx.traceback). */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
-    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(NameType)                         \
+    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(NameType) X(InterpreterType)      \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
     X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)            \
-    X(str_target)
+    X(str_target) X(step_names) X(meta_names) X(node_meta) X(fill_meta) X(node_source)             \
+    X(sequence_nr)
 
 typedef struct module_state {
 #define X(name) PyObject *name;
     STATE_OBJECTS(X)
 #undef X
     cfx_host host;  /* ctx is this state */
+    long preserving;  /* contexts that preserve metadata, of all threads */
 } module_state;
 
 extern struct PyModuleDef pycfx_module;
@@ -39,6 +42,11 @@ extern struct PyModuleDef pycfx_module;
 module_state *state_of(PyTypeObject *type);
 
 /* ---- objects ------------------------------------------------------------------------------- */
+
+/* The last node, in the graph's order, that uses a node. */
+typedef struct last_use {
+    cfx_node *user, *def;
+} last_use;
 
 typedef struct PyGraph {
     PyObject_HEAD
@@ -50,6 +58,9 @@ typedef struct PyGraph {
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
+    last_use *last_uses;      /* the interpreter's plan, of `planned_version`; or NULL */
+    size_t n_last_uses;
+    uint64_t planned_version;
     bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;
 
@@ -186,7 +197,23 @@ extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 /* ---- types --------------------------------------------------------------------------------- */
 
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
-    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec;
+    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec, interpreter_spec;
+
+/* A tuple of interned names (module.c): a new reference. */
+PyObject *interned_names(const char *const *texts, int n);
+
+int interpreter_init(module_state *st);  /* interpreter.c */
+
+/* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
+
+int meta_init(PyObject *module);
+extern PyMethodDef meta_functions[];
+
+/* Makes the metadata of a node the thread's current one, if the thread preserves any: gives what
+ * meta_leave is to put back, a new reference; NULL with an exception. */
+PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
+/* Leaves a pending exception alone. */
+void meta_leave(module_state *st, PyObject *saved);
 
 /* Fills state->host (host.c). */
 void host_init(module_state *st);
