@@ -135,15 +135,22 @@ CFX_API cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t
                                          cfx_error *err);
 CFX_API const char *cfx_node_file(const cfx_node *n);  /* NULL if unknown */
 CFX_API uint32_t cfx_node_line(const cfx_node *n);     /* 0 if unknown */
+/* For whoever sets the same locations again and again: each (file, line) has a number in its
+ * graph, from 1 on; 0 is none. Returns 0 with *err set if it fails. */
+CFX_API uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err);
+CFX_API void cfx_node_set_location_number(cfx_node *n, uint32_t location);
 
-/* A scope is a module call inside another: its path ("layers.0") and its class ("nn.Linear").
- * Scopes are numbered from 1 in each graph; 0 is none. The same (parent, path, type) is the same
- * scope. Returns 0 with *err set if it fails. */
+/* A scope is a module call inside another: its path ("layers.0"; "layers.0@1" for the second call
+ * of the same module) and its class ("nn.Linear"). `object` is the host's object for the class, or
+ * NULL: the graph holds a reference to it, and copies do. Scopes are numbered from 1 in each graph;
+ * 0 is none. The same (parent, path, type, object) is the same scope. Returns 0 with *err set if it
+ * fails. */
 CFX_API uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const char *type,
-                                 cfx_error *err);
+                                 void *object, cfx_error *err);
 CFX_API uint32_t cfx_scope_parent(const cfx_graph *g, uint32_t scope);
 CFX_API const char *cfx_scope_path(const cfx_graph *g, uint32_t scope);
 CFX_API const char *cfx_scope_type(const cfx_graph *g, uint32_t scope);
+CFX_API void *cfx_scope_object(const cfx_graph *g, uint32_t scope);  /* NULL if it has none */
 CFX_API uint32_t cfx_node_scope(const cfx_node *n);
 CFX_API void cfx_node_set_scope(cfx_node *n, uint32_t scope);
 

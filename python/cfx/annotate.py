@@ -15,8 +15,8 @@ def annotate(val: Any, type: type) -> Any:
         if val.node.type:
             raise RuntimeError(
                 f"Tried to annotate a value that already had a type on it! Existing type is "
-                f"{val.node.type} and new type is {type}. An argument of the traced function gets its "
-                "type from the function's signature; any other value can be annotated once"
+                f"{val.node.type} and new type is {type}. An argument of the traced function gets "
+                "its type from the function's signature; any other value can be annotated once"
             )
         val.node.type = type
     return val

@@ -118,7 +118,7 @@ static cfx_status copy_scopes(cloner *c)
     for (uint32_t i = 1; i <= c->src->scopes.size; i++) {
         const cfx_graph *src = c->src;
         if (!cfx_graph_scope(c->dst, cfx_scope_parent(src, i), cfx_scope_path(src, i),
-                             cfx_scope_type(src, i), c->err))
+                             cfx_scope_type(src, i), cfx_scope_object(src, i), c->err))
             return c->err->status;
     }
     return CFX_OK;
@@ -130,7 +130,7 @@ static cfx_status copy_location(cloner *c, const cfx_node *n, cfx_node *copy)
     uint32_t *number = &c->locations[n->location - 1];
     if (!*number) {
         const cfxi_location *at = cfxi_location_of(n);
-        *number = cfxi_graph_location(c->dst, at->file->data, at->line, c->err);
+        *number = cfx_graph_location(c->dst, at->file->data, at->line, c->err);
         if (!*number)
             return c->err->status;
     }

@@ -110,7 +110,9 @@ static uint32_t copy_scope(cfx_graph *g, const cfx_graph *src, uint32_t scope, c
     while (n > 0) {
         n--;
         result = cfx_graph_scope(g, result, cfx_scope_path(src, chain[n]),
-                                 cfx_scope_type(src, chain[n]), err);
+                                 cfx_scope_type(src, chain[n]),
+                                 g->host == src->host ? cfx_scope_object(src, chain[n]) : NULL,
+                                 err);
         if (!result)
             return 0;
     }
@@ -161,7 +163,7 @@ static bool copy_place(cfx_graph *g, const cfx_node *n, node_parts *parts, cfx_e
             return false;
     }
     if (n->location) {
-        parts->location = cfxi_graph_location(g, cfx_node_file(n), cfx_node_line(n), err);
+        parts->location = cfx_graph_location(g, cfx_node_file(n), cfx_node_line(n), err);
         if (!parts->location)
             return false;
     }

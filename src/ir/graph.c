@@ -259,6 +259,7 @@ void cfx_graph_clear(cfx_graph *g)
     drain_limbo(g);
     for (cfx_node *n = g->limbo; n; n = n->same_next)
         cfxi_node_set_type(n, cfx_invalid());
+    cfxi_scopes_let_go(g);
     cfxi_graph_settle(g);
 }
 

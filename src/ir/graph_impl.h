@@ -140,6 +140,7 @@ typedef struct cfxi_location {
 typedef struct cfxi_scope {
     cfx_str *path;
     cfx_str *type;
+    cfx_ref *object;  /* the host's object for the type, or NULL */
     uint32_t parent;
     uint32_t number;
 } cfxi_scope;
@@ -310,8 +311,8 @@ cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size,
 
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 
-/* The number of a location, made if need be; 0 with *err set. */
-uint32_t cfxi_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err);
+/* Lets go of the host's objects for the classes of scopes; settle afterwards. */
+void cfxi_scopes_let_go(cfx_graph *g);
 
 /* ---- the list (graph.c) -------------------------------------------------------------------- */
 

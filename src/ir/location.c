@@ -70,7 +70,7 @@ static cfxi_location *add_location(cfx_graph *g, const location_key *key, cfx_st
     return location;
 }
 
-uint32_t cfxi_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err)
+uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err)
 {
     location_key key = {file, strlen(file), line};
     location_key whole = {file, key.size, 0};
@@ -94,7 +94,7 @@ uint32_t cfxi_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_
 cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
-    uint32_t number = file ? cfxi_graph_location(n->graph, file, line, &why) : 0;
+    uint32_t number = file ? cfx_graph_location(n->graph, file, line, &why) : 0;
     if (why.status != CFX_OK) {
         if (err)
             *err = why;
@@ -102,6 +102,11 @@ cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, c
     }
     n->location = number;
     return CFX_OK;
+}
+
+void cfx_node_set_location_number(cfx_node *n, uint32_t location)
+{
+    n->location = location <= n->graph->locations.size ? location : 0;
 }
 
 const char *cfx_node_file(const cfx_node *n)
@@ -121,8 +126,14 @@ uint32_t cfx_node_line(const cfx_node *n)
 typedef struct scope_key {
     const char *path;
     const char *type;
+    void *object;
     uint32_t parent;
 } scope_key;
+
+static void *object_of(const cfxi_scope *scope)
+{
+    return scope->object ? scope->object->object : NULL;
+}
 
 static uint32_t hash_scope(const char *path, const char *type, uint32_t parent)
 {
@@ -142,31 +153,41 @@ static bool same_scope(const void *item, const void *key, size_t size)
     const cfxi_scope *scope = item;
     const scope_key *wanted = key;
     (void)size;
-    return scope->parent == wanted->parent && strcmp(scope->path->data, wanted->path) == 0 &&
+    return scope->parent == wanted->parent && object_of(scope) == wanted->object &&
+           strcmp(scope->path->data, wanted->path) == 0 &&
            strcmp(scope->type->data, wanted->type) == 0;
 }
 
-static cfxi_scope *add_scope(cfx_graph *g, const scope_key *key, uint32_t hash)
+static cfxi_scope *add_scope(cfx_graph *g, const scope_key *key, uint32_t hash, cfx_error *err)
 {
-    if (!reserve_entry(g, &g->scope_table, &g->scopes, scope_hash))
+    if (!reserve_entry(g, &g->scope_table, &g->scopes, scope_hash)) {
+        cfxi_nomem(err);
         return NULL;
+    }
     cfx_str *path = cfxi_str_new(&g->arena, key->path, strlen(key->path));
     cfx_str *type = cfxi_str_new(&g->arena, key->type, strlen(key->type));
     cfxi_scope *scope = path && type ? cfxi_arena_alloc(&g->arena, sizeof *scope) : NULL;
-    if (!scope) {
+    if (!scope)
+        cfxi_nomem(err);
+    cfx_ref *object = scope && key->object ? cfxi_ref_object(g, key->object, err) : NULL;
+    if (!scope || (key->object && !object)) {
         cfxi_str_free(&g->arena, path);
         cfxi_str_free(&g->arena, type);
+        if (scope)
+            cfxi_arena_free(&g->arena, scope, sizeof *scope);
         return NULL;
     }
-    *scope = (cfxi_scope){.path = path, .type = type, .parent = key->parent};
+    if (object)
+        object->refs++;
+    *scope = (cfxi_scope){.path = path, .type = type, .object = object, .parent = key->parent};
     scope->number = add_entry(&g->scope_table, &g->scopes, hash, scope);
     return scope;
 }
 
 uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const char *type,
-                         cfx_error *err)
+                         void *object, cfx_error *err)
 {
-    scope_key key = {path ? path : "", type ? type : "", parent};
+    scope_key key = {path ? path : "", type ? type : "", object, parent};
     if (parent > g->scopes.size) {
         cfx_error_set(err, CFX_E_VALUE, "the graph has no scope %u", parent);
         return 0;
@@ -179,9 +200,7 @@ uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const 
     uint32_t hash = hash_scope(key.path, key.type, parent);
     cfxi_scope *scope = cfxi_table_find(&g->scope_table, hash, same_scope, &key, 0);
     if (!scope)
-        scope = add_scope(g, &key, hash);
-    if (!scope)
-        cfxi_nomem(err);
+        scope = add_scope(g, &key, hash, err);
     return scope ? scope->number : 0;
 }
 
@@ -201,6 +220,22 @@ const char *cfx_scope_type(const cfx_graph *g, uint32_t scope)
 {
     const cfxi_scope *entry = cfxi_scope_at(g, scope);
     return entry ? entry->type->data : NULL;
+}
+
+void *cfx_scope_object(const cfx_graph *g, uint32_t scope)
+{
+    const cfxi_scope *entry = cfxi_scope_at(g, scope);
+    return entry ? object_of(entry) : NULL;
+}
+
+void cfxi_scopes_let_go(cfx_graph *g)
+{
+    for (size_t i = 0; i < g->scopes.size; i++) {
+        cfxi_scope *scope = ((cfxi_scope **)g->scopes.data)[i];
+        if (scope->object)
+            cfxi_ref_drop(g, scope->object);
+        scope->object = NULL;
+    }
 }
 
 uint32_t cfx_node_scope(const cfx_node *n) { return n->scope; }

@@ -40,7 +40,8 @@ static cfx_status read_scopes(cfxi_parser *p, cfx_node *n)
         CFX_TRY(cfxi_parse_word(p, CFXI_CHAR_DOTTED, "the module's class", &s));
         CFX_TRY(copy_word(p, 1, s, at));
         CFX_TRY(cfxi_lex_expect(&p->lex, ')', "after the module's class"));
-        scope = cfx_graph_scope(p->graph, scope, p->words[0].data, p->words[1].data, &p->core);
+        scope = cfx_graph_scope(p->graph, scope, p->words[0].data, p->words[1].data, NULL,
+                                &p->core);
         if (!scope)
             return cfxi_parse_core_failed(p, at);
     } while (cfxi_lex_accept(&p->lex, '>'));

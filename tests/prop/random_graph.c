@@ -318,7 +318,7 @@ static uint32_t random_scope(builder *b)
     uint32_t scope = 0;
     for (size_t n = 1 + random_below(b->r, 3); n > 0; n--)
         scope = cfx_graph_scope(b->g, scope, paths[random_below(b->r, 4)],
-                                types[random_below(b->r, 3)], b->err);
+                                types[random_below(b->r, 3)], NULL, b->err);
     return scope;
 }
 

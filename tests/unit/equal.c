@@ -236,7 +236,7 @@ TEST(scopes_compare_as_chains)
     cfx_graph *g = sample_graph(NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     uint64_t x = 0, y = 0;
-    CHECK(cfx_graph_scope(h, 0, "first", "First", NULL) == 1);
+    CHECK(cfx_graph_scope(h, 0, "first", "First", NULL, NULL) == 1);
     cfx_node_map *map = cfx_node_map_new(NULL, NULL);
     cfx_value result;
     CHECK_INT_EQ(CFX_OK, cfx_graph_copy_into(h, g, map, &result, NULL, NULL));

@@ -46,7 +46,7 @@ TEST(memory_counts_everything)
     for (uint32_t i = 0; i < 1000; i++) {
         cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
         cfx_node_set_location(n, "file.py", i, NULL);
-        cfx_node_set_scope(n, cfx_graph_scope(g, i, "path", "type", NULL));
+        cfx_node_set_scope(n, cfx_graph_scope(g, i, "path", "type", NULL, NULL));
     }
     CHECK_INT_EQ(cfx_graph_memory(g), ta.live_bytes);
     cfx_graph_release(g);

@@ -29,8 +29,8 @@ static inline cfx_value sample_value(cfx_graph *g, cfx_node *x, cfx_error *err)
 
 static inline bool decorate_sample(cfx_graph *g, cfx_node *n, cfx_error *err)
 {
-    uint32_t net = cfx_graph_scope(g, 0, "net", "Net", err);
-    uint32_t scope = net ? cfx_graph_scope(g, net, "layers.0", "nn.ReLU", err) : 0;
+    uint32_t net = cfx_graph_scope(g, 0, "net", "Net", NULL, err);
+    uint32_t scope = net ? cfx_graph_scope(g, net, "layers.0", "nn.ReLU", NULL, err) : 0;
     cfx_value type = cfx_value_name(g, "torch.Tensor", 12, err);
     if (!scope || type.kind == CFX_KIND_INVALID)
         return false;

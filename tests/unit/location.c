@@ -43,25 +43,25 @@ TEST(scopes)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
     cfx_error err = {0};
-    const uint32_t outer = cfx_graph_scope(g, 0, "layers.0", "nn.Sequential", &err);
-    const uint32_t inner = cfx_graph_scope(g, outer, "layers.0.1", "nn.Linear", &err);
+    const uint32_t outer = cfx_graph_scope(g, 0, "layers.0", "nn.Sequential", NULL, &err);
+    const uint32_t inner = cfx_graph_scope(g, outer, "layers.0.1", "nn.Linear", NULL, &err);
     CHECK(outer == 1 && inner == 2);
-    CHECK_INT_EQ(inner, cfx_graph_scope(g, outer, "layers.0.1", "nn.Linear", &err));
-    CHECK_INT_EQ(3, cfx_graph_scope(g, 0, "layers.0.1", "nn.Linear", &err));
-    CHECK_INT_EQ(4, cfx_graph_scope(g, outer, "layers.0.1", NULL, &err));
-    CHECK_INT_EQ(4, cfx_graph_scope(g, outer, "layers.0.1", "", &err));
-    CHECK_INT_EQ(5, cfx_graph_scope(g, 0, NULL, NULL, &err));
+    CHECK_INT_EQ(inner, cfx_graph_scope(g, outer, "layers.0.1", "nn.Linear", NULL, &err));
+    CHECK_INT_EQ(3, cfx_graph_scope(g, 0, "layers.0.1", "nn.Linear", NULL, &err));
+    CHECK_INT_EQ(4, cfx_graph_scope(g, outer, "layers.0.1", NULL, NULL, &err));
+    CHECK_INT_EQ(4, cfx_graph_scope(g, outer, "layers.0.1", "", NULL, &err));
+    CHECK_INT_EQ(5, cfx_graph_scope(g, 0, NULL, NULL, NULL, &err));
     CHECK_INT_EQ(CFX_OK, err.status);
     CHECK_INT_EQ(outer, cfx_scope_parent(g, inner));
     CHECK_STR_EQ("layers.0.1", cfx_scope_path(g, inner));
     CHECK_STR_EQ("nn.Linear", cfx_scope_type(g, inner));
     CHECK(cfx_scope_parent(g, 0) == 0 && !cfx_scope_path(g, 0) && !cfx_scope_type(g, 6));
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 99, "a", "b", &err));
+    CHECK_INT_EQ(0, cfx_graph_scope(g, 99, "a", "b", NULL, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
     err = (cfx_error){0};
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "\xff", "b", &err));
+    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "\xff", "b", NULL, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "a", "\xff", NULL));
+    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "a", "\xff", NULL, NULL));
     CHECK_INT_EQ(0, cfx_node_scope(n));
     cfx_node_set_scope(n, inner);
     CHECK_INT_EQ(inner, cfx_node_scope(n));
@@ -87,7 +87,7 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
             CHECK_STR_EQ(before.data, after.data);
             break;
         }
-        const uint32_t next = cfx_graph_scope(g, scope, text, "Type", &err);
+        const uint32_t next = cfx_graph_scope(g, scope, text, "Type", NULL, &err);
         CHECK((next == 0) == (err.status != CFX_OK));
         cfx_node_set_scope(n, scope = next);
     }

@@ -195,10 +195,10 @@ TEST(the_parts_of_a_node)
     cfx_node_set_location(f, "model.py", 12, NULL);
     cfx_node *m = cfx_graph_call(g, CFX_OP_CALL_MODULE, "layers.0", used, 1, NULL, 0, NULL);
     cfx_node_set_location(m, "my file.py", 0, NULL);
-    const uint32_t top = cfx_graph_scope(g, 0, "", "Model", NULL);
-    cfx_node_set_scope(m, cfx_graph_scope(g, top, "layers.0", "torch.nn.Linear", NULL));
+    const uint32_t top = cfx_graph_scope(g, 0, "", "Model", NULL, NULL);
+    cfx_node_set_scope(m, cfx_graph_scope(g, top, "layers.0", "torch.nn.Linear", NULL, NULL));
     cfx_node *r = cfx_graph_call(g, CFX_OP_CALL_METHOD, "relu", used, 1, NULL, 0, NULL);
-    cfx_node_set_scope(r, cfx_graph_scope(g, 0, "a", "b c", NULL));
+    cfx_node_set_scope(r, cfx_graph_scope(g, 0, "a", "b c", NULL, NULL));
     cfx_node *in = cfx_graph_call(g, CFX_OP_CALL_METHOD, "relu", used, 1, NULL, 0, NULL);
     cfx_node_set_location(in, "in", 4294967295u, NULL);
     cfx_node *out = cfx_graph_output(g, cfx_from_node(f), NULL);
