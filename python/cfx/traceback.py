@@ -211,7 +211,7 @@ class NodeSource:
 
 def get_graph_provenance_json(graph: Graph) -> dict[str, Any]:
     """For each function call in a graph, by its name, where it comes from."""
-    calls = graph.find_nodes(op="call_function")
+    calls = [node for node in graph.nodes if node.op == "call_function"]
     return {n.name: [s.to_dict() for s in n.meta.get("from_node", ())] for n in calls}
 
 
@@ -219,8 +219,8 @@ def _get_ordered_seq_nr_groups(gm: Any) -> list[list[str]]:
     """The names of the function calls with the same meta["seq_nr"], by that number."""
     groups: dict[int, list[str]] = {}
     for module in gm if isinstance(gm, list) else [gm]:
-        for node in module.graph.find_nodes(op="call_function"):
-            if "seq_nr" in node.meta:
+        for node in module.graph.nodes:
+            if node.op == "call_function" and "seq_nr" in node.meta:
                 groups.setdefault(node.meta["seq_nr"], []).append(node.name)
     return [sorted(groups[number]) for number in sorted(groups)]
 

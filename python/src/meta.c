@@ -138,7 +138,7 @@ static PyObject *shallow_copy(PyObject *o)
     if (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || o == Py_None)
         return Py_NewRef(o);
     PyObject *module = PyImport_ImportModule("copy");
-    PyObject *copy = module ? PyObject_CallMethod(module, "copy", "O", o) : NULL;
+    PyObject *copy = module ? PyObject_CallMethod(module, "copy", "(O)", o) : NULL;
     Py_XDECREF(module);
     return copy;
 }
