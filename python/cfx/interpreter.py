@@ -28,16 +28,8 @@ def _format_fx_node(n: Node) -> str:
 
 @compatibility(is_backward_compatible=True)
 class Interpreter(_core.Interpreter):
-    """Runs a graph node by node. Subclasses override what is to happen otherwise::
-
-        run()
-            +-- run_node
-                +-- placeholder()
-                +-- get_attr()
-                +-- call_function()
-                +-- call_method()
-                +-- call_module()
-                +-- output()
+    """Runs a graph node by node. Subclasses override what is to happen otherwise: `run` calls
+    `run_node` for each node, and that the method with the name of the node's opcode.
 
     `module` is where get_attr and call_module look; `graph` is run instead of `module.graph`.
     Values are let go of after their last use, unless `garbage_collect_values` is False: then `env`
@@ -69,7 +61,6 @@ class Interpreter(_core.Interpreter):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _core.Interpreter.__new__, (type(self),), vars(self)
 
-    @compatibility(is_backward_compatible=True)
     def run(
         self,
         *args: Any,
@@ -85,7 +76,6 @@ class Interpreter(_core.Interpreter):
         self.args_iter = iter(args)
         return self._run(enable_io_processing)
 
-    @compatibility(is_backward_compatible=True)
     def boxed_run(self, args_list: list[Any]) -> Any:
         """Runs the graph with a list of inputs, which is emptied: nobody else keeps them alive."""
         nodes = self.graph.find_nodes(op="placeholder")
@@ -161,27 +151,30 @@ class Transformer(Interpreter):
         self.new_graph.set_codegen(graph._codegen)
         self.tracer = _tracer_class()(self.new_graph, self.module)
 
-    @compatibility(is_backward_compatible=True)
+    def _region(self, region: Graph) -> Graph:
+        """A region as an argument in the new graph."""
+        inner: Any = self._inside(region)
+        inner._begin(region)
+        return inner._finish()
+
     def placeholder(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> "Proxy":
         """A new input of the new graph."""
         _need_str(target)
         default = {"default_value": args[0]} if args else {}
         return self.tracer.proxy(self.new_graph.placeholder(target, **default))
 
-    @compatibility(is_backward_compatible=True)
     def get_attr(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> "Proxy":
         """A new get_attr node in the new graph."""
         _need_str(target)
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
-    @compatibility(is_backward_compatible=True)
     def call_module(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
         _need_str(target)
         module = self.fetch_attr(target)
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
-    @compatibility(is_backward_compatible=True)
     def call_function(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
+        args, kwargs = self._map_regions(args, kwargs)
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def _finish(self) -> Graph:
@@ -198,7 +191,6 @@ class Transformer(Interpreter):
 
         return value.node if isinstance(value, Proxy) else value
 
-    @compatibility(is_backward_compatible=True)
     def transform(self) -> "GraphModule":
         """The module with the new graph."""
         from ._lazy_graph_module import _make_graph_module

@@ -71,8 +71,7 @@ def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
     try:
         yield
     finally:
-        if saved is not None:
-            _thread()["meta"] = saved
+        _core._leave_meta(saved)
 
 
 def get_current_meta() -> dict[str, Any]:

@@ -204,7 +204,6 @@ static PyObject *call(PyObject *callable, PyObject *args, PyObject *kwargs)
     return PyObject_Call(callable, args, PyDict_GET_SIZE(kwargs) ? kwargs : NULL);
 }
 
-/* Whether a region, which is a Graph, stands among the arguments themselves. */
 static bool has_region(module_state *st, PyObject *args, PyObject *kwargs)
 {
     PyObject *key, *value;
@@ -218,41 +217,39 @@ static bool has_region(module_state *st, PyObject *args, PyObject *kwargs)
     return false;
 }
 
-/* An argument as its function gets it: a region as something that can be called. */
-static PyObject *callable_region(void *ctx, PyObject *leaf)
+static PyObject *map_region(void *ctx, PyObject *leaf)
 {
     PyInterpreter *self = ctx;
-    module_state *st = self->st;
-    return is_graph(st, leaf) ? call_step(self, NAME(st, _region), leaf, NULL, NULL)
-                              : Py_NewRef(leaf);
+    return is_graph(self->st, leaf) ? call_step(self, NAME(self->st, _region), leaf, NULL, NULL)
+                                    : Py_NewRef(leaf);
 }
 
-static PyObject *call_with_regions(PyInterpreter *self, PyObject *target, PyObject *args,
-                                   PyObject *kwargs)
+/* The arguments of a function as it gets them: self._region says what a Graph among them is. */
+static bool map_regions(PyInterpreter *self, PyObject **args, PyObject **kwargs)
 {
-    module_state *st = self->st;
-    PyObject *result = NULL;
-    PyObject *named = NULL;
-    PyObject *given = map_tree(st, args, callable_region, self);
-    if (given)
-        named = map_tree(st, kwargs, callable_region, self);
-    if (named)
-        result = call(target, given, named);
-    Py_XDECREF(given);
-    Py_XDECREF(named);
-    return result;
+    bool some = has_region(self->st, *args, *kwargs);
+    *args = some ? map_tree(self->st, *args, map_region, self) : Py_NewRef(*args);
+    *kwargs = some && *args ? map_tree(self->st, *kwargs, map_region, self) : Py_NewRef(*kwargs);
+    if (*args && *kwargs)
+        return true;
+    Py_CLEAR(*args);
+    Py_CLEAR(*kwargs);
+    return false;
 }
 
 static PyObject *do_call_function(PyInterpreter *self, PyObject *target, PyObject *args,
                                   PyObject *kwargs)
 {
-    module_state *st = self->st;
-    if (PyUnicode_Check(target) && !is_name(st, target)) {
+    if (PyUnicode_Check(target) && !is_name(self->st, target)) {
         PyErr_SetString(PyExc_AssertionError, "target should not be a string for call_function");
         return NULL;
     }
-    return has_region(st, args, kwargs) ? call_with_regions(self, target, args, kwargs)
-                                        : call(target, args, kwargs);
+    if (!map_regions(self, &args, &kwargs))
+        return NULL;
+    PyObject *result = call(target, args, kwargs);
+    Py_DECREF(args);
+    Py_DECREF(kwargs);
+    return result;
 }
 
 static PyObject *do_call_module(PyInterpreter *self, PyObject *target, PyObject *args,
@@ -875,6 +872,19 @@ static PyObject *last_uses(PyInterpreter *self, PyObject *unused)
     return dict;
 }
 
+static PyObject *interpreter_map_regions(PyInterpreter *self, PyObject *in)
+{
+    PyObject *args;
+    PyObject *kwargs;
+    if (!PyArg_ParseTuple(in, "OO!:_map_regions", &args, &PyDict_Type, &kwargs))
+        return NULL;
+    PyObject *given = PySequence_Tuple(args);
+    args = given;
+    bool mapped = given && map_regions(self, &args, &kwargs);
+    Py_XDECREF(given);
+    return mapped ? Py_BuildValue("(NN)", args, kwargs) : NULL;
+}
+
 static PyMethodDef methods[] = {
     /* the steps, in their order */
     {"placeholder", FAST(placeholder),
@@ -906,6 +916,7 @@ static PyMethodDef methods[] = {
     /* others */
     {"_run", (PyCFunction)interpreter_run, METH_O, run_doc},
     {"_last_uses", (PyCFunction)last_uses, METH_NOARGS, NULL},
+    {"_map_regions", (PyCFunction)interpreter_map_regions, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@
  *     preserve         whether new nodes get it
  *     preserve_seq_nr  their sequence number is that of the metadata, not autograd's next
  *     replay_node      the node in whose place new ones are made, or None
+ *     node             the node that is being run, or None: new ones get its place in the source
  * Tracers call state->node_meta for each new node; it is NULL unless some thread preserves.
  */
 #include "node_methods.h"
@@ -16,8 +17,8 @@
     X(_numeric_debug_handle) X(custom) X(partitioner_tag)
 
 #define NAMES(X)                                                                                   \
-    X(meta) X(preserve) X(preserve_seq_nr) X(replay_node) X(stack_trace) X(is_gradient_acc)        \
-    X(autograd_backward) X(in_grad_fn) X(grad_fn_seq_nr) X(seq_nr) X(is_functional_regenerated)
+    X(meta) X(preserve) X(preserve_seq_nr) X(replay_node) X(node) X(stack_trace)                   \
+    X(is_gradient_acc) X(autograd_backward) X(in_grad_fn) X(grad_fn_seq_nr) X(seq_nr) X(is_functional_regenerated)
 
 enum {
 #define X(name) NAME_##name,
@@ -62,8 +63,9 @@ static PyObject *thread_state(module_state *st)
     PyObject *state = thread ? PyDict_GetItemWithError(thread, st->fill_meta) : NULL;
     if (state || PyErr_Occurred())
         return state;
-    state = Py_BuildValue("{O{}OOOOOO}", NAME(st, meta), NAME(st, preserve), Py_False,
-                          NAME(st, preserve_seq_nr), Py_False, NAME(st, replay_node), Py_None);
+    state = Py_BuildValue("{O{}OOOOOOOO}", NAME(st, meta), NAME(st, preserve), Py_False,
+                          NAME(st, preserve_seq_nr), Py_False, NAME(st, replay_node), Py_None,
+                          NAME(st, node), Py_None);
     if (state && (!thread || PyDict_SetItem(thread, st->fill_meta, state) < 0))
         Py_CLEAR(state);
     Py_XDECREF(state);  /* the thread keeps it */
@@ -89,28 +91,47 @@ static PyObject *preserved_meta(module_state *st, PyObject *state)
     return Py_XNewRef(entry(state, NAME(st, meta)));
 }
 
-PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name)
+/* The metadata of `node` with the node itself as its "from_node"; a new reference. */
+static PyObject *meta_from(module_state *st, PyNode *node, PyObject *mine, PyObject *pass_name)
 {
-    PyObject *state = thread_state(st);
-    PyObject *saved = preserved_meta(st, state);
-    PyObject *mine = saved ? node_get_meta(node, NULL) : NULL;
-    PyObject *copy = NULL;
-    if (!mine || PyDict_GET_SIZE(mine) == 0) {
-        Py_XDECREF(mine);
-        Py_XDECREF(saved);
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    }
     PyObject *source = PyObject_CallFunctionObjArgs(st->node_source, (PyObject *)node, pass_name,
                                                     NULL);
     PyObject *list = source ? Py_BuildValue("[N]", source) : NULL;
-    if (list)
-        copy = PyDict_Copy(mine);
-    if (!copy || PyDict_SetItem(copy, NAME(st, from_node), list) < 0 ||
-        PyDict_SetItem(state, NAME(st, meta), copy) < 0)
-        Py_CLEAR(saved);
-    Py_XDECREF(copy);
+    PyObject *meta = list ? PyDict_Copy(mine) : NULL;
+    if (meta && PyDict_SetItem(meta, NAME(st, from_node), list) < 0)
+        Py_CLEAR(meta);
     Py_XDECREF(list);
-    Py_DECREF(mine);
+    return meta;
+}
+
+/* A node without metadata leaves what is current as it is. */
+static int set_current(module_state *st, PyObject *state, PyNode *node, PyObject *pass_name)
+{
+    PyObject *mine = node_get_meta(node, NULL);
+    int failed = mine ? PyDict_SetItem(state, NAME(st, node), (PyObject *)node) : -1;
+    if (!failed && PyDict_GET_SIZE(mine) > 0) {
+        PyObject *meta = meta_from(st, node, mine, pass_name);
+        failed = meta ? PyDict_SetItem(state, NAME(st, meta), meta) : -1;
+        Py_XDECREF(meta);
+    }
+    Py_XDECREF(mine);
+    return failed;
+}
+
+PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name)
+{
+    PyObject *state = Py_XNewRef(thread_state(st));
+    PyObject *meta = preserved_meta(st, state);
+    PyObject *before = meta ? entry(state, NAME(st, node)) : NULL;
+    PyObject *saved = before ? PyTuple_Pack(2, meta, before) : NULL;
+    if (saved && set_current(st, state, node, pass_name) < 0) {
+        meta_leave(st, saved);
+        Py_CLEAR(saved);
+    }
+    Py_XDECREF(meta);
+    Py_XDECREF(state);
+    if (!saved && !PyErr_Occurred())
+        return Py_NewRef(Py_None);
     return saved;
 }
 
@@ -121,7 +142,8 @@ void meta_leave(module_state *st, PyObject *saved)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *state = thread_state(st);
-    if (!state || PyDict_SetItem(state, NAME(st, meta), saved) < 0)
+    if (!state || PyDict_SetItem(state, NAME(st, meta), PyTuple_GET_ITEM(saved, 0)) < 0 ||
+        PyDict_SetItem(state, NAME(st, node), PyTuple_GET_ITEM(saved, 1)) < 0)
         PyErr_WriteUnraisable(NULL);
     PyErr_Restore(type, value, traceback);
 }
@@ -260,6 +282,33 @@ static int fill(module_state *st, PyObject *state, PyObject *from, PyObject *to)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* The scope of a node in another graph, there and all those it is in; 0 for none. */
+static uint32_t copy_scope(cfx_graph *to, const cfx_graph *from, uint32_t scope, cfx_error *err)
+{
+    if (!scope)
+        return 0;
+    uint32_t parent = copy_scope(to, from, cfx_scope_parent(from, scope), err);
+    return cfx_graph_scope(to, parent, cfx_scope_path(from, scope), cfx_scope_type(from, scope),
+                           cfx_scope_object(from, scope), err);
+}
+
+/* A node comes from where the node that is being run came from. */
+static int copy_place(module_state *st, PyObject *state, cfx_node *to)
+{
+    cfx_error err = {0};
+    PyObject *node = entry(state, NAME(st, node));
+    if (!node || !is_node(st, node))
+        return node ? 0 : -1;
+    const cfx_node *from = ((PyNode *)node)->n;
+    if (cfx_node_file(from))
+        cfx_node_set_location(to, cfx_node_file(from), cfx_node_line(from), &err);
+    cfx_node_set_scope(to, copy_scope(cfx_node_graph(to), cfx_node_graph(from),
+                                      cfx_node_scope(from), &err));
+    if (err.status != CFX_OK)
+        raise_cfx(&err);
+    return err.status == CFX_OK ? 0 : -1;
+}
+
 static bool need_node(module_state *st, PyObject *o)
 {
     if (is_node(st, o))
@@ -277,8 +326,11 @@ static PyObject *py_fill_meta(PyObject *module, PyObject *node)
         return NULL;
     PyObject *state = Py_XNewRef(thread_state(st));
     PyObject *from = preserved_meta(st, state);
-    PyObject *to = from ? node_get_meta((PyNode *)node, NULL) : NULL;
-    if (to)
+    PyNode *new_ = (PyNode *)node;
+    if (from && !new_->meta)  /* as in torch.fx, the tracer's own scope is not part of it */
+        new_->meta = PyDict_New();
+    PyObject *to = from ? Py_XNewRef(new_->meta) : NULL;
+    if (to && copy_place(st, state, new_->n) == 0)
         fill(st, state, from, to);
     Py_XDECREF(to);
     Py_XDECREF(from);
@@ -294,6 +346,16 @@ static PyObject *py_enter_meta(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO:_enter_meta", &node, &pass_name) || !need_node(st, node))
         return NULL;
     return meta_enter(st, (PyNode *)node, pass_name);
+}
+
+static PyObject *py_leave_meta(PyObject *module, PyObject *saved)
+{
+    if (saved != Py_None && (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2)) {
+        PyErr_SetString(PyExc_TypeError, "_leave_meta() needs what _enter_meta() gave");
+        return NULL;
+    }
+    meta_leave(PyModule_GetState(module), saved);
+    Py_RETURN_NONE;
 }
 
 static PyObject *py_thread_meta(PyObject *module, PyObject *unused)
@@ -315,7 +377,8 @@ PyMethodDef meta_functions[] = {
      SIGNED("_fill_meta($module, node, /)", "Gives a new node what the current metadata has.")},
     {"_enter_meta", py_enter_meta, METH_VARARGS,
      SIGNED("_enter_meta($module, node, pass_name, /)",
-            "Makes the metadata of a node current; gives what was, or None if nothing changed.")},
+            "Makes the metadata of a node current; gives what _leave_meta is to put back.")},
+    {"_leave_meta", py_leave_meta, METH_O, SIGNED("_leave_meta($module, saved, /)", "Ends that.")},
     {"_thread_meta", py_thread_meta, METH_NOARGS,
      SIGNED("_thread_meta($module)", "The state of this thread, a dict.")},
     {"_count_preserving", py_count_preserving, METH_O,
