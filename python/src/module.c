@@ -300,12 +300,11 @@ static int module_exec(PyObject *module)
     st->session = (Py_tss_t)Py_tss_NEEDS_INIT;
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
-        PyModule_AddFunctions(module, codegen_functions) < 0 || interpreter_init(st) < 0 ||
-        meta_init(module) < 0 ||
+        PyModule_AddFunctions(module, codegen_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
-    return 0;
+    return interpreter_init(st) < 0 || meta_init(module) < 0 ? -1 : 0;
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

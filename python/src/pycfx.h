@@ -21,9 +21,9 @@
  * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
-    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(InterpreterType)                  \
+    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType)                                     \
     X(ProxyType) X(AttributeType) X(TracerBaseType) X(TracerType) X(WrappedType)                   \
-    X(step_names) X(meta_names) X(fill_meta) X(node_source) X(sequence_nr)                         \
+    X(InterpreterType) X(step_names) X(meta_names) X(fill_meta) X(node_source) X(sequence_nr)      \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets)                                     \
@@ -119,6 +119,9 @@ static inline bool is_graph(const module_state *st, PyObject *o)
 /* Raises the exception that status.def names, unless the host (Python) has raised already.
  * Returns NULL, so that a function can end with `return raise_cfx(&err);`. */
 PyObject *raise_cfx(const cfx_error *err);
+
+/* A tuple of interned names: a new reference. */
+PyObject *interned_names(const char *const *texts, int n);
 
 /* Calls a function of the Python glue (cfx/_glue.py) by name. */
 PyObject *call_glue(module_state *st, const char *function, PyObject *argument);
@@ -233,12 +236,15 @@ extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 /* ---- types --------------------------------------------------------------------------------- */
 
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
-    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec, interpreter_spec;
+    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec;
 
-/* A tuple of interned names (module.c): a new reference. */
-PyObject *interned_names(const char *const *texts, int n);
+/* Fills state->host (host.c). */
+void host_init(module_state *st);
 
-int interpreter_init(module_state *st);  /* interpreter.c */
+/* ---- running graphs (interpreter.c) -------------------------------------------------------- */
+
+extern PyType_Spec interpreter_spec;
+int interpreter_init(module_state *st);
 
 /* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
 
@@ -250,8 +256,5 @@ extern PyMethodDef meta_functions[];
 PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 /* Leaves a pending exception alone. */
 void meta_leave(module_state *st, PyObject *saved);
-
-/* Fills state->host (host.c). */
-void host_init(module_state *st);
 
 #endif
