@@ -300,8 +300,7 @@ static int copy_place(module_state *st, PyObject *state, cfx_node *to)
     if (!node || !is_node(st, node))
         return node ? 0 : -1;
     const cfx_node *from = ((PyNode *)node)->n;
-    if (cfx_node_file(from))
-        cfx_node_set_location(to, cfx_node_file(from), cfx_node_line(from), &err);
+    cfx_node_set_location(to, cfx_node_file(from), cfx_node_line(from), &err);
     cfx_node_set_scope(to, copy_scope(cfx_node_graph(to), cfx_node_graph(from),
                                       cfx_node_scope(from), &err));
     if (err.status != CFX_OK)

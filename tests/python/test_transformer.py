@@ -1,6 +1,5 @@
 """Transformer: the same transformations with torch.fx and with cfx, and what only cfx does."""
 import contextlib
-import copy
 import operator
 import re
 
@@ -260,7 +259,7 @@ def test_errors(fx, show):
     try:
         Failing(marked(fx)).transform()
     except ValueError as e:
-        show(str(e).split("\nUse tlparse")[0].split("\n"))
+        show(str(e).split("\n")[:4])  # then cfx says the line
 
 
 # ---- only cfx ---------------------------------------------------------------------------------
@@ -311,8 +310,3 @@ def test_no_leaks():
             cfx.Transformer(module).call_module("nope", (), {})
 
     assert growth(work, 300) < 1 << 20
-
-
-def test_copies():
-    module = marked(cfx)
-    assert copy.deepcopy(cfx.Transformer(module)).transform().code == module.code
