@@ -540,8 +540,12 @@ typedef struct run {
 static int drop(run *r, cfx_node *def)
 {
     PyObject *node = cfx_node_binding(def);
-    int known = node ? PyDict_Contains(r->env, node) : 0;
-    return known > 0 ? PyDict_DelItem(r->env, node) : known;
+    if (!node || PyDict_DelItem(r->env, node) == 0)
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_KeyError))
+        return -1;
+    PyErr_Clear();  /* somebody else has dropped it */
+    return 0;
 }
 
 /* A user's own plan. */
