@@ -133,8 +133,9 @@ def _tracer_class() -> Any:
     return TransformerTracer
 
 
-def _need_str(target: Target) -> None:
+def _path(target: Target) -> str:
     assert isinstance(target, str), f"Expected target to be str, got {type(target)}"
+    return target
 
 
 @compatibility(is_backward_compatible=True)
@@ -159,18 +160,15 @@ class Transformer(Interpreter):
 
     def placeholder(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> "Proxy":
         """A new input of the new graph."""
-        _need_str(target)
         default = {"default_value": args[0]} if args else {}
-        return self.tracer.proxy(self.new_graph.placeholder(target, **default))
+        return self.tracer.proxy(self.new_graph.placeholder(_path(target), **default))
 
     def get_attr(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> "Proxy":
         """A new get_attr node in the new graph."""
-        _need_str(target)
-        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+        return self.tracer.create_proxy("get_attr", _path(target), args, kwargs)
 
     def call_module(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
-        _need_str(target)
-        module = self.fetch_attr(target)
+        module = self.fetch_attr(_path(target))
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
     def call_function(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
@@ -181,7 +179,7 @@ class Transformer(Interpreter):
         """Runs the graph, and gives the new graph its output."""
         with preserve_node_meta():
             result = Interpreter.run(self, enable_io_processing=False)
-        for old in self.graph.find_nodes(op="output"):
+        for old in self.graph.find_nodes(op="output")[:1]:
             new = self.new_graph.output(map_aggregate(result, self._node_of))
             new.meta = old.meta.copy()
         return self.new_graph

@@ -18,7 +18,8 @@
 
 #define NAMES(X)                                                                                   \
     X(meta) X(preserve) X(preserve_seq_nr) X(replay_node) X(node) X(stack_trace)                   \
-    X(is_gradient_acc) X(autograd_backward) X(in_grad_fn) X(grad_fn_seq_nr) X(seq_nr) X(is_functional_regenerated)
+    X(is_gradient_acc) X(autograd_backward) X(in_grad_fn) X(grad_fn_seq_nr) X(seq_nr)              \
+    X(is_functional_regenerated)
 
 enum {
 #define X(name) NAME_##name,
