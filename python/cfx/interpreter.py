@@ -168,10 +168,12 @@ class Transformer(Interpreter):
         return self.tracer.create_proxy("get_attr", _path(target), args, kwargs)
 
     def call_module(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
+        """A new call of the module in the new graph."""
         module = self.fetch_attr(_path(target))
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
     def call_function(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
+        """A new call of the function in the new graph."""
         args, kwargs = self._map_regions(args, kwargs)
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 

@@ -26,8 +26,8 @@
     X(InterpreterType) X(step_names) X(meta_names) X(fill_meta) X(node_source) X(sequence_nr)      \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
-    X(library_paths) X(trace_code) X(patches) X(torch_targets)                                     \
-    X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)
+    X(library_paths) X(trace_code) X(patches) X(torch_targets) X(hooked_call) X(hooked_getattr)    \
+    X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -214,6 +214,8 @@ typedef struct node_parts {
 /* A new node at the insertion point, borrowed; or a new reference to its Node. */
 cfx_node *graph_create_core(PyGraph *graph, const node_parts *parts);
 PyObject *graph_create(PyGraph *graph, const node_parts *parts);
+/* By way of create_node, which a class of graphs may have overridden. `items` is not looked at. */
+PyObject *graph_create_by_method(PyGraph *graph, const node_parts *parts);
 
 PyObject *users_new(PyNode *node);
 PyObject *users_of(PyNode *node);  /* node.users */
