@@ -95,6 +95,7 @@ static void graph_dealloc(PyGraph *self)
         cfx_graph_set_binding(self->g, NULL);
         cfx_graph_release(self->g);
     }
+    PyMem_Free(self->last_uses);
     Py_XDECREF(self->module);
     type->tp_free(self);
     Py_DECREF(type);
