@@ -223,8 +223,8 @@ class Tracer(_core.Tracer):
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         for name, value in vars(self).items():
-            keep = name in ("root", "_autowrap_search") or isinstance(value, types.ModuleType)
-            setattr(copied, name, value if keep else copy.deepcopy(value, memo))
+            keep = name == "_autowrap_search"  # modules of Python cannot be copied
+            setattr(copied, name, value[:] if keep else copy.deepcopy(value, memo))
         if hasattr(self, "graph"):
             copied.graph = copy.deepcopy(self.graph, memo)
         return copied

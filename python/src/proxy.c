@@ -781,7 +781,8 @@ static PyObject *attribute_vectorcall(PyObject *callable, PyObject *const *args,
     PyObject *result = NULL;
     if (all) {
         all[0] = self->root;
-        memcpy(all + 1, args, (size_t)n * sizeof *args);
+        if (n > 0)  /* `args` may be NULL */
+            memcpy(all + 1, args, (size_t)n * sizeof *args);
         result = record_method(st, callable, self->attr, all, n + 1, kwargs);
     } else {
         PyErr_NoMemory();
