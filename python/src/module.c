@@ -226,7 +226,8 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->UsersIterType, &users_iter_spec, NULL) < 0 ||
         add_type(module, &st->ImmutableListType, &immutable_list_spec, &PyList_Type) < 0 ||
         add_type(module, &st->ImmutableDictType, &immutable_dict_spec, &PyDict_Type) < 0 ||
-        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0)
+        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0 ||
+        add_type(module, &st->LazyType, &lazy_spec, NULL) < 0)
         return -1;
     return 0;
 }
@@ -264,6 +265,7 @@ static int module_exec(PyObject *module)
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
         PyModule_AddFunctions(module, codegen_functions) < 0 ||
+        PyModule_AddFunctions(module, attribute_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     return 0;

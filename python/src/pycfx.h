@@ -20,7 +20,7 @@
  * for objects that are known by name only: cfx._glue registers them. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
-    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(NameType)                         \
+    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(NameType) X(LazyType)             \
     X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
     X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
     X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)            \
@@ -48,6 +48,7 @@ typedef struct PyGraph {
     PyObject *owning_module;  /* or NULL */
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */
+    PyObject *waiting;        /* weak reference to what is called before the next edit, or NULL */
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
     bool hooked;              /* whether the hooks of owning modules are called */
@@ -182,11 +183,12 @@ PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
+extern PyMethodDef attribute_functions[];  /* _copy_attributes */
 
 /* ---- types --------------------------------------------------------------------------------- */
 
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
-    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec;
+    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec, lazy_spec;
 
 /* Fills state->host (host.c). */
 void host_init(module_state *st);
