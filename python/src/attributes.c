@@ -7,11 +7,11 @@
 #include "pycfx.h"
 
 typedef struct copy_run {
+    module_state *st;
     PyTypeObject *module_type;        /* torch.nn.Module */
     PyObject *parameter, *tensor;     /* torch's classes */
     PyObject *assign;                 /* assign(module, name, value): the way with all checks */
     PyObject *module_getattr;         /* nn.Module.__getattr__ */
-    PyObject *str_getattr, *str_modules, *str_parameters, *str_buffers;
     PyObject *blank;                  /* the dict of an nn.Module that was just made */
     PyObject *places;                 /* {prefix: (module to copy from, module to copy to)} */
     bool fast;                        /* whether nobody listens to assignments */
@@ -24,7 +24,7 @@ static bool is_plain_module(const copy_run *run, PyObject *o)
 {
     return PyObject_TypeCheck(o, run->module_type) &&
            Py_TYPE(o)->tp_getattro == run->module_type->tp_getattro &&
-           _PyType_Lookup(Py_TYPE(o), run->str_getattr) == run->module_getattr;
+           _PyType_Lookup(Py_TYPE(o), run->st->str_getattr) == run->module_getattr;
 }
 
 /* An entry of a dict that is an entry of `dict`, borrowed; NULL if there is none, or an error. */
@@ -43,11 +43,11 @@ static PyObject *find(const copy_run *run, PyObject *module, PyObject *name)
         return NULL;
     PyObject *found = PyDict_GetItemWithError(dict, name);
     if (!found && !PyErr_Occurred())
-        found = find_in(dict, run->str_parameters, name);
+        found = find_in(dict, run->st->str_parameters, name);
     if (!found && !PyErr_Occurred())
-        found = find_in(dict, run->str_buffers, name);
+        found = find_in(dict, run->st->str_buffers, name);
     if (!found && !PyErr_Occurred())
-        found = find_in(dict, run->str_modules, name);
+        found = find_in(dict, run->st->str_modules, name);
     Py_XINCREF(found);
     Py_DECREF(dict);
     return found;
@@ -77,12 +77,12 @@ static PyObject *get(const copy_run *run, PyObject *o, PyObject *name, bool or_n
 static PyObject *dict_for(const copy_run *run, PyObject *value)
 {
     if (PyObject_TypeCheck(value, run->module_type))
-        return run->str_modules;
+        return run->st->str_modules;
     int is = PyObject_IsInstance(value, run->parameter);
     if (is)
-        return is > 0 ? run->str_parameters : NULL;
+        return is > 0 ? run->st->str_parameters : NULL;
     is = PyObject_IsInstance(value, run->tensor);
-    return is > 0 ? run->str_buffers : NULL;
+    return is > 0 ? run->st->str_buffers : NULL;
 }
 
 /* Stores `value` without looking further: 1, or 0 if that would not do, or -1. */
@@ -268,38 +268,13 @@ static int copy_path(copy_run *run, PyObject *path)
 
 static int copy_paths(copy_run *run, PyObject *paths, PyObject *from, PyObject *to)
 {
-    PyObject *root = PyUnicode_FromString("");
-    int failed = root ? note_place(run, root, from, to) : -1;
-    Py_XDECREF(root);
+    int failed = note_place(run, run->st->str_empty, from, to);
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(paths); i++) {
         PyObject *path = Py_NewRef(PyList_GET_ITEM(paths, i));
         failed = copy_path(run, path);
         Py_DECREF(path);
     }
     return failed;
-}
-
-static bool run_begin(copy_run *run)
-{
-    run->places = PyDict_New();
-    run->str_getattr = PyUnicode_InternFromString("__getattr__");
-    run->str_modules = PyUnicode_InternFromString("_modules");
-    run->str_parameters = PyUnicode_InternFromString("_parameters");
-    run->str_buffers = PyUnicode_InternFromString("_buffers");
-    if (PyErr_Occurred())
-        return false;
-    run->module_getattr = _PyType_Lookup(run->module_type, run->str_getattr);
-    return true;
-}
-
-static void run_end(copy_run *run)
-{
-    Py_XDECREF(run->places);
-    Py_XDECREF(run->blank);
-    Py_XDECREF(run->str_getattr);
-    Py_XDECREF(run->str_modules);
-    Py_XDECREF(run->str_parameters);
-    Py_XDECREF(run->str_buffers);
 }
 
 PyDoc_STRVAR(copy_attributes_doc,
@@ -310,17 +285,19 @@ PyDoc_STRVAR(copy_attributes_doc,
 
 static PyObject *copy_attributes(PyObject *module, PyObject *args)
 {
-    (void)module;
     PyObject *paths, *from, *to;
     int fast = 0;
-    copy_run run = {0};
+    copy_run run = {.st = PyModule_GetState(module)};
     if (!PyArg_ParseTuple(args, "O!OOO!OOOp:_copy_attributes", &PyList_Type, &paths, &from, &to,
                           &PyType_Type, &run.module_type, &run.parameter, &run.tensor,
                           &run.assign, &fast))
         return NULL;
     run.fast = fast;
-    int failed = run_begin(&run) ? copy_paths(&run, paths, from, to) : -1;
-    run_end(&run);
+    run.module_getattr = _PyType_Lookup(run.module_type, run.st->str_getattr);
+    run.places = PyDict_New();
+    int failed = run.places ? copy_paths(&run, paths, from, to) : -1;
+    Py_XDECREF(run.places);
+    Py_XDECREF(run.blank);
     return failed ? NULL : Py_NewRef(Py_None);
 }
 
