@@ -34,6 +34,7 @@ __all__ = [
 
 # Loaded when somebody asks for them, because they need torch: name -> module.
 _LAZY = {
+    **{name: name for name in ("_symbolic_trace", "graph_module", "interpreter", "proxy")},
     "GraphModule": "graph_module",
     "Interpreter": "interpreter",
     "PH": "_symbolic_trace",
@@ -49,7 +50,8 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'cfx' has no attribute '{name}'")
-    value = globals()[name] = getattr(importlib.import_module(f"cfx.{_LAZY[name]}"), name)
+    module = importlib.import_module(f"cfx.{_LAZY[name]}")
+    value = globals()[name] = getattr(module, name, module)
     return value
 
 

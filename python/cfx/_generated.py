@@ -135,9 +135,9 @@ def _lazy_forward(code: PythonCode, co_fields: dict[str, Any]) -> Any:
     return _core._LazyFunction("forward", make)
 
 
-def _touch_forward(cls: type) -> None:
+def _touch_forward(cls: type, recompiles: int) -> None:
     """Sees to it that `forward` is there. Dynamo, which would follow the making of it and fail, is
-    told to run this for its result."""
+    told to run this for its result; the number makes it look again after a recompile()."""
     cls.forward  # type: ignore[attr-defined]
 
 

@@ -205,6 +205,11 @@ def _share_torchbind_and_process_group_on_deepcopy() -> Iterator[None]:
 # ---- GraphModule -------------------------------------------------------------------------------
 
 
+def _indent(text: str) -> str:
+    lines = text.split("\n")
+    return "".join(f"    {line}\n" if line.strip() else "\n" for line in lines)
+
+
 def _print_readable(
     module: Module,
     module_name: str,
@@ -215,15 +220,14 @@ def _print_readable(
     expanded_def: bool = False,
     additional_meta: list[str] | None = None,
 ) -> str:
-    show = dict(include_stride=include_stride, include_device=include_device, colored=colored)
-    more = dict(expanded_def=expanded_def, additional_meta=additional_meta)
-    texts = [module.graph.python_code("self", verbose=True, **show, **more).src.strip()]
+    show: dict[str, Any] = dict(include_stride=include_stride, include_device=include_device)
+    show.update(colored=colored, additional_meta=additional_meta)
+    code = module.graph.python_code("self", verbose=True, expanded_def=expanded_def, **show)
+    texts = [code.src.strip()]
     for name, child in module.named_children():
         if hasattr(child, "graph"):
-            texts.append(_print_readable(child, name, False, **show).strip())
-    lines = "\n\n".join(texts).split("\n")
-    body = "".join(f"    {line}\n" if line.strip() else "\n" for line in lines)
-    text = f"class {module_name}(torch.nn.Module):\n{body}"
+            texts += ["", _print_readable(child, name, False, **show).strip()]
+    text = f"class {module_name}(torch.nn.Module):\n{_indent(chr(10).join(texts))}"
     if print_output:
         print(text)
     return text
@@ -250,6 +254,7 @@ class GraphModule(Module):
     __jit_unused_properties__ = ["graph", "_boxed_call", "code", "_code", "_lineno_map"]
     __jit_unused_properties__ += ["_prologue_start"]
     _python_code: PythonCode | None = None  # of the class that each GraphModule has for itself
+    _recompiles = 0
     _base: type | None = None               # likewise: what that class was made of
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -311,8 +316,9 @@ class GraphModule(Module):
         graph, cls = self._graph, type(self)
         if isinstance(graph._codegen, _PyTreeCodeGen) and graph._codegen.pytree_info is not None:
             self._in_spec, self._out_spec = graph._codegen.pytree_info[1:]
-        if _is_pending(cls._python_code):  # nobody has asked for it: it need not be written now
+        if _is_pending(vars(cls).get("_python_code")):  # nobody wants it: it need not be written
             del cls._python_code, cls.forward
+        vars(self)["_recompiles"] = vars(self).get("_recompiles", 0) + 1
         code = cls._python_code = _code_of(graph)
         cls.forward = _lazy_forward(code, graph._co_fields)
         return code
@@ -336,7 +342,7 @@ class GraphModule(Module):
         return isinstance(self._graph._codegen, _BoxedCodeGen)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        _touch_forward(type(self))
+        _touch_forward(type(self), self._recompiles)
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
@@ -463,7 +469,14 @@ class GraphModule(Module):
         return _new, (self._base, type(self).__name__), self._state()
 
     def __reduce_package__(self, exporter: Any) -> tuple[Any, ...]:
-        return self.__reduce__()
+        self.recompile()
+        exporter.extern(["cfx", "cfx.**"])
+        name = f"fx-generated._{exporter.get_unique_id()}"
+        imports = _format_import_block(self._read_code("globals"), exporter.importer)
+        exporter.save_source_string(name, f"{imports}\n{self.code}")
+        body = {**self._state(), "_graphmodule_cls_name": type(self).__name__}
+        del body["_graph"]
+        return reduce_package_graph_module, (body, name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(vars(Module()), **{name: [] for name in _NODE_HOOKS})
