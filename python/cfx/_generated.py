@@ -72,10 +72,7 @@ def _method_from_src(
     return own.pop(method_name)
 
 
-def _forward_from_src(
-    src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None
-) -> Callable[..., Any]:
-    return _method_from_src("forward", src, globals, co_fields)
+_forward_from_src = functools.partial(_method_from_src, "forward")
 
 
 # ---- code that is not written yet --------------------------------------------------------------
@@ -83,9 +80,9 @@ def _forward_from_src(
 
 class _PendingCode(PythonCode):
     """Becomes the PythonCode of a graph when somebody looks at it, or before the graph is edited.
-    `codegen` is a copy of the graph's, or None: then it is the one that the graph has by then."""
+    `codegen` is a copy of the graph's."""
 
-    def __init__(self, graph: Graph, codegen: CodeGen | None) -> None:
+    def __init__(self, graph: Graph, codegen: CodeGen) -> None:
         self.graph, self.codegen = graph, codegen
         graph._on_edit(self)
 
@@ -100,25 +97,24 @@ class _PendingCode(PythonCode):
             object.__getattribute__(self, "__dict__")["error"] = e
 
 
-def _is_pending(code: PythonCode | None) -> bool:
+def is_pending(code: PythonCode | None) -> bool:
     return type(code) is _PendingCode
 
 
 def _write(code: PythonCode) -> None:
     fields = object.__getattribute__(code, "__dict__")
-    if not _is_pending(code):  # another thread was faster
+    if not is_pending(code):  # another thread was faster
         return
     if "error" in fields:
         raise fields["error"]
     graph = fields["graph"]
-    codegen = fields["codegen"] or graph._codegen
-    written = codegen._gen_python_code(graph.nodes, "self", _Namespace())
+    written = fields["codegen"]._gen_python_code(graph.nodes, "self", _Namespace())
     fields.clear()
     fields.update(vars(written), _version=graph._version)
     code.__class__ = PythonCode
 
 
-def _code_of(graph: Graph) -> PythonCode:
+def code_of(graph: Graph) -> PythonCode:
     """The code of a graph: pending, unless code of the user has a part in it."""
     codegen = graph._codegen
     stock = type(codegen) in (CodeGen, _BoxedCodeGen, _PyTreeCodeGen)
@@ -129,19 +125,19 @@ def _code_of(graph: Graph) -> PythonCode:
     return code
 
 
-def _lazy_forward(code: PythonCode, co_fields: dict[str, Any]) -> Any:
+def lazy_forward(code: PythonCode, co_fields: dict[str, Any]) -> Any:
     """What stands in a class for the function of `code` until somebody touches it."""
     make = lambda: _forward_from_src(code.src, code.globals, co_fields)
     return _core._LazyFunction("forward", make)
 
 
-def _touch_forward(cls: type, recompiles: int) -> None:
+def touch_forward(cls: type, recompiles: int) -> None:
     """Sees to it that `forward` is there. Dynamo, which would follow the making of it and fail, is
     told to run this for its result; the number makes it look again after a recompile()."""
     cls.forward  # type: ignore[attr-defined]
 
 
-_touch_forward._dynamo_marked_constant = True  # type: ignore[attr-defined]
+touch_forward._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 # ---- errors in generated code ------------------------------------------------------------------
@@ -155,17 +151,17 @@ def _origin(node: Node) -> str:
     if node._location is None:
         return ""
     file, line = node._location
-    return f'\n  File "{file}", line {line}\n    {linecache.getline(file, line)}'.rstrip()
+    return f'\n  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}'.rstrip()
 
 
 def _node_of_line(graph: Graph, code: PythonCode, line: int) -> Node | None:
-    if graph._version != getattr(code, "_version", None):
-        return None  # edited since
-    number = (code._lineno_map or {}).get(line - code._prologue_start)
+    edited = graph._version != getattr(code, "_version", None)
+    number = None if edited else (code._lineno_map or {}).get(line - code._prologue_start)
     return None if number is None else next(itertools.islice(graph.nodes, number, None), None)
 
 
-def _surroundings(frame_summary: traceback.FrameSummary) -> str:
+def surroundings(frame_summary: traceback.FrameSummary) -> str:
+    """The lines around one that has failed, in torch.fx's words."""
     line = frame_summary.lineno or 0
     lines = linecache.getlines(frame_summary.filename)
     here = "".join(lines[line - 1 : line])
@@ -176,7 +172,7 @@ def _surroundings(frame_summary: traceback.FrameSummary) -> str:
     )
 
 
-def _explain(module: Any, error: Exception) -> None:
+def explain(module: Any, error: Exception) -> None:
     """Notes at which nodes `error` passed through the code of a module. If it was raised there, says
     where on stderr, as torch.fx does."""
     own = getattr(vars(type(module)).get("forward"), "__code__", None)
@@ -189,4 +185,4 @@ def _explain(module: Any, error: Exception) -> None:
             error.add_note(note)
     if own is not None and frames[-1][0].f_code is own:
         summary = traceback.FrameSummary(own.co_filename, frames[-1][1], own.co_name)
-        print(f"{_surroundings(summary)}\n{note}", file=sys.stderr)
+        print(f"{surroundings(summary)}\n{note}", file=sys.stderr)

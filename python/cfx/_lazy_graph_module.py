@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ._generated import _is_pending
+from ._generated import is_pending
 from .graph_module import GraphModule, PythonCode
 
 _use_lazy_graph_module_flag = False
@@ -63,4 +63,4 @@ class _LazyGraphModule(GraphModule):
 
     @classmethod
     def _needs_recompile(cls) -> bool:
-        return _is_pending(cls._python_code)
+        return is_pending(cls._python_code)

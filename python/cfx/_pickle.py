@@ -86,9 +86,13 @@ _STATE = ("_tracer_cls", "_tracer_extras", "_codegen", "_co_fields")
 def reduce_graph(graph):
     nodes = list(graph.nodes)
     extras = [
-        (i, node.meta, vars(node)) for i, node in enumerate(nodes) if node.meta or vars(node)
+        (i, node._own_meta, vars(node))
+        for i, node in enumerate(nodes)
+        if node._own_meta is not None or vars(node)
     ]
     state = {key: getattr(graph, key) for key in _STATE}
+    if "<locals>" in getattr(state["_tracer_cls"], "__qualname__", ""):
+        state["_tracer_cls"] = None  # it could not be found again
     other = {key: value for key, value in vars(graph).items() if key not in _STATE}
     taken = sorted(graph._graph_namespace._used_names.difference(node.name for node in nodes))
     return (
@@ -117,6 +121,7 @@ def _columns(nodes):
         {i: dict(_map(n.kwargs, number)) for i, n in enumerate(nodes) if n.kwargs},
         {i: node.type for i, node in enumerate(nodes) if node.type is not None},
         {i: node._location for i, node in enumerate(nodes) if node._location is not None},
+        {i: node._scope for i, node in enumerate(nodes) if node._scope is not None},
         _order_of_uses(nodes, refs),
     )
 
@@ -149,7 +154,7 @@ def _order_of_uses(nodes, refs):
 
 def _build(cls, columns, taken):
     graph = cls.__new__(cls)
-    ops, names, targets, args, kwargs, types, locations, order = columns
+    ops, names, targets, args, kwargs, types, locations, scopes, order = columns
     create = graph.create_node
     nodes = [
         create(op, target, None, None, name, types.get(i))
@@ -160,6 +165,8 @@ def _build(cls, columns, taken):
             node.name = name
     for i, location in locations.items():
         nodes[i]._location = location
+    for i, scope in scopes.items():
+        nodes[i]._scope = scope
 
     def node_of(value):
         return nodes[value] if type(value) is _Ref else value
@@ -181,5 +188,8 @@ def _restore(graph, state):
         setattr(graph, key, value)
     nodes = list(graph.nodes)
     for i, meta, attributes in extras:
-        nodes[i].meta = meta
+        if meta is not None:
+            nodes[i].meta = meta
         vars(nodes[i]).update(attributes)
+    if getattr(owner, "__dict__", {}).get("_graph") is graph:  # it was restored before its graph
+        owner.recompile()

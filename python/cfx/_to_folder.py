@@ -28,28 +28,24 @@ def _attributes(module: torch.nn.Module, folder: Path) -> list[str]:
     """The statements of __init__; saves the modules that they load."""
     lines, saved = [], []
     for name, child in module.named_children():
-        if type(child) in [getattr(torch.nn, kind) for kind in _SAFE]:
-            lines.append(f"setattr(self, '{name}', {child!r})")
-            continue
-        saved.append(name)
-        torch.save(child, folder / f"{name}.pt")
-        load = f"torch.load(r'{folder / name}.pt', weights_only=False)"
-        remark = repr(child).replace("\r", " ").replace("\n", " ")
-        lines.append(f"setattr(self, '{name}', {load}) # {remark}")
+        value = text = repr(child)
+        if type(child) not in [getattr(torch.nn, kind) for kind in _SAFE]:
+            saved.append(name)
+            torch.save(child, folder / f"{name}.pt")
+            value = f"torch.load(r'{folder / name}.pt', weights_only=False)"
+        remark = " # " + text.replace("\r", " ").replace("\n", " ") if value != text else ""
+        lines.append(f"setattr(self, '{name}', {value}){remark}")
     if saved:
         warnings.warn(
             "Was not able to save the following children modules as reprs -saved as pickled files "
             f"instead: {saved}", stacklevel=4,
         )  # fmt: skip
-    empty = "torch.empty({0}, dtype={1.dtype})"
-    for name, tensor in module._buffers.items():
-        if tensor is not None:
-            value = empty.format(list(tensor.shape), tensor)
-            lines.append(f"self.register_buffer('{name}', {value})")
-    for name, tensor in module._parameters.items():
-        if tensor is not None:
-            value = empty.format(list(tensor.shape), tensor)
-            lines.append(f"setattr(self, '{name}', torch.nn.Parameter({value}))")
+    form = "self.register_buffer('{}', {})", "setattr(self, '{}', torch.nn.Parameter({}))"
+    for tensors, statement in zip((module._buffers, module._parameters), form):
+        for name, t in tensors.items():
+            if t is not None:
+                value = f"torch.empty({list(t.shape)}, dtype={t.dtype})"
+                lines.append(statement.format(name, value))
     return [*lines, f"self.load_state_dict(torch.load(r'{folder}/state_dict.pt'))"]
 
 
@@ -57,11 +53,11 @@ def to_folder(module: Any, folder: Path, module_name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     torch.save(module.state_dict(), folder / "state_dict.pt")
     head, _, forward = module.code.partition("def ")
-    wraps = head.strip()  # of functions: they stand at the top of a module
     init = "\n        ".join(["super().__init__()", *_attributes(module, folder)])
+    method = _indent(f"\n\n\ndef {forward}")
+    wraps = head.strip()  # it registers functions, at the top of a module
     (folder / "module.py").write_text(
-        f"\nimport torch\n{_imports(module._read_code('globals'))}\n{wraps}\nfrom torch.nn import *\n"
-        f"class {module_name}(torch.nn.Module):\n    def __init__(self):\n        {init}\n"
-        f"{_indent(f'{chr(10) * 3}def {forward}')}"
+        f"\nimport torch\n{_imports(module._of_code('globals'))}\n{wraps}\nfrom torch.nn import *\n"
+        f"class {module_name}(torch.nn.Module):\n    def __init__(self):\n        {init}\n{method}"
     )
     (folder / "__init__.py").write_text("from .module import *")

@@ -5,39 +5,26 @@ module, reads `code` or touches `forward`, and at the latest just before the nex
 so that an edit stays invisible until the next recompile().
 """
 import contextlib
-import contextvars
 import copy
-import functools
 import inspect
 import itertools
 import os
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from . import _core, _generated
 from ._codegen import _BoxedCodeGen, _custom_builtins, _CustomBuiltin, _PyTreeCodeGen
-from ._generated import (
-    _code_of,
-    _EvalCacheLoader,
-    _exec_with_source,
-    _explain,
-    _forward_from_src,
-    _is_pending,
-    _lazy_forward,
-    _loader,
-    _method_from_src,
-    _PendingCode,
-    _surroundings,
-    _touch_forward,
-)
-from .graph import Graph, PythonCode, _override_sym_repr
+from ._core import _assign_attr, _copy_attr, _del_attr, _get_attr, _get_attr_via_attr_list, _has_attr
+from ._generated import _EvalCacheLoader, _exec_with_source, _forward_from_src, _loader
+from ._generated import _method_from_src
+from .graph import Graph, PythonCode
 
 try:
     import torch
-    from torch.nn import Module, Parameter
+    from torch.nn import Module
     from torch.nn.modules import module as _nn_module
 except ImportError as e:
     raise ImportError("a cfx.GraphModule is a torch.nn.Module: install torch to use it") from e
@@ -48,6 +35,13 @@ FX_GRAPH_MODULE_FILE_PREFIX = "fx_generated_"
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _NODE_HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 _STATE_HOOKS = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+
+_core._register(
+    module_class=Module,
+    parameter_class=torch.nn.Parameter,
+    tensor_class=torch.Tensor,
+    listeners=tuple(v for k, v in vars(_nn_module).items() if k.endswith("_registration_hooks")),
+)
 
 
 def _format_import_statement(name: str, obj: object, importer: Any) -> str:
@@ -64,7 +58,7 @@ def _format_import_block(globals: dict[str, Any], importer: Any) -> str:
 
 
 class _WrappedCall:
-    """Calls a module as its class does; torch.fx has one in each GraphModule's class."""
+    """Calls a module as its class does; torch.fx has one in the class of each GraphModule."""
 
     def __init__(self, cls: type, cls_call: Callable[..., Any] | None) -> None:
         self.cls, self.cls_call = cls, cls_call
@@ -74,69 +68,7 @@ class _WrappedCall:
 
     @staticmethod
     def _generate_error_message(frame_summary: traceback.FrameSummary) -> str:
-        return f"{traceback.format_exc()}\n{_surroundings(frame_summary)}"
-
-
-# ---- attributes by path ------------------------------------------------------------------------
-
-
-def _get_attr_via_attr_list(model: Module, attr_list: list[str]) -> Any:
-    return functools.reduce(getattr, attr_list, model)
-
-
-def _get_attr(model: Module, attr_name: str) -> Any:
-    return _get_attr_via_attr_list(model, attr_name.split("."))
-
-
-def _has_attr(model: Module, attr_name: str) -> bool:
-    try:
-        _get_attr(model, attr_name)
-    except AttributeError:
-        return False
-    return True
-
-
-def _del_attr(model: Module, attr_name: str) -> None:
-    *path, field = attr_name.split(".")
-    delattr(_get_attr_via_attr_list(model, path), field)
-
-
-def _enter(module: Module, path: list[str]) -> Any:
-    """What a path leads to; modules that are missing on the way are made. None, if there is
-    something else on the way."""
-    for name in path:
-        if not isinstance(module, Module):
-            return None
-        if getattr(module, name, None) is None:
-            setattr(module, name, Module())
-        module = getattr(module, name)
-    return module
-
-
-def _set_attr(module: Module, name: str, value: Any) -> None:
-    """Assigns an attribute; a tensor that is no parameter becomes a buffer."""
-    if isinstance(value, torch.Tensor) and not isinstance(value, Parameter):
-        module.register_buffer(name, value)
-    else:
-        setattr(module, name, value)
-
-
-def _assign_attr(from_obj: object, to_module: Module, target: str) -> None:
-    """Puts an object at a path; modules that are missing on the way are made."""
-    *path, field = target.split(".")
-    _set_attr(_enter(to_module, path), field, from_obj)
-
-
-def _copy_attrs(from_module: Module, to_module: Module, targets: list[str]) -> None:
-    listeners = (f"_global_{kind}_registration_hooks" for kind in ("buffer", "module", "parameter"))
-    fast = not any(getattr(_nn_module, name, True) for name in listeners)
-    kinds = (Module, Parameter, torch.Tensor)
-    _core._copy_attributes(targets, from_module, to_module, *kinds, _set_attr, fast)
-
-
-def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Gives a module what a path leads to in another; what lies between become plain modules."""
-    _copy_attrs(from_module, to_module, [target])
+        return f"{traceback.format_exc()}\n{_generated.surroundings(frame_summary)}"
 
 
 # ---- pickles -----------------------------------------------------------------------------------
@@ -165,7 +97,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
 def reduce_package_graph_module(
     importer: Any, body: dict[str, Any], generated_module_name: str
 ) -> Module:
-    """Likewise for code that torch.fx has put into a package."""
+    """Likewise for code in a package."""
     forward = importer.import_module(generated_module_name).forward
     return _deserialize_graph_module(forward, body)
 
@@ -175,19 +107,18 @@ def _deserialize_graph_module(
 ) -> Module:
     from ._symbolic_trace import Tracer
 
-    tracer_cls = body.get("_tracer_cls") or Tracer
-    keep = {"is_leaf_module": lambda *_: True}
-    tracer = type("KeepModules", (tracer_cls,), keep)()
+    cls = body.get("_tracer_cls") or Tracer
     root = type("_CodeOnlyModule", (_CodeOnlyModule,), {"forward": forward})(body)
+    tracer = type("KeepModules", (cls,), {"is_leaf_module": lambda *_: True})()
     graph = tracer.trace(root, **(body.get("_tracer_extras") or {}))
-    graph._tracer_cls = tracer_cls
+    graph._tracer_cls = cls
     name = body.get("_graphmodule_cls_name", "GraphModule")
     module = (graph_module_cls or GraphModule)(root, graph, class_name=name)
     vars(module).update({k: v for k, v in body.items() if not hasattr(module, k)})
     return module
 
 
-_share_torchbind_and_process_group = contextvars.ContextVar(
+_share_torchbind_and_process_group: ContextVar[bool] = ContextVar(
     "_share_torchbind_and_process_group", default=False
 )
 
@@ -211,15 +142,10 @@ def _indent(text: str) -> str:
 
 
 def _print_readable(
-    module: Module,
-    module_name: str,
-    print_output: bool = True,
-    include_stride: bool = False,
-    include_device: bool = False,
-    colored: bool = False,
-    expanded_def: bool = False,
+    module: Module, module_name: str, print_output: bool = True, include_stride: bool = False,
+    include_device: bool = False, colored: bool = False, expanded_def: bool = False,
     additional_meta: list[str] | None = None,
-) -> str:
+) -> str:  # fmt: skip
     show: dict[str, Any] = dict(include_stride=include_stride, include_device=include_device)
     show.update(colored=colored, additional_meta=additional_meta)
     code = module.graph.python_code("self", verbose=True, expanded_def=expanded_def, **show)
@@ -233,18 +159,6 @@ def _print_readable(
     return text
 
 
-def _hook_list(kind: str, attribute: str, word: str) -> tuple[Callable, Callable]:
-    def register(self: "GraphModule", f: Callable[..., object]) -> None:
-        assert callable(f), f"{word} hook must be a callable."
-        getattr(self, attribute).append(f)
-
-    def unregister(self: "GraphModule", f: Callable[..., object]) -> None:
-        getattr(self, attribute).remove(f)
-
-    register.__name__, unregister.__name__ = f"_register_{kind}_hook", f"_unregister_{kind}_hook"
-    return register, unregister
-
-
 class GraphModule(Module):
     """An nn.Module generated from a Graph: it has a `graph`, and `code` and `forward` made of it.
 
@@ -253,9 +167,10 @@ class GraphModule(Module):
 
     __jit_unused_properties__ = ["graph", "_boxed_call", "code", "_code", "_lineno_map"]
     __jit_unused_properties__ += ["_prologue_start"]
-    _python_code: PythonCode | None = None  # of the class that each GraphModule has for itself
+    # Of the class that each GraphModule has for itself: its code, and what the class was made of.
+    _python_code: PythonCode | None = None
+    _base: type | None = None
     _recompiles = 0
-    _base: type | None = None               # likewise: what that class was made of
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         name = "GraphModule.__new__.<locals>.GraphModuleImpl"
@@ -271,19 +186,17 @@ class GraphModule(Module):
         type(self).__name__ = class_name
         if isinstance(root, Module):
             vars(self)["training"] = getattr(root, "training", True)
-            _copy_attrs(root, self, graph._paths(False))
+            _core._copy_attrs(root, self, graph._paths(False))
         elif isinstance(root, dict):
             self._take_from(root, graph)
         else:
             raise RuntimeError(f"Unsupported type {root} passed for root!")
         tracer = graph._tracer_cls
+        known = tracer is not None and "<locals>" not in tracer.__qualname__
         vars(self).update(
-            _tracer_cls=tracer if tracer and "<locals>" not in tracer.__qualname__ else None,
-            _tracer_extras=graph._tracer_extras or {},
-            meta={},
-            shape_env=None,
-            **{name: [] for name in _NODE_HOOKS},
-        )
+            _tracer_cls=tracer if known else None, _tracer_extras=graph._tracer_extras or {},
+            meta={}, shape_env=None, **{name: [] for name in _NODE_HOOKS},
+        )  # fmt: skip
         self.graph = graph
 
     def _take_from(self, root: dict[str, Any], graph: Graph) -> None:
@@ -316,37 +229,34 @@ class GraphModule(Module):
         graph, cls = self._graph, type(self)
         if isinstance(graph._codegen, _PyTreeCodeGen) and graph._codegen.pytree_info is not None:
             self._in_spec, self._out_spec = graph._codegen.pytree_info[1:]
-        if _is_pending(vars(cls).get("_python_code")):  # nobody wants it: it need not be written
-            del cls._python_code, cls.forward
-        vars(self)["_recompiles"] = vars(self).get("_recompiles", 0) + 1
-        code = cls._python_code = _code_of(graph)
-        cls.forward = _lazy_forward(code, graph._co_fields)
+        if _generated.is_pending(vars(cls).get("_python_code")):
+            del cls._python_code, cls.forward  # it need not be written
+        vars(self)["_recompiles"] = self._recompiles + 1
+        code = cls._python_code = _generated.code_of(graph)
+        cls.forward = _generated.lazy_forward(code, graph._co_fields)
         return code
 
     def _recompile_submodules(self) -> list[tuple[str, PythonCode]]:
         children = self.named_children()
         return [(name, m.recompile()) for name, m in children if isinstance(m, GraphModule)]
 
-    def _read_code(self, name: str) -> Any:
+    def _of_code(self, name: str) -> Any:
         if type(self)._python_code is None:
             raise RuntimeError("Code has not been generated! Call recompile() first")
         return getattr(type(self)._python_code, name)
 
-    code = property(lambda self: self._read_code("src"), doc="The code written from the graph.")
+    code = property(lambda self: self._of_code("src"), doc="The code written from the graph.")
     _code = code
-    _lineno_map = property(lambda self: self._read_code("_lineno_map"))
-    _prologue_start = property(lambda self: self._read_code("_prologue_start"))
-
-    @property
-    def _boxed_call(self) -> bool:
-        return isinstance(self._graph._codegen, _BoxedCodeGen)
+    _lineno_map = property(lambda self: self._of_code("_lineno_map"))
+    _prologue_start = property(lambda self: self._of_code("_prologue_start"))
+    _boxed_call = property(lambda self: isinstance(self._graph._codegen, _BoxedCodeGen))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        _touch_forward(type(self), self._recompiles)
+        _generated.touch_forward(type(self), self._recompiles)
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
-            _explain(self, error)
+            _generated.explain(self, error)
             raise
 
     def __str__(self) -> str:
@@ -354,16 +264,10 @@ class GraphModule(Module):
         return f"{super().__str__()}\n{self.code}\n{hint}"
 
     def print_readable(
-        self,
-        print_output: bool = True,
-        include_stride: bool = False,
-        include_device: bool = False,
-        colored: bool = False,
-        *,
-        fast_sympy_print: bool = False,
-        expanded_def: bool = False,
+        self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
+        colored: bool = False, *, fast_sympy_print: bool = False, expanded_def: bool = False,
         additional_meta: list[str] | None = None,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """The code of this module and of the GraphModules in it, with comments that say where each
         part comes from and what `additional_meta` names in the `meta` of its nodes."""
         show = (print_output, include_stride, include_device, colored)
@@ -380,10 +284,10 @@ class GraphModule(Module):
     def add_submodule(self, target: str, m: Module) -> bool:
         """Adds a module at a path, making plain modules on the way; False if there is something
         else on the way."""
-        *path, field = target.split(".")
-        parent = _enter(self, path)
+        prefix, _, name = target.rpartition(".")
+        parent = _core._enter(self, prefix)
         if isinstance(parent, Module):
-            parent.add_module(field, m)
+            parent.add_module(name, m)
         return isinstance(parent, Module)
 
     def delete_submodule(self, target: str) -> bool:
@@ -398,25 +302,11 @@ class GraphModule(Module):
         there is no such module."""
         paths = (path.split(".") for path in self._graph._paths(False))
         used = {step for path in paths for step in itertools.accumulate(path, "{}.{}".format)}
-        for path in filter(functools.partial(_has_attr, self), self._graph._paths(True)):
-            used.update(f"{path}.{name}" for name, _ in self.get_submodule(path).named_modules())
+        for path in self._graph._paths(True):
+            if _has_attr(self, path):
+                used.update(f"{path}.{name}" for name, _ in _get_attr(self, path).named_modules())
         for name in [name for name, _ in self.named_modules() if name and name not in used]:
             self.delete_submodule(name)
-
-    # ---- hooks ----
-
-    _register_create_node_hook, _unregister_create_node_hook = _hook_list(
-        "create_node", "_create_node_hooks", "create_node"
-    )
-    _register_erase_node_hook, _unregister_erase_node_hook = _hook_list(
-        "erase_node", "_erase_node_hooks", "erase_node"
-    )
-    _register_replace_node_hook, _unregister_replace_node_hook = _hook_list(
-        "replace_node", "_replace_hooks", "replace_node"
-    )
-    _register_deepcopy_hook, _unregister_deepcopy_hook = _hook_list(
-        "deepcopy", "_deepcopy_hooks", "deepcopy"
-    )
 
     @contextlib.contextmanager
     def _set_replace_hook(self, f: Callable[..., object]) -> Iterator[None]:
@@ -448,8 +338,7 @@ class GraphModule(Module):
         if init is not GraphModule.__init__:
             init(copied, _CodeOnlyModule({**vars(Module()), **state}), state["_graph"])
         copied.__setstate__({**state, "shape_env": None})
-        for name, value in copied.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
-            setattr(copied, name, value)
+        vars(copied).update(copied.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}))
         for hook in self._deepcopy_hooks:
             hook(copied)
         return copied
@@ -469,20 +358,30 @@ class GraphModule(Module):
         return _new, (self._base, type(self).__name__), self._state()
 
     def __reduce_package__(self, exporter: Any) -> tuple[Any, ...]:
-        self.recompile()
+        code = self.recompile()
         exporter.extern(["cfx", "cfx.**"])
         name = f"fx-generated._{exporter.get_unique_id()}"
-        imports = _format_import_block(self._read_code("globals"), exporter.importer)
-        exporter.save_source_string(name, f"{imports}\n{self.code}")
+        imports = _format_import_block(code.globals, exporter.importer)
+        exporter.save_source_string(name, f"{imports}\n{code.src}")
         body = {**self._state(), "_graphmodule_cls_name": type(self).__name__}
         del body["_graph"]
         return reduce_package_graph_module, (body, name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(vars(Module()), **{name: [] for name in _NODE_HOOKS})
-        vars(self).update(state)
+        vars(self).update({**vars(Module()), **{name: [] for name in _NODE_HOOKS}, **state})
         self._graph.owning_module = self
         self.recompile()
 
 
+def _add_hook_methods(kind: str, attribute: str) -> None:
+    def register(self: GraphModule, f: Callable[..., object]) -> None:
+        assert callable(f), f"{kind} hook must be a callable."
+        getattr(self, attribute).append(f)
+
+    setattr(GraphModule, f"_register_{kind}_hook", register)
+    setattr(GraphModule, f"_unregister_{kind}_hook", lambda self, f: getattr(self, attribute).remove(f))
+
+
+for _kind, _name in zip(("replace_node", "create_node", "erase_node", "deepcopy"), _NODE_HOOKS):
+    _add_hook_methods(_kind, _name)
 GraphModule._wrapped_call = _WrappedCall(GraphModule, None)

@@ -102,7 +102,8 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 /* What the Python glue may register, by the names of the state's members. */
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
-    X(trace_code) X(sequential) X(tensor_types)
+    X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
+    X(listeners)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -245,7 +246,8 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->ProxyType, &proxy_spec, NULL) < 0 ||
         add_type(module, &st->TracerBaseType, &tracer_base_spec, NULL) < 0 ||
         add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0 ||
-        add_type(module, &st->LazyType, &lazy_spec, NULL) < 0)
+        add_type(module, &st->LazyType, &lazy_spec, NULL) < 0 ||
+        tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
     return add_type(module, &st->AttributeType, &attribute_spec,

@@ -25,8 +25,9 @@
     X(ProxyType) X(AttributeType) X(TracerBaseType) X(TracerType) X(WrappedType)                   \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
-    X(library_paths) X(trace_code) X(patches) X(torch_targets)                                                     \
-    X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)
+    X(library_paths) X(trace_code) X(patches) X(torch_targets) X(hooked_call) X(hooked_getattr)    \
+    X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)                                   \
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -203,6 +204,8 @@ typedef struct node_parts {
 /* A new node at the insertion point, borrowed; or a new reference to its Node. */
 cfx_node *graph_create_core(PyGraph *graph, const node_parts *parts);
 PyObject *graph_create(PyGraph *graph, const node_parts *parts);
+/* By way of create_node, which a class of graphs may have overridden. `items` is not looked at. */
+PyObject *graph_create_by_method(PyGraph *graph, const node_parts *parts);
 
 PyObject *users_new(PyNode *node);
 PyObject *users_of(PyNode *node);  /* node.users */
@@ -221,7 +224,7 @@ PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
-extern PyMethodDef attribute_functions[];  /* _copy_attributes */
+extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
 
 /* ---- types --------------------------------------------------------------------------------- */
 

@@ -201,19 +201,10 @@ static int check_mutation(PyTracer *t, module_state *st, const node_parts *parts
 
 static PyObject *none_if_absent(PyObject *o) { return o ? o : Py_None; }
 
-/* Graph.create_node of a class that has its own. */
-static PyObject *create_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
-{
-    return PyObject_CallMethodObjArgs(
-        t->graph, st->str_create_node, PyTuple_GET_ITEM(st->op_names, parts->op), parts->target,
-        none_if_absent(parts->args), none_if_absent(parts->kwargs), none_if_absent(parts->name),
-        none_if_absent(parts->type), NULL);
-}
-
 /* A graph of its own kind may make its own kind of nodes, or put them elsewhere. */
 static PyObject *node_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
 {
-    PyObject *node = create_through_graph(t, st, parts);
+    PyObject *node = graph_create_by_method((PyGraph *)t->graph, parts);
     if (!node || !is_node(st, node) || (PyObject *)node_graph((PyNode *)node) != t->graph)
         return node;
     if (!place(t, (PyGraph *)t->graph, ((PyNode *)node)->n))
@@ -411,6 +402,34 @@ static PyObject *py_create_proxy(FAST_ARGS)
     return record(self, state_of(Py_TYPE(self)), &call);
 }
 
+/* _output(result, hint): the output node, by create_arg and create_node like any other. */
+static PyObject *py_output(PyTracer *self, PyObject *args)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *result, *hint;
+    if (!PyArg_ParseTuple(args, "OO:_output", &result, &hint) || tracer_refresh(self) < 0)
+        return NULL;
+    trace_call call = {.op = CFX_OP_OUTPUT, .args = &result, .n = 1, .type = hint,
+                       .target = PyTuple_GET_ITEM(st->op_names, CFX_OP_OUTPUT)};
+    PyObject *node = NULL;
+    if (self->overrides & (STEP_create_arg | STEP_create_node | STEP_graph)) {
+        PyObject *arg = arg_by_step(self, result);
+        PyObject *in = arg ? PyTuple_Pack(1, arg) : NULL;
+        PyObject *named = in ? PyDict_New() : NULL;
+        node = named ? node_by_steps(self, st, &call, in, named) : NULL;
+        Py_XDECREF(named);
+        Py_XDECREF(in);
+        Py_XDECREF(arg);
+    } else {
+        node_parts parts = {.op = call.op, .target = call.target, .type = hint, .items = &result,
+                            .n = 1, .tracer = self};
+        node = needs_dress(self, st) ? new_node(self, st, &parts)
+                                     : record_in_core(self, st, &parts);
+    }
+    Py_XDECREF(node);
+    return node ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *py_create_arg(PyTracer *self, PyObject *a)
 {
     return tracer_refresh(self) < 0 ? NULL : tracer_create_arg(self, a);
@@ -574,14 +593,15 @@ static const lazy lazy_num_calls = {offsetof(PyTracer, num_calls), make_num_call
 /* ---- life ---------------------------------------------------------------------------------- */
 
 #define TRACER_OBJECTS(X)                                                                          \
-    X(graph) X(dict) X(paths) X(parameters) X(proxies) X(num_calls) X(scope) X(module_stack)       \
-    X(name_scopes)
+    X(graph) X(dict) X(paths) X(parameters) X(proxies) X(class_names) X(num_calls) X(scope)        \
+    X(module_stack) X(name_scopes)
 
 void tracer_end(PyTracer *t)
 {
     Py_CLEAR(t->paths);
     Py_CLEAR(t->parameters);
     Py_CLEAR(t->proxies);
+    Py_CLEAR(t->class_names);
     source_clear(&t->sources);
     t->sources.graph = NULL;
     t->version = 0;
@@ -629,6 +649,7 @@ static PyMethodDef base_methods[] = {
     {"create_arg", (PyCFunction)py_create_arg, METH_O,
      SIGNED("create_arg($self, a, /)",
             "An object as the argument of a node. Override to allow more kinds of objects.")},
+    {"_output", (PyCFunction)py_output, METH_VARARGS, NULL},
     {"proxy", (PyCFunction)py_proxy, METH_O,
      SIGNED("proxy($self, node, /)", "The Proxy of a node. Override for a class of your own.")},
     {"to_bool", (PyCFunction)py_to_bool, METH_O,
@@ -678,6 +699,18 @@ PyType_Spec tracer_base_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = base_slots,
 };
+
+/* The switches are attributes of the class, all off: a class or an object may set them. */
+int tracer_type_ready(PyObject *type)
+{
+    for (int i = 0; i < N_OF(switch_names); i++)
+        if (PyObject_SetAttrString(type, switch_names[i], Py_False) < 0)
+            return -1;
+    PyObject *name = PyUnicode_FromString("forward");
+    int failed = name ? PyObject_SetAttrString(type, "traced_func_name", name) : -1;
+    Py_XDECREF(name);
+    return failed;
+}
 
 static PyMethodDef tracer_methods[] = {
     {"is_leaf_module", FAST(py_is_leaf_module),

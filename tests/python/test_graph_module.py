@@ -24,7 +24,7 @@ from torch import nn  # noqa: E402
 
 import cfx  # noqa: E402
 import cfx.graph_module  # noqa: E402
-from cfx._generated import _is_pending  # noqa: E402
+from cfx._generated import is_pending  # noqa: E402
 
 LIBS = (torch.fx, cfx)
 
@@ -317,7 +317,7 @@ def test_subclass():
 
 
 def pending(gm):
-    return _is_pending(type(gm)._python_code)
+    return is_pending(type(gm)._python_code)
 
 
 def test_code_is_written_when_it_is_asked_for():

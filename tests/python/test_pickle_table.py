@@ -118,7 +118,7 @@ WAYS = {
 
 # Row: (torch.fx, cfx), each for pickle, deepcopy, copy.
 TABLE = {
-    "names of nodes": ("-+-", "+++"),
+    "names of nodes": ("-++", "+++"),
     "in-place operators": ("-++", "+++"),
     "meta of nodes": ("-++", "+++"),
     "stack traces": ("-++", "+++"),
@@ -183,20 +183,22 @@ def test_a_long_chain(way):
 
 
 def test_an_edit_without_recompile_is_in_the_copy():
-    for name in LIBS:
-        gm = build(name)
-        node(gm, (operator.iadd,)).target = operator.sub
-        assert " - " not in gm.code
-        for way in ("pickle", "deepcopy"):
-            assert " - " in WAYS[way](gm).code
+    gm = build("cfx")
+    node(gm, (operator.iadd,)).target = operator.sub
+    assert " - " not in gm.code
+    for way in ("pickle", "deepcopy"):
+        assert " - " in WAYS[way](gm).code
 
 
 def test_pickled_from_the_graph():
     """The module is then restored before the graph that it belongs to is complete."""
     gm = build("cfx")
+    gm.graph.set_codegen(cfx.graph._BoxedCodeGen())
+    gm.recompile()
     g = pickle.loads(pickle.dumps(gm.graph))
     assert g.owning_module.graph is g and g.owning_module.code == gm.code
-    assert torch.equal(g.owning_module(torch.ones(1, 2)), gm(torch.ones(1, 2)))
+    x = torch.ones(1, 2)
+    assert torch.equal(g.owning_module([x]), gm([x]))
 
 
 def test_local_classes_are_left_behind():
