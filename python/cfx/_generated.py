@@ -145,7 +145,7 @@ touch_forward._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 def _origin(node: Node) -> str:
     """The user's line for a node, as a traceback shows it; "" if it is not known."""
-    frame = _parse_stack_trace(node.meta.get("stack_trace"))
+    frame = _parse_stack_trace(node.meta.get("stack_trace", ""))
     if frame is not None:
         return f'\n  File "{frame.file}", line {frame.lineno}, in {frame.name}\n    {frame.code}'
     if node._location is None:
@@ -173,8 +173,8 @@ def surroundings(frame_summary: traceback.FrameSummary) -> str:
 
 
 def explain(module: Any, error: Exception) -> None:
-    """Notes at which nodes `error` passed through the code of a module. If it was raised there, says
-    where on stderr, as torch.fx does."""
+    """Notes at which nodes `error` passed through the code of a module. If it was raised there,
+    says where on stderr, as torch.fx does."""
     own = getattr(vars(type(module)).get("forward"), "__code__", None)
     frames = list(traceback.walk_tb(error.__traceback__))
     note = ""

@@ -13,8 +13,7 @@ _force_skip_lazy_graph_module_flag = False
 
 @contextmanager
 def _set_flag(name: str, value: bool) -> Iterator[None]:
-    previous = globals()[name]
-    globals()[name] = value
+    previous, globals()[name] = globals()[name], value
     try:
         yield
     finally:
@@ -58,8 +57,9 @@ class _LazyGraphModule(GraphModule):
         self.code
 
     def _real_recompile(self) -> PythonCode:
-        self.recompile().src
-        return type(self)._python_code
+        code = self.recompile()
+        self.real_recompile()
+        return code
 
     @classmethod
     def _needs_recompile(cls) -> bool:

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import inspect
 import itertools
+import operator
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,7 +18,8 @@ from typing import Any
 
 from . import _core, _generated
 from ._codegen import _BoxedCodeGen, _custom_builtins, _CustomBuiltin, _PyTreeCodeGen
-from ._core import _assign_attr, _copy_attr, _del_attr, _get_attr, _get_attr_via_attr_list, _has_attr
+from ._core import _assign_attr, _copy_attr, _del_attr
+from ._core import _get_attr, _get_attr_via_attr_list, _has_attr
 from ._generated import _EvalCacheLoader, _exec_with_source, _forward_from_src, _loader
 from ._generated import _method_from_src
 from .graph import Graph, PythonCode
@@ -82,7 +84,7 @@ class _CodeOnlyModule(Module):
         self.__dict__ = body
 
 
-def _new(cls: type, name: str = "GraphModule") -> Any:
+def _new(cls: Any, name: str = "GraphModule") -> Any:
     module = cls.__new__(cls)
     type(module).__name__ = name
     return module
@@ -114,7 +116,7 @@ def _deserialize_graph_module(
     graph._tracer_cls = cls
     name = body.get("_graphmodule_cls_name", "GraphModule")
     module = (graph_module_cls or GraphModule)(root, graph, class_name=name)
-    vars(module).update({k: v for k, v in body.items() if not hasattr(module, k)})
+    module.__dict__.update({k: v for k, v in body.items() if not hasattr(module, k)})
     return module
 
 
@@ -185,7 +187,7 @@ class GraphModule(Module):
         super().__init__()
         type(self).__name__ = class_name
         if isinstance(root, Module):
-            vars(self)["training"] = getattr(root, "training", True)
+            self.__dict__["training"] = getattr(root, "training", True)
             _core._copy_attrs(root, self, graph._paths(False))
         elif isinstance(root, dict):
             self._take_from(root, graph)
@@ -193,7 +195,7 @@ class GraphModule(Module):
             raise RuntimeError(f"Unsupported type {root} passed for root!")
         tracer = graph._tracer_cls
         known = tracer is not None and "<locals>" not in tracer.__qualname__
-        vars(self).update(
+        self.__dict__.update(
             _tracer_cls=tracer if known else None, _tracer_extras=graph._tracer_extras or {},
             meta={}, shape_env=None, **{name: [] for name in _NODE_HOOKS},
         )  # fmt: skip
@@ -204,9 +206,9 @@ class GraphModule(Module):
         for path in paths:
             if path not in root:
                 calls = graph.find_nodes(op="call_module", target=path)
-                node = (calls or graph.find_nodes(op="get_attr", target=path) or [graph])[0]
-                raise RuntimeError(f"Node {node} referenced target {path} but that target was not "
-                                   "provided in ``root``!")
+                names = [n.name for n in calls or graph.find_nodes(op="get_attr", target=path)]
+                raise RuntimeError(f"Node {' '.join(names[:1])} referenced target {path} but that "
+                                   "target was not provided in ``root``!")
         for path in sorted(paths, key=lambda path: path.count(".")):
             _assign_attr(root[path], self, path)
 
@@ -220,7 +222,7 @@ class GraphModule(Module):
     @graph.setter
     def graph(self, g: Graph) -> None:
         assert isinstance(g, Graph), f"Expected a Graph instance, but got {type(g)}"
-        vars(self)["_graph"] = g
+        self.__dict__["_graph"] = g
         g.owning_module = self
         self.recompile()
 
@@ -231,7 +233,7 @@ class GraphModule(Module):
             self._in_spec, self._out_spec = graph._codegen.pytree_info[1:]
         if _generated.is_pending(vars(cls).get("_python_code")):
             del cls._python_code, cls.forward  # it need not be written
-        vars(self)["_recompiles"] = self._recompiles + 1
+        self.__dict__["_recompiles"] = self._recompiles + 1
         code = cls._python_code = _generated.code_of(graph)
         cls.forward = _generated.lazy_forward(code, graph._co_fields)
         return code
@@ -245,11 +247,14 @@ class GraphModule(Module):
             raise RuntimeError("Code has not been generated! Call recompile() first")
         return getattr(type(self)._python_code, name)
 
-    code = property(lambda self: self._of_code("src"), doc="The code written from the graph.")
-    _code = code
-    _lineno_map = property(lambda self: self._of_code("_lineno_map"))
-    _prologue_start = property(lambda self: self._of_code("_prologue_start"))
-    _boxed_call = property(lambda self: isinstance(self._graph._codegen, _BoxedCodeGen))
+    @property
+    def code(self) -> str:
+        """The Python code that was written from the graph."""
+        return self._of_code("src")
+
+    @property
+    def _boxed_call(self) -> bool:
+        return isinstance(self._graph._codegen, _BoxedCodeGen)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         _generated.touch_forward(type(self), self._recompiles)
@@ -338,7 +343,7 @@ class GraphModule(Module):
         if init is not GraphModule.__init__:
             init(copied, _CodeOnlyModule({**vars(Module()), **state}), state["_graph"])
         copied.__setstate__({**state, "shape_env": None})
-        vars(copied).update(copied.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}))
+        copied.__dict__.update(copied.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}))
         for hook in self._deepcopy_hooks:
             hook(copied)
         return copied
@@ -368,7 +373,7 @@ class GraphModule(Module):
         return reduce_package_graph_module, (body, name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({**vars(Module()), **{name: [] for name in _NODE_HOOKS}, **state})
+        self.__dict__.update({**vars(Module()), **{name: [] for name in _NODE_HOOKS}, **state})
         self._graph.owning_module = self
         self.recompile()
 
@@ -378,10 +383,16 @@ def _add_hook_methods(kind: str, attribute: str) -> None:
         assert callable(f), f"{kind} hook must be a callable."
         getattr(self, attribute).append(f)
 
+    def unregister(self: GraphModule, f: Callable[..., object]) -> None:
+        getattr(self, attribute).remove(f)
+
     setattr(GraphModule, f"_register_{kind}_hook", register)
-    setattr(GraphModule, f"_unregister_{kind}_hook", lambda self, f: getattr(self, attribute).remove(f))
+    setattr(GraphModule, f"_unregister_{kind}_hook", unregister)
 
 
 for _kind, _name in zip(("replace_node", "create_node", "erase_node", "deepcopy"), _NODE_HOOKS):
     _add_hook_methods(_kind, _name)
+for _name in ("_lineno_map", "_prologue_start"):
+    setattr(GraphModule, _name, property(operator.methodcaller("_of_code", _name)))
+setattr(GraphModule, "_code", GraphModule.code)
 GraphModule._wrapped_call = _WrappedCall(GraphModule, None)

@@ -209,8 +209,8 @@ static int put(const copy_run *run, PyObject *to, PyObject *name, PyObject *valu
 
 /* ---- copying: new modules ------------------------------------------------------------------ */
 
-/* What stands for `value`, an attribute of a module that was just made, in another: a new reference;
- * NULL if there is no telling, or with an exception. */
+/* What stands for `value`, an attribute of a module that was just made, in another: a new
+ * reference; NULL if there is no telling, or with an exception. */
 static PyObject *blank_value(PyObject *value)
 {
     if (value == Py_None || PyBool_Check(value))
@@ -236,8 +236,8 @@ static bool fill_blank(PyObject *dict, PyObject *blank)
     return done;
 }
 
-/* nn.Module(), of which a model has hundreds: made like one that nobody uses, which takes a third of
- * the time that its __init__ takes. */
+/* nn.Module(), of which a model has hundreds: made like one that nobody uses, which takes a third
+ * of the time that its __init__ takes. */
 static PyObject *new_module(copy_run *run)
 {
     PyTypeObject *type = module_type(run->st);
@@ -370,7 +370,7 @@ static int copy_paths(module_state *st, PyObject *paths, PyObject *from, PyObjec
     if (!take_args(&spec, args, nargs, kwnames, out))                                              \
         return NULL;                                                                               \
     if (!st->module_class)                                                                         \
-    return PyErr_Format(PyExc_ImportError, "import cfx.graph_module first")
+        return PyErr_Format(PyExc_ImportError, "import cfx.graph_module first")
 
 static PyObject *none_if(int failed) { return failed ? NULL : Py_NewRef(Py_None); }
 
@@ -476,7 +476,8 @@ static PyObject *enter_module(ARGS)
 
 PyMethodDef attribute_functions[] = {
     {"_get_attr_via_attr_list", FAST(get_by_list),
-     SIGNED("_get_attr_via_attr_list($module, model, attr_list)", "What a list of names leads to.")},
+     SIGNED("_get_attr_via_attr_list($module, model, attr_list)",
+            "What a list of names leads to.")},
     {"_get_attr", FAST(get_attr),
      SIGNED("_get_attr($module, model, attr_name)", "What a path leads to.")},
     {"_has_attr", FAST(has_attr),
