@@ -46,7 +46,7 @@ class _EvalCacheLoader:
         return self.eval_cache.get(module_name)
 
     def _get_key(self) -> str:
-        return f"<eval_with_key>.{next(self._numbers)}"
+        return f"<eval_with_key>.cfx{next(self._numbers)}"  # torch.fx's are plain numbers
 
     def _forget(self, names: tuple[str, ...]) -> None:
         for name in names:

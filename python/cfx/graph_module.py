@@ -8,7 +8,6 @@ import contextlib
 import copy
 import inspect
 import itertools
-import operator
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -392,7 +391,7 @@ def _add_hook_methods(kind: str, attribute: str) -> None:
 
 for _kind, _name in zip(("replace_node", "create_node", "erase_node", "deepcopy"), _NODE_HOOKS):
     _add_hook_methods(_kind, _name)
-for _name in ("_lineno_map", "_prologue_start"):
-    setattr(GraphModule, _name, property(operator.methodcaller("_of_code", _name)))
 setattr(GraphModule, "_code", GraphModule.code)
+setattr(GraphModule, "_lineno_map", property(lambda self: self._of_code("_lineno_map")))
+setattr(GraphModule, "_prologue_start", property(lambda self: self._of_code("_prologue_start")))
 GraphModule._wrapped_call = _WrappedCall(GraphModule, None)

@@ -75,7 +75,8 @@ typedef struct PyTracer {
     PyObject *dict;
     PyObject *weak;
     PyObject *paths;         /* {module: path} while a trace runs, else NULL */
-    PyObject *parameters;    /* {id: name} of the root's parameters, NULL until needed */
+    PyObject *parameters;    /* {id: path} of the root's parameters, NULL until needed */
+    PyObject *buffers;       /* likewise of its buffers */
     PyObject *proxies;       /* {name: Proxy} of the parameters read so far, while a trace runs */
     PyObject *class_names;   /* {class: its qualified name}, likewise */
     PyObject *num_calls;     /* {path: how often the module was called} */
@@ -173,6 +174,8 @@ extern PyType_Spec wrapped_spec;
 
 /* _module_tree(root): ({module: path}, {tensor: path}). */
 PyObject *module_tree(PyObject *module, PyObject *root);
+/* {id: path} of the `kind` ("_parameters", "_buffers") that modules have, by their paths. */
+PyObject *member_names(PyObject *paths, PyObject *kind);
 
 /* The tracer whose trace runs in this thread: borrowed, or NULL. */
 PyTracer *current_tracer(module_state *st);
@@ -181,6 +184,8 @@ PyObject *module_path(PyTracer *t, PyObject *module);
 int module_is_leaf(module_state *st, PyObject *module);
 PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, PyObject *args,
                              PyObject *kwargs);
+/* The path of a parameter or buffer of the traced module, or None; a new reference. */
+PyObject *tracer_member_path(PyTracer *t, PyObject *value);
 PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache);
 PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache);
 /* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */

@@ -593,13 +593,14 @@ static const lazy lazy_num_calls = {offsetof(PyTracer, num_calls), make_num_call
 /* ---- life ---------------------------------------------------------------------------------- */
 
 #define TRACER_OBJECTS(X)                                                                          \
-    X(graph) X(dict) X(paths) X(parameters) X(proxies) X(class_names) X(num_calls) X(scope)        \
-    X(module_stack) X(name_scopes)
+    X(graph) X(dict) X(paths) X(parameters) X(buffers) X(proxies) X(class_names) X(num_calls)      \
+    X(scope) X(module_stack) X(name_scopes)
 
 void tracer_end(PyTracer *t)
 {
     Py_CLEAR(t->paths);
     Py_CLEAR(t->parameters);
+    Py_CLEAR(t->buffers);
     Py_CLEAR(t->proxies);
     Py_CLEAR(t->class_names);
     source_clear(&t->sources);
@@ -723,6 +724,7 @@ static PyMethodDef tracer_methods[] = {
      SIGNED("call_module($self, m, forward, args, kwargs)",
             "What happens when a module is called: a call_module node for a leaf, else "
             "forward(*args, **kwargs).")},
+    {"_member_path", (PyCFunction)tracer_member_path, METH_O, NULL},
     {"getattr", FAST(py_getattr),
      SIGNED("getattr($self, attr, attr_val, parameter_proxy_cache)",
             "What reading a module's attribute gives: for a parameter, its Proxy.")},

@@ -504,6 +504,17 @@ def test_errors(root, message, line):
     assert not ours.is_fx_tracing()
 
 
+@pytest.mark.parametrize("use", [int, float, complex, range, operator.index])
+def test_errors_of_pythons_own_have_a_note(use):
+    with pytest.raises(TypeError) as error:
+        ours.Tracer().trace(lambda x: use(x.sum()))
+    (note,) = error.value.__notes__
+    assert f"{__file__}:" in note and "use(x.sum())" in note and "to do: " in note
+    with pytest.raises(TypeError) as error:
+        ours.Tracer().trace(lambda x: 1 + "a")
+    assert not hasattr(error.value, "__notes__")
+
+
 def test_length_of_a_proxy():
     for fx in BOTH:
         with pytest.raises(RuntimeError, match="'len' is not supported in symbolic tracing"):
