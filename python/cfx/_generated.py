@@ -103,14 +103,13 @@ def is_pending(code: PythonCode | None) -> bool:
 
 def _write(code: PythonCode) -> None:
     fields = object.__getattribute__(code, "__dict__")
-    if not is_pending(code):  # another thread was faster
+    if "graph" not in fields:  # another thread was faster
         return
     if "error" in fields:
         raise fields["error"]
     graph = fields["graph"]
     written = fields["codegen"]._gen_python_code(graph.nodes, "self", _Namespace())
-    fields.clear()
-    fields.update(vars(written), _version=graph._version)
+    code.__dict__ = {**vars(written), "_version": graph._version}
     code.__class__ = PythonCode
 
 

@@ -35,9 +35,7 @@ def _get_graph_module_cls() -> type[GraphModule]:
     return _LazyGraphModule if _use_lazy_graph_module_flag else GraphModule
 
 
-def _make_graph_module(
-    *args: Any, graph_module_cls: type[GraphModule] | None = None, **kwargs: Any
-) -> GraphModule:
+def _make_graph_module(*args: Any, graph_module_cls: Any = None, **kwargs: Any) -> GraphModule:
     return (graph_module_cls or _get_graph_module_cls())(*args, **kwargs)
 
 
@@ -54,7 +52,7 @@ class _LazyGraphModule(GraphModule):
             gm.real_recompile()
 
     def real_recompile(self) -> None:
-        self.code
+        self.forward
 
     def _real_recompile(self) -> PythonCode:
         code = self.recompile()

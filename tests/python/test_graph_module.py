@@ -25,6 +25,7 @@ from torch import nn  # noqa: E402
 import cfx  # noqa: E402
 import cfx.graph_module  # noqa: E402
 from cfx._generated import is_pending  # noqa: E402
+from parity import SANITIZED  # noqa: E402
 
 LIBS = (torch.fx, cfx)
 
@@ -639,8 +640,9 @@ def test_helpers_that_run_source():
         forward = m._forward_from_src("def forward(self): return y", given)
         method = m._method_from_src("f", "def f(): return y\nz = 1", given)
         return (
-            key.replace("cfx", ""), named.replace("cfx", ""), loader.get_source(key), loader.get_source("no"), scope["q"],
-            forward(None), method(), list(given), "z" in method.__globals__,
+            key.replace("cfx", ""), named.replace("cfx", ""), loader.get_source(key),
+            loader.get_source("no"), scope["q"], forward(None), method(), list(given),
+            "z" in method.__globals__,
         )  # fmt: skip
 
     same(run)
@@ -931,6 +933,7 @@ def test_replicas():
     same(run)
 
 
+@pytest.mark.skipif(SANITIZED, reason="what torch does there ends a sanitized process")
 def test_torchscript():
     def run(lib):
         gm = net(lib)
@@ -942,6 +945,7 @@ def test_torchscript():
     assert "torch.add" in same(run)[0]
 
 
+@pytest.mark.skipif(SANITIZED, reason="what torch does there ends a sanitized process")
 def test_compile():
     class Outer(nn.Module):
         def __init__(self, inner):
@@ -990,6 +994,7 @@ def test_wrapped_functions_are_noted_in_the_code():
     assert [n.target for n in again.graph.nodes if n.op == "call_function"] == [helper]
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what is freed")
 def test_many_modules_leave_memory_flat():
     import tracemalloc
 
@@ -1025,3 +1030,88 @@ def test_a_graph_of_40000_nodes_costs_the_same():
     assert g._paths(False) == []
     gm = cfx.GraphModule({}, g)
     assert pending(gm)
+
+
+# ---- lazy ones, as torch.fx calls them ---------------------------------------------------------
+
+
+def test_lazy_graph_modules():
+    def run(lib):
+        lazy = __import__(f"{lib.__name__}._lazy_graph_module", fromlist=["x"])
+        cls, answers = lazy._LazyGraphModule, []
+        with lazy._use_lazy_graph_module(True):
+            gm = lazy._make_graph_module(Net(), net_graph(lib))
+            answers += [isinstance(gm, cls), gm._needs_recompile()]
+            answers.append(lazy._get_graph_module_cls() is cls)
+            with lazy._force_skip_lazy_graph_module():
+                with lazy._use_lazy_graph_module(True):
+                    answers.append(lazy._get_graph_module_cls() is cls)
+        answers.append(lazy._get_graph_module_cls() is lib.GraphModule)
+        gm.print_readable(print_output=False)
+        answers.append(gm._needs_recompile())
+        for ask in (gm.real_recompile, lambda: gm(X), lambda: gm.code, lambda: str(gm)):
+            gm.recompile()
+            answers.append(gm._needs_recompile())
+            ask()
+            answers.append(gm._needs_recompile())
+        other = cls.from_graphmodule(net(lib))
+        answers += [isinstance(other, cls), cls.from_graphmodule(other) is other]
+        cls.force_recompile(other)
+        cls.force_recompile(net(lib))
+        answers.append(other._needs_recompile())
+        if lib is cfx:
+            assert isinstance(pickle.loads(pickle.dumps(other)), cls)
+        return answers + [type(other._real_recompile()).__name__]
+
+    same(run)
+
+
+# ---- what the core offers for it ---------------------------------------------------------------
+
+
+def test_waiting_for_an_edit(monkeypatch):
+    log, raised = [], []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: raised.append(args.exc_type))
+
+    class Waits:
+        def __init__(self, name, act=lambda: None):
+            self.name, self.act = name, act
+
+        def __call__(self):
+            log.append((self.name, len(g.nodes)))
+            self.act()
+
+    g = cfx.Graph()
+    first, second = Waits("first"), Waits("second")
+    g._on_edit(first)
+    g._on_edit(second)  # there is room for one
+    assert log == [("first", 0)]
+    g.placeholder("x")
+    g.placeholder("y")
+    assert log == [("first", 0), ("second", 0)]
+    g._on_edit(first)
+    del first  # it is not kept alive
+    g.placeholder("z")
+    assert len(log) == 2
+    edits = Waits("edits", lambda: g.placeholder("no"))
+    g._on_edit(edits)
+    g.placeholder("z")
+    assert raised == [RuntimeError] and len(g.nodes) == 4
+    with pytest.raises(TypeError):
+        g._on_edit(5)
+
+
+def test_paths():
+    g = cfx.Graph()
+    for op, target in (
+        ("get_attr", "b.c"), ("call_module", "a"), ("call_method", "m"), ("get_attr", "a"),
+        ("call_module", "a"), ("get_attr", "é.1"),
+    ):  # fmt: skip
+        g.create_node(op, target)
+    assert g._paths(True) == ["a"]
+    assert sorted(set(g._paths(False))) == ["a", "b.c", "é.1"]
+    assert g._paths(False)[:2] == ["b.c", "a"]
+    first = next(iter(g.nodes))
+    first.op = "call_function"  # being changed: it has no path now
+    first.target = torch.relu
+    assert g._paths(False)[0] == "a"

@@ -74,6 +74,14 @@ except NameError as e:
     assert "torch.relu" in str(e)
 else:
     raise AssertionError("an unknown function ran")
+for name in ("GraphModule", "graph_module"):
+    try:
+        getattr(cfx, name)
+    except ImportError as e:
+        assert "torch" in str(e)
+    else:
+        raise AssertionError(f"there is a {name} without torch")
+assert not hasattr(cfx, "nonsense") and "GraphModule" in dir(cfx)
 print(missing)
 del g, h, r, missing, again, copied
 gc.collect()
