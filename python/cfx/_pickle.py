@@ -124,7 +124,8 @@ def _columns(nodes):
 def _order_of_uses(nodes, refs):
     """The order in which the nodes were given their arguments, if `users` shows that it is not the
     order of the nodes: every `users` lists nodes in that order, so it is found by merging them."""
-    chains = [[int(refs[user]) for user in node.users] for node in nodes if len(node.users) > 1]
+    many = [node.users for node in nodes if len(node.users) > 1]
+    chains = [[int(refs[user]) for user in users if user in refs] for users in many]
     if all(a < b for chain in chains for a, b in zip(chain, chain[1:])):
         return None
     after = {}

@@ -45,4 +45,8 @@ PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
+/* regions.c */
+PyObject *graph_outline(PyGraph *self, PyObject *args);
+PyObject *graph_paths(PyGraph *self, PyObject *unused);
+
 #endif
