@@ -91,4 +91,17 @@ def check_reference(job):
     return check(*job)
 
 
+# ---- tracing -----------------------------------------------------------------------------------
+
+# Classes of the metaclass ProxyableClassMeta, and the code of Tracer.trace: cfx._symbolic_trace
+proxyable_classes: dict[type, None] = {}
+trace_code = None
+
+
+def install(*functions):
+    """Adds the functions that need torch, when there is something to trace."""
+    for function in functions:
+        globals()[function.__name__] = function
+
+
 _core._register(glue=sys.modules[__name__])

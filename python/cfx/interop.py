@@ -29,7 +29,7 @@ try:
 except ImportError as e:
     raise ImportError("cfx.interop converts from and to torch.fx: it needs torch") from e
 
-__all__ = ["from_torch", "to_torch", "wrapped_methods", "wrapped_names"]
+__all__ = ["from_torch", "to_torch", "wrapped_names"]
 
 _PATHS = ("get_attr", "call_module")
 _CODEGENS = ("CodeGen", "_BoxedCodeGen", "_PyTreeCodeGen")
@@ -374,18 +374,9 @@ def to_torch(x: Any) -> Any:
     return _Conversion(cfx, torch.fx, _ToTorch).convert(x)
 
 
-# ---- what was registered with torch.fx --------------------------------------------------------
-
-
-def _registry(name: str) -> Any:
-    return getattr(sys.modules.get("torch.fx._symbolic_trace"), name, ())
-
-
-def wrapped_names() -> dict[tuple[int, str], dict[str, Any]]:
-    """{(id(globals), name): globals} of the functions that were given to torch.fx.wrap."""
-    return dict(_registry("_wrapped_fns_to_patch"))
-
-
-def wrapped_methods() -> list[tuple[type, str]]:
-    """(class, name) of the methods that torch.fx patches while it traces."""
-    return list(_registry("_wrapped_methods_to_patch"))
+def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[type, str]]]:
+    """What was given to torch.fx.wrap: {(id(globals), name): globals} of the functions, and
+    (class, name) of the methods that torch.fx patches while it traces."""
+    registry = sys.modules.get("torch.fx._symbolic_trace")
+    functions = getattr(registry, "_wrapped_fns_to_patch", {})
+    return dict(functions), list(getattr(registry, "_wrapped_methods_to_patch", ()))

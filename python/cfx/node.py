@@ -26,6 +26,17 @@ _legal_ops = dict.fromkeys(
 _side_effectful_functions: set = {operator.setitem}
 
 
+def __getattr__(name: str) -> Any:
+    """`base_types`: the classes whose objects are arguments as they are; many are torch's."""
+    if name != "base_types":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import torch
+
+    kinds = (torch.dtype, torch.Tensor, torch.device, torch.memory_format, torch.layout)
+    symbolic = (torch._ops.OpOverload, torch.SymInt, torch.SymBool, torch.SymFloat)
+    return (str, int, float, bool, complex, *kinds, *symbolic)
+
+
 # ---- names of functions and types -----------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
 /* convert.c - Python objects to values and back: the only place that knows both. */
-#include "pycfx.h"
+#include "trace.h"
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
@@ -182,6 +182,17 @@ static bool items_add(item_list *list, cfx_value v)
     return true;
 }
 
+cfx_value args_from_array(PyGraph *graph, PyObject *const *args, Py_ssize_t n)
+{
+    item_list list;
+    if (n == 0 || !items_begin(&list, n))
+        return cfx_invalid();
+    bool ok = true;
+    for (Py_ssize_t i = 0; ok && i < n; i++)
+        ok = items_add(&list, value_from_py(graph, args[i]));
+    return items_end(&list, graph, CFX_KIND_TUPLE, ok);
+}
+
 /* A list or tuple. Items are borrowed one at a time: converting one may run Python code. */
 static cfx_value seq_value(PyGraph *graph, PyObject *o, cfx_kind kind)
 {
@@ -210,6 +221,10 @@ static bool mentions_node(const module_state *st, PyObject *key)
 /* Nodes in keys are no uses, as in torch.fx: such a key is held as a plain object. */
 static cfx_value key_value(PyGraph *graph, PyObject *key)
 {
+    if (graph->tracer && find_proxy(graph->st, key)) {
+        refuse(graph->st, "key", key);
+        return cfx_invalid();
+    }
     return mentions_node(graph->st, key) ? host_value(graph, key) : value_from_py(graph, key);
 }
 
@@ -379,9 +394,46 @@ static cfx_value name_value(PyGraph *graph, PyObject *o)
     return v;
 }
 
+static cfx_value node_value(PyGraph *graph, PyObject *o)
+{
+    cfx_node *n = ((PyNode *)o)->n;
+    if (cfx_node_graph(n) == graph->g)
+        return cfx_from_node(n);
+    if (!graph->tracer)
+        return host_value(graph, o);
+    refuse(graph->st, "foreign", o);
+    return cfx_invalid();
+}
+
+/* What a tracer makes of an object: the node of a proxy, a new node for a tensor, ... The result is
+ * taken as it is. Python code may run, which must not find this graph converting for a tracer. */
+static cfx_value traced_value(PyGraph *graph, PyObject *o)
+{
+    PyTracer *tracer = graph->tracer;
+    graph->tracer = NULL;
+    PyObject *leaf = tracer_leaf(tracer, o);
+    cfx_value v = cfx_invalid();
+    if (leaf && is_node(graph->st, leaf)) {
+        graph->tracer = tracer;
+        v = node_value(graph, leaf);
+    } else if (leaf) {
+        v = value_from_py(graph, leaf);
+    }
+    graph->tracer = tracer;
+    Py_XDECREF(leaf);
+    return v;
+}
+
+static bool is_torch_token(const module_state *st, PyObject *o)
+{
+    return PyDict_GetItemWithError(st->token_types, (PyObject *)Py_TYPE(o)) != NULL;
+}
+
 static cfx_value other_value(PyGraph *graph, PyObject *o)
 {
     module_state *st = graph->st;
+    if (graph->tracer && !is_graph(st, o) && !is_torch_token(st, o))
+        return PyErr_Occurred() ? cfx_invalid() : traced_value(graph, o);
     cfx_error err = {0};
     if (is_graph(st, o))
         return checked(cfx_value_region(graph->g, ((PyGraph *)o)->g, &err), &err);
@@ -416,9 +468,9 @@ static cfx_value container_value(PyGraph *graph, PyObject *o)
     }
     if (Py_TYPE(o) == &PyRange_Type)
         return range_value(graph, o);
-    if (PySet_CheckExact(o))
+    if (PySet_CheckExact(o) && !graph->tracer)
         return set_value(graph, o, CFX_KIND_SET);
-    if (PyFrozenSet_CheckExact(o))
+    if (PyFrozenSet_CheckExact(o) && !graph->tracer)
         return set_value(graph, o, CFX_KIND_FROZENSET);
     return other_value(graph, o);
 }
@@ -426,10 +478,11 @@ static cfx_value container_value(PyGraph *graph, PyObject *o)
 cfx_value value_from_py(PyGraph *graph, PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
-    if (type == (PyTypeObject *)graph->st->NodeType) {
-        cfx_node *n = ((PyNode *)o)->n;
-        return cfx_node_graph(n) == graph->g ? cfx_from_node(n) : host_value(graph, o);
-    }
+    if (type == (PyTypeObject *)graph->st->NodeType)
+        return node_value(graph, o);
+    if (type == (PyTypeObject *)graph->st->ProxyType && graph->tracer && ((PyProxy *)o)->node &&
+        is_node(graph->st, ((PyProxy *)o)->node))
+        return node_value(graph, ((PyProxy *)o)->node);
     if (o == Py_None)
         return cfx_none();
     if (type == &PyLong_Type)
@@ -443,7 +496,7 @@ cfx_value value_from_py(PyGraph *graph, PyObject *o)
     if (o == Py_Ellipsis)
         return cfx_ellipsis();
     cfx_error err = {0};
-    if (type == &PyBytes_Type)
+    if (type == &PyBytes_Type && !graph->tracer)
         return checked(cfx_value_bytes(graph->g, PyBytes_AS_STRING(o),
                                        (size_t)PyBytes_GET_SIZE(o), &err), &err);
     if (type == &PyComplex_Type)

@@ -5,7 +5,7 @@
 static int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
 {
     const PyNode *old = cfx_node_binding(from);
-    if (!old || !old->meta || PyDict_GET_SIZE(old->meta) == 0)
+    if (!old || !old->meta || (PyDict_GET_SIZE(old->meta) == 0 && !cfx_node_scope(from)))
         return 0;
     PyNode *node = (PyNode *)node_wrap(graph, to);
     PyObject *meta = node ? PyDict_Copy(old->meta) : NULL;

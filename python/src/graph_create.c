@@ -16,18 +16,17 @@ static int check_reference(PyGraph *self, cfx_opcode op, PyObject *target)
     return done ? 0 : -1;
 }
 
-typedef struct node_parts {
-    cfx_opcode op;
-    PyObject *target, *args, *kwargs, *name, *type;  /* borrowed; NULL or None where absent */
-} node_parts;
-
 static bool convert_parts(PyGraph *self, const node_parts *parts, cfx_value *args,
                           cfx_value *kwargs, cfx_value *type)
 {
-    *args = args_from_py(self, parts->args);
+    if (parts->items)
+        *args = args_from_array(self, parts->items, parts->n);
+    else
+        *args = args_from_py(self, parts->args);
     *kwargs = *type = cfx_invalid();
     if (!PyErr_Occurred())
         *kwargs = kwargs_from_py(self, parts->kwargs);
+    self->tracer = NULL;  /* a type is no argument */
     if (!PyErr_Occurred() && parts->type && parts->type != Py_None)
         *type = value_from_py(self, parts->type);
     if (!PyErr_Occurred())
@@ -70,7 +69,11 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
     }
     const char *name = wish ? PyBytes_AS_STRING(wish) : NULL;
     cfx_node *n = NULL;
-    if (convert_parts(self, parts, &args, &kwargs, &type)) {
+    struct PyTracer *outer = self->tracer;
+    self->tracer = parts->tracer;
+    bool converted = convert_parts(self, parts, &args, &kwargs, &type);
+    self->tracer = outer;
+    if (converted) {
         n = cfx_graph_create(self->g, parts->op, target, args, kwargs, name, type, &err);
         if (!n) {
             cfx_value_discard(self->g, args);
@@ -85,7 +88,7 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
 }
 
 /* The graph is held, because Python code may run between the conversion of two arguments. */
-static PyObject *create(PyGraph *self, const node_parts *parts)
+PyObject *graph_create(PyGraph *self, const node_parts *parts)
 {
     cfx_iter pin = hold(self->g);
     PyObject *node = create_held(self, parts);
@@ -98,7 +101,7 @@ PyObject *graph_create_node(FAST_ARGS)
     static const char *const names[] = {"op", "target", "args", "kwargs", "name", "type_expr"};
     static const arg_spec spec = {"create_node", names, 6, 2, 6};
     PyObject *in[6];
-    node_parts parts;
+    node_parts parts = {0};
     if (!take_args(&spec, args, nargs, kwnames, in) || !opcode_from_py(in[0], &parts.op))
         return NULL;
     if (!is_empty(in[2]) && !PyTuple_Check(in[2]))
@@ -109,7 +112,7 @@ PyObject *graph_create_node(FAST_ARGS)
     parts.kwargs = in[3];
     parts.name = in[4];
     parts.type = in[5];
-    return create(self, &parts);
+    return graph_create(self, &parts);
 }
 
 PyObject *graph_call_function(FAST_ARGS)
@@ -119,8 +122,9 @@ PyObject *graph_call_function(FAST_ARGS)
     PyObject *in[5];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
-    node_parts parts = {CFX_OP_CALL_FUNCTION, in[0], in[1], in[2], in[4], in[3]};
-    return create(self, &parts);
+    node_parts parts = {.op = CFX_OP_CALL_FUNCTION, .target = in[0], .args = in[1],
+                        .kwargs = in[2], .name = in[4], .type = in[3]};
+    return graph_create(self, &parts);
 }
 
 /* call_method and call_module differ in the name of their first parameter only. */
@@ -130,8 +134,8 @@ static PyObject *call_named(PyGraph *self, cfx_opcode op, const arg_spec *spec,
     PyObject *in[4];
     if (!take_args(spec, args, nargs, kwnames, in) || check_reference(self, op, in[0]) < 0)
         return NULL;
-    node_parts parts = {op, in[0], in[1], in[2], NULL, in[3]};
-    return create(self, &parts);
+    node_parts parts = {.op = op, .target = in[0], .args = in[1], .kwargs = in[2], .type = in[3]};
+    return graph_create(self, &parts);
 }
 
 PyObject *graph_call_method(FAST_ARGS)
@@ -156,8 +160,8 @@ PyObject *graph_get_attr(FAST_ARGS)
     if (!take_args(&spec, args, nargs, kwnames, in) ||
         check_reference(self, CFX_OP_GET_ATTR, in[0]) < 0)
         return NULL;
-    node_parts parts = {CFX_OP_GET_ATTR, in[0], NULL, NULL, NULL, in[1]};
-    return create(self, &parts);
+    node_parts parts = {.op = CFX_OP_GET_ATTR, .target = in[0], .type = in[1]};
+    return graph_create(self, &parts);
 }
 
 PyObject *graph_placeholder(FAST_ARGS)
@@ -170,8 +174,8 @@ PyObject *graph_placeholder(FAST_ARGS)
     PyObject *defaults = in[2] ? PyTuple_Pack(1, in[2]) : NULL;
     if (in[2] && !defaults)
         return NULL;
-    node_parts parts = {CFX_OP_PLACEHOLDER, in[0], defaults, NULL, NULL, in[1]};
-    PyObject *node = create(self, &parts);
+    node_parts parts = {.op = CFX_OP_PLACEHOLDER, .target = in[0], .args = defaults, .type = in[1]};
+    PyObject *node = graph_create(self, &parts);
     Py_XDECREF(defaults);
     return node;
 }
@@ -187,8 +191,8 @@ PyObject *graph_output(FAST_ARGS)
     PyObject *target = PyTuple_GET_ITEM(self->st->op_names, CFX_OP_OUTPUT);
     if (!result)
         return NULL;
-    node_parts parts = {CFX_OP_OUTPUT, target, result, NULL, NULL, in[1]};
-    PyObject *node = create(self, &parts);
+    node_parts parts = {.op = CFX_OP_OUTPUT, .target = target, .args = result, .type = in[1]};
+    PyObject *node = graph_create(self, &parts);
     Py_DECREF(result);
     return node;
 }

@@ -1,5 +1,5 @@
 /* module.c - cfx._core: module state, errors, registration of the Python glue. */
-#include "pycfx.h"
+#include "trace.h"
 
 PyMODINIT_FUNC PyInit__core(void);
 
@@ -99,23 +99,38 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 
 /* ---- functions of the module --------------------------------------------------------------- */
 
+/* What the Python glue may register, by the names of the state's members. */
+#define REGISTERED(X)                                                                              \
+    X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
+    X(trace_code) X(sequential) X(tensor_types)
+
+static int register_one(module_state *st, PyObject *name, PyObject *value)
+{
+    PyObject *new_ = value == Py_None ? NULL : Py_NewRef(value);
+#define X(member)                                                                                  \
+    if (PyUnicode_CompareWithASCIIString(name, #member) == 0) {                                    \
+        Py_XSETREF(st->member, new_);                                                              \
+        return 0;                                                                                  \
+    }
+    REGISTERED(X)
+#undef X
+    Py_XDECREF(new_);
+    PyErr_Format(PyExc_TypeError, "nothing is registered as '%U'", name);
+    return -1;
+}
+
 static PyObject *py_register(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"glue", "graph_class", NULL};
     module_state *st = PyModule_GetState(module);
-    PyObject *glue = NULL;
-    PyObject *graph_class = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:_register", names, &glue, &graph_class))
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    if (!PyArg_ParseTuple(args, ":_register"))
         return NULL;
-    if (glue) {
-        PyObject *name_type = PyObject_GetAttrString(glue, "Name");
-        if (!name_type)
+    while (kwargs && PyDict_Next(kwargs, &at, &name, &value))
+        if (register_one(st, name, value) < 0)
             return NULL;
-        Py_XSETREF(st->NameType, name_type);
-        Py_XSETREF(st->glue, Py_NewRef(glue));
-    }
-    if (graph_class)
-        Py_XSETREF(st->graph_class, Py_NewRef(graph_class));
+    if (st->glue && !st->NameType && !(st->NameType = PyObject_GetAttrString(st->glue, "Name")))
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -226,9 +241,17 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->UsersIterType, &users_iter_spec, NULL) < 0 ||
         add_type(module, &st->ImmutableListType, &immutable_list_spec, &PyList_Type) < 0 ||
         add_type(module, &st->ImmutableDictType, &immutable_dict_spec, &PyDict_Type) < 0 ||
-        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0)
+        add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0 ||
+        add_type(module, &st->ProxyType, &proxy_spec, NULL) < 0 ||
+        add_type(module, &st->TracerBaseType, &tracer_base_spec, NULL) < 0 ||
+        add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0)
         return -1;
-    return 0;
+    proxy_type_ready((PyTypeObject *)st->ProxyType);
+    return add_type(module, &st->AttributeType, &attribute_spec,
+                    (PyTypeObject *)st->ProxyType) < 0 ||
+                   add_type(module, &st->TracerType, &tracer_spec,
+                            (PyTypeObject *)st->TracerBaseType) < 0
+               ? -1 : 0;
 }
 
 static int add_constants(module_state *st)
@@ -240,20 +263,18 @@ static int add_constants(module_state *st)
             return -1;
         PyTuple_SET_ITEM(st->op_names, i, name);
     }
-    st->str_root = PyUnicode_InternFromString("root");
-    st->str_op = PyUnicode_InternFromString("op");
-    st->str_target = PyUnicode_InternFromString("target");
-    st->str_empty = PyUnicode_InternFromString("");
-    st->str_fields = PyUnicode_InternFromString("_fields");
-    st->str_name = PyUnicode_InternFromString("__name__");
-    st->str_create_hooks = PyUnicode_InternFromString("_create_node_hooks");
-    st->str_erase_hooks = PyUnicode_InternFromString("_erase_node_hooks");
-    st->str_replace_hooks = PyUnicode_InternFromString("_replace_hooks");
-    st->str_repr_fn = PyUnicode_InternFromString("_repr_fn");
-    st->str_stack_trace = PyUnicode_InternFromString("stack_trace");
+#define X(name, text) st->name = PyUnicode_InternFromString(text);
+    STATE_STRINGS(X)
+#undef X
     st->empty_tuple = PyTuple_New(0);
     st->empty_dict = immutable_dict_new(st);
     st->token_types = PyDict_New();
+    st->patches = PyList_New(0);
+    st->operators = proxy_operators();
+    PyObject *builtins = PyEval_GetBuiltins();
+    st->builtin_getattr = Py_XNewRef(PyDict_GetItemString(builtins, "getattr"));
+    if (PyThread_tss_create(&st->session) != 0)
+        PyErr_NoMemory();
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -261,9 +282,11 @@ static int module_exec(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
     host_init(st);
+    st->session = (Py_tss_t)Py_tss_NEEDS_INIT;
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
         PyModule_AddFunctions(module, codegen_functions) < 0 ||
+        PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     return 0;
@@ -275,6 +298,10 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 #define X(name) Py_VISIT(st->name);
     STATE_OBJECTS(X)
 #undef X
+    for (int i = 0; i < 2; i++) {
+        Py_VISIT(st->saved_code[i]);
+        Py_VISIT(st->hook_code[i]);
+    }
     return 0;
 }
 
@@ -284,10 +311,22 @@ static int module_clear(PyObject *module)
 #define X(name) Py_CLEAR(st->name);
     STATE_OBJECTS(X)
 #undef X
+#define X(name, text) Py_CLEAR(st->name);
+    STATE_STRINGS(X)
+#undef X
+    for (int i = 0; i < 2; i++) {
+        Py_CLEAR(st->saved_code[i]);
+        Py_CLEAR(st->hook_code[i]);
+    }
     return 0;
 }
 
-static void module_free(void *module) { module_clear(module); }
+static void module_free(void *module)
+{
+    module_state *st = PyModule_GetState(module);
+    module_clear(module);
+    PyThread_tss_delete(&st->session);
+}
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
 

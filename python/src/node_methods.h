@@ -25,4 +25,8 @@ PyObject *node_get_input_dict(PyNode *self, void *unused);
 PyObject *node_replace_all_uses_with(FAST_ARGS);
 PyObject *node_replace_input_with(FAST_ARGS);
 
+/* scope.c: the modules it was traced in, as ((key, class), ...) or None. */
+PyObject *node_get_scope(PyNode *self, void *unused);
+int node_set_scope(PyNode *self, PyObject *chain, void *unused);
+
 #endif

@@ -1,5 +1,6 @@
 /* node_type.c - Node: the Python face of a core node. */
 #include "node_methods.h"
+#include "trace.h"
 
 #include <structmember.h>
 
@@ -268,12 +269,32 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
     return failed;
 }
 
+/* A node that was traced keeps the modules it was traced in as a number: here they are. */
+static PyObject *make_meta(PyNode *self)
+{
+    uint32_t scope = cfx_node_scope(self->n);
+    PyObject *meta = PyDict_New();
+    PyObject *stack = meta && scope ? scope_stack(node_graph(self), scope) : NULL;
+    if (scope && meta &&
+        (!stack || PyDict_SetItem(meta, node_state(self)->str_nn_module_stack, stack) < 0))
+        Py_CLEAR(meta);
+    Py_XDECREF(stack);
+    return meta;
+}
+
 PyObject *node_get_meta(PyNode *self, void *unused)
 {
     (void)unused;
     if (!self->meta)
-        self->meta = PyDict_New();
+        self->meta = make_meta(self);
     return Py_XNewRef(self->meta);
+}
+
+/* The metadata without what the graph keeps for it; None if nobody has asked for it yet. */
+static PyObject *get_own_meta(PyNode *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self->meta ? self->meta : Py_None);
 }
 
 static int set_meta(PyNode *self, PyObject *value, void *unused)
@@ -501,6 +522,9 @@ static PyGetSetDef getset[] = {
     {"_erased", (getter)get_erased, NULL, NULL, NULL},
     {"_sort_key", (getter)get_sort_key, NULL, NULL, NULL},
     {"_location", (getter)get_location, (setter)set_location, "(file, line) or None.", NULL},
+    {"_scope", (getter)node_get_scope, (setter)node_set_scope, "((key, class), ...) or None.",
+     NULL},
+    {"_own_meta", (getter)get_own_meta, NULL, "meta, or None if nobody has asked for it.", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

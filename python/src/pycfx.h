@@ -16,21 +16,43 @@
 /* ---- module state -------------------------------------------------------------------------- */
 
 /* Every object of the module's state stands here once, so that traverse and clear cannot forget
- * one. `graph_class` is the Python shell of Graph, `glue` the module cfx._glue, NameType its class
- * for objects that are known by name only: cfx._glue registers them. */
+ * one. The second line of each block is registered by the Python glue (_register): `graph_class` is
+ * the Python shell of Graph, `glue` the module cfx._glue, NameType its class for objects that are
+ * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
-    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(NameType)                         \
-    X(graph_class) X(glue) X(empty_tuple) X(empty_dict) X(token_types)                             \
-    X(op_names) X(str_root) X(str_empty) X(str_fields) X(str_name) X(str_create_hooks)             \
-    X(str_erase_hooks) X(str_replace_hooks) X(str_repr_fn) X(str_stack_trace) X(str_op)            \
-    X(str_target)
+    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType)                                     \
+    X(ProxyType) X(AttributeType) X(TracerBaseType) X(TracerType) X(WrappedType)                   \
+    X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
+    X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
+    X(library_paths) X(trace_code) X(patches)                                                      \
+    X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)
+
+/* Strings that are made once: the member's name, and the text. */
+#define STATE_STRINGS(X)                                                                           \
+    X(str_root, "root") X(str_empty, "") X(str_fields, "_fields") X(str_name, "__name__")          \
+    X(str_create_hooks, "_create_node_hooks") X(str_erase_hooks, "_erase_node_hooks")              \
+    X(str_replace_hooks, "_replace_hooks") X(str_repr_fn, "_repr_fn")                              \
+    X(str_stack_trace, "stack_trace") X(str_op, "op") X(str_target, "target")                      \
+    X(str_node, "node") X(str_tracer, "tracer") X(str_call, "__call__") X(str_graph, "graph")      \
+    X(str_code, "__code__") X(str_globals, "__globals__") X(str_forward, "forward")                \
+    X(str_module, "__module__") X(str_create_node, "create_node")                                  \
+    X(str_create_proxy, "create_proxy") X(str_nn_module_stack, "nn_module_stack")                  \
+    X(str_is_wrapped, "is_wrapped") X(str_parameters, "_parameters") X(str_buffers, "_buffers")    \
+    X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")
 
 typedef struct module_state {
 #define X(name) PyObject *name;
     STATE_OBJECTS(X)
 #undef X
-    cfx_host host;  /* ctx is this state */
+#define X(name, text) PyObject *name;
+    STATE_STRINGS(X)
+#undef X
+    cfx_host host;         /* ctx is this state */
+    Py_tss_t session;      /* the trace that runs in a thread: a trace_session */
+    int sessions;          /* how many run in all threads */
+    PyObject *saved_code[2];  /* of hooked_call and hooked_getattr while there are any, else NULL */
+    PyObject *hook_code[2];
 } module_state;
 
 extern struct PyModuleDef pycfx_module;
@@ -50,6 +72,7 @@ typedef struct PyGraph {
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
+    struct PyTracer *tracer;  /* while it converts arguments: proxies stand for their nodes */
     bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;
 
@@ -123,6 +146,7 @@ bool is_empty(PyObject *o);
  * PyErr_Occurred. Lists are taken for tuples. */
 cfx_value args_from_py(PyGraph *graph, PyObject *args);
 cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs);
+cfx_value args_from_array(PyGraph *graph, PyObject *const *args, Py_ssize_t n);
 
 /* A new reference; NULL with an exception. */
 PyObject *value_to_py(PyGraph *graph, cfx_value v);
@@ -164,6 +188,18 @@ bool target_from_py(const module_state *st, cfx_opcode op, PyObject *o, cfx_targ
                     PyObject **keep);
 /* An opcode by its name; false with an AssertionError. */
 bool opcode_from_py(PyObject *o, cfx_opcode *op);
+
+/* What a node is made of. Borrowed; NULL or None where absent. The arguments are an array if
+ * `items` is not NULL. With a `tracer`, proxies among them stand for their nodes. */
+typedef struct node_parts {
+    cfx_opcode op;
+    PyObject *target, *args, *kwargs, *name, *type;
+    PyObject *const *items;
+    Py_ssize_t n;
+    struct PyTracer *tracer;
+} node_parts;
+/* A new node at the insertion point; a new reference to its Node. */
+PyObject *graph_create(PyGraph *graph, const node_parts *parts);
 
 PyObject *users_new(PyNode *node);
 PyObject *users_of(PyNode *node);  /* node.users */

@@ -1,0 +1,392 @@
+"""Tracing: running a program on proxies, so that what it does becomes a graph.
+
+The tracer's steps are C (python/src/tracer.c); this is what has to do with signatures, pytrees and
+torch's modules.
+"""
+import builtins
+import contextlib
+import inspect
+import math
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from . import _core, _glue, interop
+from ._codegen import _PyTreeCodeGen, _PyTreeInfo
+from .graph import Graph
+from .node import base_types
+from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TraceError, TracerBase
+
+HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+_proxyable_classes = _glue.proxyable_classes
+# What `wrap` was called with: {(id of the globals, name): globals}, [(class, name)]
+_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
+_wrapped_methods_to_patch: list[tuple[type, str]] = []
+
+
+def is_fx_tracing() -> bool:
+    """Whether a trace runs in this thread."""
+    return _core._is_tracing()
+
+
+def is_fx_symbolic_tracing() -> bool:
+    """Whether a trace runs in this thread, and torch.compile does not."""
+    return _core._is_tracing() and not torch.compiler.is_compiling()
+
+
+# ---- hooks -----------------------------------------------------------------------------------
+
+
+def _call_template(self, *args, **kwargs):
+    hook = 0.125
+    return hook(self, args, kwargs)
+
+
+def _getattr_template(self, name):
+    hook = 0.125
+    return hook(self, name)
+
+
+def _with_hook(template, hook):
+    """The code of a template, which calls `hook` in place of the number."""
+    consts = tuple(hook if c == 0.125 else c for c in template.__code__.co_consts)
+    return template.__code__.replace(co_consts=consts)
+
+
+def _twin(fn):
+    """A function of its own with the code that `fn` has now."""
+    twin = types.FunctionType(
+        fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+    twin.__kwdefaults__ = fn.__kwdefaults__
+    return twin
+
+
+def _prepare_hooks():
+    """Tells the core which functions of nn.Module to hook, and with what."""
+    call = vars(torch.nn.Module)["_wrapped_call_impl"]
+    getattr_ = vars(torch.nn.Module)["__getattr__"]
+    _core._hook_modules(
+        call, _with_hook(_call_template, _core._hook_call), _twin(call),
+        getattr_, _with_hook(_getattr_template, _core._hook_getattr), _twin(getattr_),
+    )  # fmt: skip
+
+
+_prepare_hooks()
+
+
+# ---- wrapping functions ----------------------------------------------------------------------
+
+
+def wrap(fn_or_name: str | Callable):
+    """Makes calls of a function appear in graphs as such, instead of being traced through. To be
+    called at the top level of a module, with a function or its name there, or as a decorator."""
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError(
+            "Unsupported type for global function! Must be either a callable or string name"
+        )
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    assert isinstance(name, str), f"the name of {fn_or_name} is no str"
+    frame = inspect.currentframe().f_back
+    assert frame is not None
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    scope = frame.f_globals
+    if "__cfx_generated__" in scope:  # generated code keeps its own list, and goes away with it
+        scope["__cfx_wrapped__"] = (*scope.get("__cfx_wrapped__", ()), name)
+    else:
+        _wrapped_fns_to_patch[id(scope), name] = scope
+    return fn_or_name
+
+
+def _wrapped():
+    """Everything that is wrapped, also by libraries that know torch.fx only."""
+    functions, methods = interop.wrapped_names()
+    return [
+        *((scope, name) for (_, name), scope in (functions | _wrapped_fns_to_patch).items()),
+        *methods, *_wrapped_methods_to_patch,
+    ]  # fmt: skip
+
+
+def _find_proxy(*objects_to_search: object) -> Proxy | None:
+    """The first proxy inside the objects."""
+    return _core._find_proxy(objects_to_search)
+
+
+# ---- arguments that are fixed ----------------------------------------------------------------
+
+
+class PHBase:
+    """Stands for an input that stays symbolic, inside concrete_args."""
+
+    def __repr__(self) -> str:
+        return "PH"
+
+
+PH = PHBase()
+
+
+class PHWithMeta(PHBase):
+    """A PH whose attributes are given to the node of the input."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
+
+
+def _transfer_attrs(fr: object, to: object) -> None:
+    """Gives `to` the attributes of `fr` that it has not got."""
+    for name in dir(fr):
+        value = getattr(fr, name)
+        if not name.startswith("__") and not callable(value) and not hasattr(to, name):
+            setattr(to, name, value)
+
+
+def _assert_is_none(value: object, msg: str) -> None:
+    assert value is None, msg
+
+
+class ProxyableClassMeta(type):
+    """The metaclass of classes whose construction from proxies is recorded as a call."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        _proxyable_classes.setdefault(cls)
+        super().__init__(name, bases, attrs)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        proxy = _core._find_proxy((args, kwargs)) if _core._is_tracing() else None
+        if proxy is not None:
+            return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
+        instance = cls.__new__(cls)
+        cls.__init__(instance, *args, **kwargs)
+        return instance
+
+
+def _patch_function(fn: types.FunctionType, nargs: int) -> types.FunctionType:
+    """`fn` with `nargs` positional parameters and no others: those that were keyword-only, then
+    those that took the rest."""
+    code = fn.__code__.replace(
+        co_argcount=nargs,
+        co_posonlyargcount=0,
+        co_kwonlyargcount=0,
+        co_flags=fn.__code__.co_flags & ~HAS_VARSTUFF,
+    )
+    return types.FunctionType(
+        code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+
+
+# ---- the tracer ------------------------------------------------------------------------------
+
+
+class Tracer(_core.Tracer):
+    """Captures a module or function as a Graph: `Tracer().trace(root)`.
+
+    Override `is_leaf_module`, `call_module`, `create_arg`, `create_node`, `proxy`, `to_bool`,
+    `iter`, `getattr`, ... to decide what is recorded and how.
+    """
+
+    def __init__(
+        self,
+        autowrap_modules: tuple[types.ModuleType, ...] = (math,),
+        autowrap_functions: tuple[Callable, ...] = (),
+        param_shapes_constant: bool = False,
+    ) -> None:
+        super().__init__()
+        self._autowrap_function_ids = {
+            id(value)
+            for module in autowrap_modules
+            for name, value in vars(module).items()
+            if not name.startswith("_") and callable(value)
+        }
+        self._autowrap_function_ids.update(map(id, autowrap_functions))
+        self._autowrap_search = list(autowrap_modules)
+        self.param_shapes_constant = param_shapes_constant
+
+    def get_fresh_qualname(self, prefix: str) -> str:
+        """A name that starts with `prefix` and that the root has not got yet."""
+        number = 0
+        while hasattr(self.root, f"{prefix}{number}"):
+            number += 1
+        return f"{prefix}{number}"
+
+    def _find_user_frame(self):
+        """The innermost frame that is neither torch's nor cfx's, or None."""
+        return _tracing.user_frame()
+
+    def _filter_traceback_frames(self, user_stack_summary):
+        return user_stack_summary
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tracer":
+        import copy
+
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        for name, value in vars(self).items():
+            keep = name in ("root", "_autowrap_search") or isinstance(value, types.ModuleType)
+            setattr(copied, name, value if keep else copy.deepcopy(value, memo))
+        if hasattr(self, "graph"):
+            copied.graph = copy.deepcopy(self.graph, memo)
+        return copied
+
+    # ---- the inputs ----
+
+    def _proxy_placeholder(self, name, concrete_args, sig, fn_for_analysis):
+        """The proxy of a parameter; or, where concrete_args fixes it, its value, with checks in the
+        graph that it gets that value."""
+        default = ()
+        if name[0] != "*":
+            value = sig.parameters[name].default
+            default = () if value is inspect.Parameter.empty else (value,)
+        if concrete_args is None or name not in concrete_args:
+            hint = fn_for_analysis.__annotations__.get(name)
+            return self.create_proxy("placeholder", name, default, {}, type_expr=hint)
+        count = 0
+
+        def fix(x):
+            nonlocal count
+            count += 1
+            out = self.create_proxy("placeholder", f"{name}_{count}", default, {})
+            if isinstance(x, PHBase):
+                if x is not PH:
+                    _transfer_attrs(x, out.node)
+                return out
+            wrong = f"{name} has been specialized to have value {x} but got another value"
+            if x is None:
+                self.create_proxy("call_function", _assert_is_none, (out, wrong), {})
+            elif type(x) in base_types and not isinstance(x, torch.Tensor):
+                torch._assert(out == x, wrong)
+            else:
+                warnings.warn(
+                    f"Was not able to add assertion to guarantee correct input {name} to "
+                    "specialized function. It is up to the user to make sure that your inputs "
+                    "match the inputs you specialized the function with.",
+                    stacklevel=5,
+                )
+            return x
+
+        return _pytree.tree_map(fix, concrete_args[name])
+
+    def create_args_for_root(self, root_fn, is_module, concrete_args=None):
+        """Placeholders for the parameters of `root_fn`: (the function to call, its arguments)."""
+        fn = inspect.unwrap(root_fn)
+        if not isinstance(fn, types.FunctionType):
+            raise AssertionError(
+                f"Expected FunctionType, got {type(fn)}; trace a module or a function written in "
+                "Python (put anything else into a lambda)"
+            )
+        code = fn.__code__
+        total = code.co_argcount + code.co_kwonlyargcount
+        names = list(code.co_varnames[:total])
+        if is_module:
+            if total == 0:
+                raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+            del names[0]
+        if isinstance(concrete_args, tuple):
+            if len(names) != len(concrete_args):
+                raise RuntimeError(
+                    f"Tracing expected {len(names)} arguments but got {len(concrete_args)} "
+                    "concrete arguments"
+                )
+            concrete_args = dict(zip(names, concrete_args))
+        has_rest = bool(code.co_flags & HAS_VARSTUFF)
+        rest = list(code.co_varnames[total : total + 2]) if has_rest else []
+        if code.co_flags & inspect.CO_VARARGS:
+            names.append("*" + rest.pop(0))
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            names.append("**" + rest.pop(0))
+        sig = inspect.signature(fn)
+        args = [self.root] if is_module else []
+        args += [self._proxy_placeholder(name, concrete_args, sig, fn) for name in names]
+        if code.co_kwonlyargcount or has_rest:
+            root_fn = _patch_function(root_fn, len(args))
+        if concrete_args is None:
+            return root_fn, args
+        flat_args, in_spec = _pytree.tree_flatten(tuple(args))
+        if all(child.is_leaf() for child in in_spec.children()):
+            return root_fn, args
+        return self._flattened(root_fn, list(code.co_varnames[:total]), in_spec), flat_args
+
+    def _flattened(self, root_fn, names, in_spec):
+        """`root_fn` as a function of the leaves of its arguments, which returns leaves."""
+        codegen = self.graph._codegen = _PyTreeCodeGen(_PyTreeInfo(names, in_spec, None))
+
+        def flatten_fn(*args):
+            out = root_fn(*_pytree.tree_unflatten(list(args), in_spec))
+            leaves, out_spec = _pytree.tree_flatten(out)
+            codegen.pytree_info = codegen.pytree_info._replace(out_spec=out_spec)
+            return leaves
+
+        return flatten_fn
+
+    # ---- the trace ----
+
+    def _function_of(self, root):
+        """The function to trace, and the dicts that describe the tree of modules."""
+        if not isinstance(root, torch.nn.Module):
+            self.root = torch.nn.Module()
+            self.tensor_attrs = {}
+            return root, {self.root: ""}
+        self.root = root
+        name = self.traced_func_name
+        assert hasattr(type(root), name), (
+            f"traced_func_name={name} doesn't exist in {type(root).__name__}"
+        )
+        self.root_module_name = root._get_name()
+        paths, self.tensor_attrs = _core._module_tree(root)
+        if type(root).named_modules is not torch.nn.Module.named_modules:
+            paths = {module: path for path, module in root.named_modules()}
+        return getattr(type(root), name), paths
+
+    def trace(
+        self,
+        root: torch.nn.Module | Callable[..., Any],
+        concrete_args: dict[str, Any] | None = None,
+    ) -> Graph:
+        """Runs `root` on proxies and returns the Graph of what it did."""
+        if self._busy:
+            _tracing.refuse(("busy", self))
+        fn, paths = self._function_of(root)
+        self.graph = Graph(tracer_cls=type(self))
+        if hasattr(fn, "__code__"):
+            code = fn.__code__
+            self.graph._co_fields = {
+                "co_name": code.co_name,
+                "co_filename": code.co_filename,
+                "co_firstlineno": code.co_firstlineno,
+            }
+        del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
+        scopes = [vars(module) for module in self._autowrap_search]
+        scopes.insert(0, getattr(fn, "__globals__", {}))
+        fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
+
+        def body():
+            result = (self.create_arg(fn(*args)),)
+            hints = getattr(fn, "__annotations__", {})
+            self.create_node("output", "output", result, {}, type_expr=hints.get("return"))
+
+        _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+        return self.graph
+
+
+def symbolic_trace(
+    root: torch.nn.Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None
+):
+    """Captures a module or function as a GraphModule. `concrete_args` fixes inputs, by name."""
+    from ._lazy_graph_module import _make_graph_module
+
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
+    return _make_graph_module(tracer.root, graph, name)
+
+
+from . import _tracing  # noqa: E402  (needs the classes above)
+
+_glue.trace_code = Tracer.trace.__code__
+_core._register(trace_code=_glue.trace_code)

@@ -1,0 +1,278 @@
+"""What the tracer in C asks of Python: torch's objects, module trees, and words for errors.
+
+Nothing here is for users. cfx._core calls these functions by name, through cfx._glue.
+"""
+import dataclasses
+import enum
+import linecache
+import os
+import sys
+import traceback
+
+import torch
+
+from . import _core, _glue
+from .node import base_types
+from .proxy import ParameterProxy, TraceError, assert_fn
+
+_OPAQUE = (torch.Generator,)
+_CONSTANTS = (torch.Tensor, torch.ScriptObject, *_OPAQUE)
+_LIBRARY = tuple(os.path.dirname(module.__file__) + os.sep for module in (torch, _core))
+_core._register(
+    library_paths=_LIBRARY,
+    sequential=torch.nn.Sequential,
+    tensor_types=(torch.Tensor, torch.ScriptObject),
+)
+
+
+# ---- leaves of arguments ---------------------------------------------------------------------
+
+
+def trace_leaf(job):
+    """An object as the argument of a node: itself, or the node that stands for it."""
+    tracer, a = job
+    if hasattr(a, "__fx_create_arg__"):
+        return a.__fx_create_arg__(tracer)
+    if isinstance(tracer, _core.Tracer):
+        node = _attribute_node(tracer, a)
+        if node is not None:
+            return node
+    if isinstance(a, (*base_types, enum.Enum, torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
+        return a
+    if dataclasses.is_dataclass(a) and not isinstance(a, type):
+        fields = {f.name: tracer.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a)}
+        return tracer.create_node("call_function", type(a), (), fields)
+    raise NotImplementedError(
+        f"argument of type: {type(a)}" + _hint(
+            f"the value {_short(a)} cannot be part of a graph",
+            "pass numbers, strings, tensors, containers of them, or proxies; let your Tracer's "
+            "create_arg say what to make of it; or cfx.wrap the function that takes it",
+        )
+    )
+
+
+def _attribute_node(tracer, a):
+    """The get_attr node for a parameter, buffer, tensor or other constant of the root; None for
+    anything else. A constant that is not an attribute of the root becomes one."""
+    if isinstance(a, torch.nn.Parameter):
+        path = parameter_names(tracer).get(id(a))
+        if path is None:
+            raise NameError("parameter is not a member of this module" + _hint(
+                "a parameter is used that the traced module does not have",
+                "make it an attribute of the module, or pass it as an input",
+            ))
+    elif isinstance(a, _CONSTANTS):
+        path = next((n for n, b in tracer.root.named_buffers() if b is a), None)
+        path = path or tracer.tensor_attrs.get(a)
+        if path is None:
+            kind = "tensor_constant" if isinstance(a, torch.Tensor) else (
+                "opaque_obj" if isinstance(a, _OPAQUE) else "torchbind_obj")
+            path = tracer.tensor_attrs[a] = _add_constant(tracer, f"_{kind}", a)
+    elif type(a) in _glue.proxyable_classes:
+        path = _add_constant(tracer, f"_{type(a).__name__}_constant_", a)
+    else:
+        return None
+    return tracer.create_node("get_attr", path, (), {})
+
+
+def _add_constant(tracer, prefix, value):
+    path = tracer.get_fresh_qualname(prefix)
+    setattr(tracer.root, path, value)
+    return path
+
+
+def torch_target(fn):
+    """How a call of torch's function `fn` is recorded: None for a call_function, the name for a
+    call_method, or a function that records it."""
+    if isinstance(fn, torch._C.ScriptMethod):
+        return lambda tracer, args, kwargs: tracer.create_proxy(
+            "call_method", fn.name, (fn.owner, *args), kwargs or {}
+        )
+    return fn.__name__ if torch.overrides.is_tensor_method_or_property(fn) else None
+
+
+# ---- modules ---------------------------------------------------------------------------------
+
+
+def module_path(job):
+    tracer, module = job
+    if tracer.submodule_paths is None:
+        for path, found in tracer.root.named_modules():
+            if found is module:
+                return path
+    raise NameError("module is not installed as a submodule" + _hint(
+        f"a {type(module).__name__} is called that is no submodule of the traced "
+        f"{type(tracer.root).__name__}",
+        "make it an attribute in __init__ (lists of modules as nn.ModuleList), or wrap the "
+        "function that calls it with cfx.wrap",
+    ))
+
+
+def parameter_names(tracer):
+    """{id: path} of the root's parameters, and of its buffers where they are proxied as well."""
+    names = {id(p): n for n, p in tracer.root.named_parameters()}
+    if tracer.proxy_buffer_attributes:
+        names.update((id(b), n) for n, b in tracer.root.named_buffers())
+    return names
+
+
+def is_parameter(job):
+    tracer, value = job
+    if isinstance(value, torch.nn.Parameter):
+        return True
+    return tracer.proxy_buffer_attributes and isinstance(value, torch.Tensor)
+
+
+def parameter_factory(job):
+    tracer, name, value = job
+    if not isinstance(value, torch.nn.Parameter):
+        return tracer.proxy
+    return lambda node: ParameterProxy(tracer, node, name, value)
+
+
+# ---- source lines ----------------------------------------------------------------------------
+
+
+def is_library(file):
+    return file.startswith(_LIBRARY)
+
+
+def record_stack(job):
+    """node.stack_trace: the user's frames, outermost first."""
+    tracer, node = job
+    frame = tracer._find_user_frame()
+    if frame is None or node.stack_trace:
+        return
+    stack = traceback.StackSummary.extract(_user_frames(frame))
+    stack.reverse()
+    node.stack_trace = "".join(tracer._filter_traceback_frames(stack).format()).strip()
+
+
+def _user_frames(frame):
+    """The frames of the trace that are not torch's or cfx's own, innermost first."""
+    while frame is not None and frame.f_code is not _glue.trace_code:
+        if not is_library(frame.f_code.co_filename):
+            yield frame, frame.f_lineno
+        frame = frame.f_back
+
+
+def user_frame():
+    return next((frame for frame, _ in _user_frames(sys._getframe(1))), None)
+
+
+# ---- words for errors ------------------------------------------------------------------------
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _hint(what, advice):
+    """The rest of a message: the user's line, what went wrong there, and what to do."""
+    frame = user_frame()
+    lines = []
+    if frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        source = linecache.getline(file, line, frame.f_globals).strip()
+        lines.append(f"{file}:{line}: {source}")
+    return "\n  " + "\n  ".join([*lines, what, f"to do: {advice}"])
+
+
+def _node_text(proxy):
+    node = getattr(proxy, "node", proxy)
+    return node.format_node() if hasattr(node, "format_node") else str(node)
+
+
+def refuse(job):
+    """Raises the error for something that cannot be done to a proxy."""
+    what, o = job
+    raise _REFUSALS[what](o)
+
+
+def _bool(o):
+    return TraceError(
+        "symbolically traced variables cannot be used as inputs to control flow" + _hint(
+            f"the condition is not known while tracing: it is {_node_text(o)}",
+            "fix the input with concrete_args, make the module that decides a leaf, cfx.wrap the "
+            "function, or write the choice as a computation (torch.where)",
+        )
+    )
+
+
+def _iter(o):
+    return TraceError(
+        "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop "
+        "or as a *args or **kwargs function argument." + _hint(
+            f"its length is not known while tracing: it is {_node_text(o)}",
+            "unpack it into as many names as it has items (a, b = x), index it (x[0]), or loop "
+            "over a range that is known",
+        )
+    )
+
+
+def _len(o):
+    return RuntimeError(
+        "'len' is not supported in symbolic tracing by default. If you want this call to be "
+        "recorded, please call cfx.wrap('len') at module scope" + _hint(
+            f"the length is not known while tracing: it is that of {_node_text(o)}",
+            "use x.size(0) or x.shape[0] for a tensor, or cfx.wrap('len')",
+        )
+    )
+
+
+def _key(o):
+    return RuntimeError(
+        f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {o}" + _hint(
+            "a proxy is the key of a dict among the arguments of a call",
+            "use a plain key, or pass the pair as a tuple",
+        )
+    )
+
+
+def _foreign(o):
+    return RuntimeError(f"Node {o} belongs to another graph" + _hint(
+        f"a value of another trace is used in this one: {_node_text(o)}",
+        "pass it as an input; do not keep proxies in lists, globals or attributes after the "
+        "trace that made them",
+    ))
+
+
+def _tracers(o):
+    return RuntimeError(
+        "Found multiple different tracers while trying to trace operations" + _hint(
+            f"the arguments of this call come from different traces; one is {_node_text(o)}",
+            "do not keep proxies after the trace that made them",
+        )
+    )
+
+
+def _busy(tracer):
+    return RuntimeError(
+        f"this {type(tracer).__name__} is tracing already, here or in another thread; make "
+        "another one for every trace that runs at the same time"
+    )
+
+
+_REFUSALS = {
+    "bool": _bool, "iter": _iter, "len": _len, "key": _key, "foreign": _foreign,
+    "tracers": _tracers, "busy": _busy,
+}  # fmt: skip
+
+
+def record_assert(proxy):
+    """`assert proxy`, by a tracer that records those."""
+    return proxy.tracer.create_proxy("call_function", assert_fn, (proxy,), {})
+
+
+def check_mutation(job):
+    from .operator_schemas import check_for_mutable_operation
+
+    check_for_mutable_operation(*job)
+    return True
+
+
+_glue.install(
+    trace_leaf, torch_target, module_path, parameter_names, is_parameter, parameter_factory,
+    record_stack, refuse, record_assert, check_mutation,
+)  # fmt: skip

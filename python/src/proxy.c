@@ -1,0 +1,761 @@
+/* proxy.c - Proxy: whatever is done to it is recorded; and Attribute, `proxy.name` before it is
+ * known what becomes of it.
+ *
+ * Operators are slots of the type, so that `x + 1` goes from Python's interpreter straight into
+ * C. A class that overrides one in Python has its own slot there, as for any type.
+ */
+#include "trace.h"
+
+#include <structmember.h>
+
+/* ---- operators ----------------------------------------------------------------------------- */
+
+/* The functions of the module `operator` that stand in nodes; UNARY and BINARY name the slot. */
+#define UNARY_OPERATORS(X) X(negative, neg) X(positive, pos) X(absolute, abs) X(invert, invert)
+#define BINARY_OPERATORS(X)                                                                        \
+    X(add, add) X(subtract, sub) X(multiply, mul) X(floor_divide, floordiv)                        \
+    X(true_divide, truediv) X(remainder, mod) X(lshift, lshift) X(rshift, rshift) X(and, and_)     \
+    X(or, or_) X(xor, xor) X(matrix_multiply, matmul)
+/* In the order of Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE. */
+#define COMPARISONS(X) X(lt, lt) X(le, le) X(eq, eq) X(ne, ne) X(gt, gt) X(ge, ge)
+#define OTHER_OPERATORS(X) X(power, pow) X(getitem, getitem)
+#define ALL_OPERATORS(X)                                                                           \
+    COMPARISONS(X) UNARY_OPERATORS(X) BINARY_OPERATORS(X) OTHER_OPERATORS(X)
+
+enum {
+#define X(slot, name) OPERATOR_##slot,
+    ALL_OPERATORS(X)
+#undef X
+    N_OPERATORS
+};
+
+PyObject *proxy_operators(void)
+{
+    static const char *const names[] = {
+#define X(slot, name) #name,
+        ALL_OPERATORS(X)
+#undef X
+    };
+    PyObject *module = PyImport_ImportModule("operator");
+    PyObject *all = module ? PyTuple_New(N_OPERATORS) : NULL;
+    for (int i = 0; all && i < N_OPERATORS; i++) {
+        PyObject *function = PyObject_GetAttrString(module, names[i]);
+        if (!function)
+            Py_CLEAR(all);
+        else
+            PyTuple_SET_ITEM(all, i, function);
+    }
+    Py_XDECREF(module);
+    return all;
+}
+
+static PyObject *record_operator(module_state *st, PyObject *proxy, int operator_,
+                                 PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *tracer = proxy_tracer(st, proxy);
+    if (!tracer)
+        return NULL;
+    trace_call call = {.op = CFX_OP_CALL_FUNCTION, .args = args, .n = n,
+                       .target = PyTuple_GET_ITEM(st->operators, operator_)};
+    PyObject *result = tracer_record(st, tracer, &call);
+    Py_DECREF(tracer);
+    return result;
+}
+
+/* The state if `o` is a Proxy, else NULL without an exception. */
+static module_state *state_of_proxy(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+        return NULL;
+    PyObject *module = PyType_GetModuleByDef(type, &pycfx_module);
+    if (!module) {
+        PyErr_Clear();  /* some other class */
+        return NULL;
+    }
+    module_state *st = PyModule_GetState(module);
+    return is_proxy(st, o) ? st : NULL;
+}
+
+/* One of the operands is a Proxy; it may be the right one. */
+static PyObject *record_binary(PyObject *left, PyObject *right, int operator_)
+{
+    PyObject *const args[2] = {left, right};
+    module_state *st = state_of_proxy(left);
+    if (st)
+        return record_operator(st, left, operator_, args, 2);
+    st = state_of_proxy(right);
+    if (!st)
+        Py_RETURN_NOTIMPLEMENTED;
+    return record_operator(st, right, operator_, args, 2);
+}
+
+#define X(slot, name)                                                                              \
+    static PyObject *binary_##slot(PyObject *left, PyObject *right)                                \
+    {                                                                                              \
+        return record_binary(left, right, OPERATOR_##slot);                                        \
+    }
+BINARY_OPERATORS(X)
+#undef X
+
+#define X(slot, name)                                                                              \
+    static PyObject *unary_##slot(PyObject *self)                                                  \
+    {                                                                                              \
+        return record_operator(state_of(Py_TYPE(self)), self, OPERATOR_##slot, &self, 1);          \
+    }
+UNARY_OPERATORS(X)
+#undef X
+
+static PyObject *proxy_power(PyObject *base, PyObject *exponent, PyObject *modulo)
+{
+    if (modulo == Py_None)
+        return record_binary(base, exponent, OPERATOR_power);
+    PyObject *const args[3] = {base, exponent, modulo};
+    module_state *st = state_of_proxy(base);
+    if (!st)
+        Py_RETURN_NOTIMPLEMENTED;
+    return record_operator(st, base, OPERATOR_power, args, 3);
+}
+
+static PyObject *proxy_compare(PyObject *self, PyObject *other, int comparison)
+{
+    PyObject *const args[2] = {self, other};
+    return record_operator(state_of(Py_TYPE(self)), self, comparison, args, 2);
+}
+
+static PyObject *proxy_getitem(PyObject *self, PyObject *index)
+{
+    PyObject *const args[2] = {self, index};
+    return record_operator(state_of(Py_TYPE(self)), self, OPERATOR_getitem, args, 2);
+}
+
+static Py_hash_t proxy_hash(PyObject *self) { return _Py_HashPointer(self); }
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer)
+{
+    PyProxy *self = alloc_quietly((PyTypeObject *)st->ProxyType);
+    if (!self)
+        return NULL;
+    self->node = Py_NewRef(node);
+    self->tracer = Py_NewRef(tracer);
+    return (PyObject *)self;
+}
+
+PyObject *proxy_node(module_state *st, PyObject *proxy)
+{
+    PyProxy *self = (PyProxy *)proxy;
+    if (Py_TYPE(proxy) == (PyTypeObject *)st->ProxyType && self->node)
+        return Py_NewRef(self->node);
+    return PyObject_GetAttr(proxy, st->str_node);
+}
+
+PyObject *proxy_tracer(module_state *st, PyObject *proxy)
+{
+    PyProxy *self = (PyProxy *)proxy;
+    if (self->tracer)
+        return Py_NewRef(self->tracer);
+    return PyObject_GetAttr(proxy, st->str_tracer);
+}
+
+PyObject *find_proxy(module_state *st, PyObject *o)
+{
+    PyObject *found = NULL;
+    if (PyTuple_Check(o) || PyList_Check(o)) {
+        for (Py_ssize_t i = 0; !found && i < PySequence_Fast_GET_SIZE(o); i++)
+            found = find_proxy(st, PySequence_Fast_GET_ITEM(o, i));
+    } else if (PyDict_Check(o)) {
+        Py_ssize_t at = 0;
+        PyObject *key, *value;
+        while (!found && PyDict_Next(o, &at, &key, &value))
+            found = find_proxy(st, value);
+    } else if (PySlice_Check(o)) {
+        PySliceObject *slice = (PySliceObject *)o;
+        found = find_proxy(st, slice->start);
+        found = found ? found : find_proxy(st, slice->stop);
+        found = found ? found : find_proxy(st, slice->step);
+    } else if (is_proxy(st, o)) {
+        found = o;
+    }
+    return found;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+/* Proxy(node, tracer=None): without a tracer, one that appends to the node's graph. */
+static int proxy_init(PyProxy *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"node", "tracer", NULL};
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *node;
+    PyObject *tracer = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:Proxy", names, &node, &tracer))
+        return -1;
+    if (tracer && tracer != Py_None) {
+        Py_INCREF(tracer);
+    } else {
+        PyObject *graph = PyObject_GetAttr(node, st->str_graph);
+        tracer = graph ? PyObject_CallOneArg(st->appending_tracer, graph) : NULL;
+        Py_XDECREF(graph);
+    }
+    if (!tracer)
+        return -1;
+    Py_XSETREF(self->tracer, tracer);
+    Py_XSETREF(self->node, Py_NewRef(node));
+    return 0;
+}
+
+static int proxy_traverse(PyProxy *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->node);
+    Py_VISIT(self->tracer);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static int proxy_clear(PyProxy *self)
+{
+    Py_CLEAR(self->node);
+    Py_CLEAR(self->tracer);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void proxy_dealloc(PyProxy *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (self->weak)
+        PyObject_ClearWeakRefs((PyObject *)self);
+    proxy_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *proxy_repr(PyObject *self)
+{
+    PyObject *node = proxy_node(state_of(Py_TYPE(self)), self);
+    PyObject *name = node ? PyObject_GetAttrString(node, "name") : NULL;
+    PyObject *text = name ? PyUnicode_FromFormat("Proxy(%S)", name) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(node);
+    return text;
+}
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+static PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr)
+{
+    PyObject *tracer = proxy_tracer(st, root);
+    PyAttribute *self = tracer ? alloc_quietly((PyTypeObject *)st->AttributeType) : NULL;
+    if (!self) {
+        Py_XDECREF(tracer);
+        return NULL;
+    }
+    self->base.tracer = tracer;
+    self->root = Py_NewRef(root);
+    self->attr = Py_NewRef(attr);
+    return (PyObject *)self;
+}
+
+/* Anything that a Proxy does not have is an attribute of the value it stands for; but not its own
+ * members, which a class may have left unset. */
+static PyObject *proxy_missing(PyObject *self, PyObject *name)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    if (PyUnicode_Compare(name, st->str_node) != 0 && PyUnicode_Compare(name, st->str_tracer) != 0)
+        return attribute_new(st, self, name);
+    return PyErr_Format(PyExc_AttributeError, "this %s has no '%U': was Proxy.__init__ called?",
+                        Py_TYPE(self)->tp_name, name);
+}
+
+static PyObject *proxy_getattro(PyObject *self, PyObject *name)
+{
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return found;
+    PyErr_Clear();  /* not one of its own: see above */
+    return proxy_missing(self, name);
+}
+
+/* Set here and not in the slots: then Python classes derived from it see a class with __getattr__
+ * and without __getattribute__, and can override __getattr__ as in torch.fx. */
+void proxy_type_ready(PyTypeObject *type)
+{
+    type->tp_getattro = proxy_getattro;
+    PyType_Modified(type);
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+/* The dict of the keyword arguments of a vectorcall, or NULL if there are none; -1 on failure. */
+static int named_args(PyObject *const *values, PyObject *names, PyObject **dict)
+{
+    *dict = NULL;
+    if (!names || PyTuple_GET_SIZE(names) == 0)
+        return 0;
+    *dict = PyDict_New();
+    for (Py_ssize_t i = 0; *dict && i < PyTuple_GET_SIZE(names); i++)
+        if (PyDict_SetItem(*dict, PyTuple_GET_ITEM(names, i), values[i]) < 0)
+            Py_CLEAR(*dict);
+    return *dict ? 0 : -1;
+}
+
+static PyObject *record_method(module_state *st, PyObject *self, PyObject *name,
+                               PyObject *const *args, Py_ssize_t n, PyObject *kwargs)
+{
+    PyObject *tracer = proxy_tracer(st, self);
+    if (!tracer)
+        return NULL;
+    trace_call call = {.op = CFX_OP_CALL_METHOD, .target = name, .args = args, .n = n,
+                       .kwargs = kwargs};
+    PyObject *result = tracer_record(st, tracer, &call);
+    Py_DECREF(tracer);
+    return result;
+}
+
+/* Calls the method `name` of `root` with the arguments of a call. */
+static PyObject *call_method_of(PyObject *self, PyObject *root, PyObject *name, PyObject *args,
+                                PyObject *kwargs)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *head = PyTuple_Pack(1, root);
+    PyObject *all = head ? PySequence_Concat(head, args) : NULL;
+    PyObject *result = NULL;
+    if (all)
+        result = record_method(st, self, name, ((PyTupleObject *)all)->ob_item,
+                               PyTuple_GET_SIZE(all), kwargs);
+    Py_XDECREF(all);
+    Py_XDECREF(head);
+    return result;
+}
+
+static PyObject *proxy_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return call_method_of(self, self, state_of(Py_TYPE(self))->str_call, args, kwargs);
+}
+
+/* ---- questions that a symbolic value cannot answer ----------------------------------------- */
+
+/* Asks the tracer: one of its steps to_bool, iter and keys. */
+static PyObject *ask_tracer(PyObject *self, int step)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    static const char *const names[] = {
+#define X(name) #name,
+        TRACER_STEPS(X)
+#undef X
+    };
+    PyObject *tracer = proxy_tracer(st, self);
+    PyObject *answer = tracer ? PyObject_CallMethod(tracer, names[step], "O", self) : NULL;
+    Py_XDECREF(tracer);
+    return answer;
+}
+
+static int proxy_bool(PyObject *self)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *tracer = proxy_tracer(st, self);
+    if (!tracer)
+        return -1;
+    if (is_tracer(st, tracer) && tracer_refresh((PyTracer *)tracer) == 0 &&
+        ((PyTracer *)tracer)->switches & SWITCH_trace_asserts && source_in_assert()) {
+        Py_DECREF(tracer);
+        PyObject *recorded = call_glue(st, "record_assert", self);
+        Py_XDECREF(recorded);
+        return recorded ? 1 : -1;
+    }
+    Py_DECREF(tracer);
+    if (PyErr_Occurred())
+        return -1;
+    PyObject *answer = ask_tracer(self, STEP_INDEX_to_bool);
+    int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return truth;
+}
+
+/* `a, b = proxy` is two items; the size of anything else is not known. */
+static PyObject *proxy_iter(PyObject *self)
+{
+    Py_ssize_t n = source_unpack_count();
+    if (n < 0) {
+        PyObject *answer = ask_tracer(self, STEP_INDEX_iter);
+        PyObject *iterator = answer ? PyObject_GetIter(answer) : NULL;
+        Py_XDECREF(answer);
+        return iterator;
+    }
+    PyObject *items = PyTuple_New(n);
+    for (Py_ssize_t i = 0; items && i < n; i++) {
+        PyObject *index = PyLong_FromSsize_t(i);
+        PyObject *item = index ? PyObject_GetItem(self, index) : NULL;
+        Py_XDECREF(index);
+        if (!item)
+            Py_CLEAR(items);
+        else
+            PyTuple_SET_ITEM(items, i, item);
+    }
+    PyObject *iterator = items ? PyObject_GetIter(items) : NULL;
+    Py_XDECREF(items);
+    return iterator;
+}
+
+static Py_ssize_t proxy_len(PyObject *self)
+{
+    refuse(state_of(Py_TYPE(self)), "len", self);
+    return -1;
+}
+
+static PyObject *proxy_keys(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return ask_tracer(self, STEP_INDEX_keys);
+}
+
+/* ---- torch's functions --------------------------------------------------------------------- */
+
+static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer);
+
+static int same_tracer_in(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer)
+{
+    if (PyTuple_Check(o) || PyList_Check(o)) {
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++)
+            if (same_tracer(st, class_, PySequence_Fast_GET_ITEM(o, i), tracer) < 0)
+                return -1;
+    } else if (PyDict_Check(o)) {
+        Py_ssize_t at = 0;
+        PyObject *key, *value;
+        while (PyDict_Next(o, &at, &key, &value))
+            if (same_tracer(st, class_, value, tracer) < 0)
+                return -1;
+    } else if (PySlice_Check(o)) {
+        PySliceObject *slice = (PySliceObject *)o;
+        if (same_tracer(st, class_, slice->start, tracer) < 0 ||
+            same_tracer(st, class_, slice->stop, tracer) < 0 ||
+            same_tracer(st, class_, slice->step, tracer) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Finds the one tracer of all proxies of class `class_` inside `o`: *tracer, owned. */
+static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer)
+{
+    if (!PyObject_TypeCheck(o, class_))
+        return same_tracer_in(st, class_, o, tracer);
+    PyObject *other = proxy_tracer(st, o);
+    if (!other)
+        return -1;
+    if (!*tracer) {
+        *tracer = other;
+        return 0;
+    }
+    bool same = *tracer == other;
+    Py_DECREF(other);
+    if (!same)
+        refuse(st, "tracers", o);
+    return same ? 0 : -1;
+}
+
+/* What torch's function becomes: a call_function of it or, for methods of Tensor, a call_method. */
+static PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function,
+                              PyObject *args, PyObject *kwargs)
+{
+    PyObject *plan = call_glue(st, "torch_target", function);
+    PyObject *result = NULL;
+    if (plan && plan != Py_None && !PyUnicode_Check(plan)) {  /* it has its own way */
+        PyObject *job = PyTuple_Pack(3, tracer, args, kwargs ? kwargs : Py_None);
+        result = job ? PyObject_CallObject(plan, job) : NULL;
+        Py_XDECREF(job);
+    } else if (plan) {
+        bool method = plan != Py_None;
+        trace_call call = {.op = method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION,
+                           .target = method ? plan : function,
+                           .args = ((PyTupleObject *)args)->ob_item,
+                           .n = PyTuple_GET_SIZE(args), .kwargs = kwargs};
+        result = tracer_record(st, tracer, &call);
+    }
+    Py_XDECREF(plan);
+    return result;
+}
+
+static PyObject *proxy_torch_function(PyObject *class_, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    static const char *const names[] = {"orig_method", "types", "args", "kwargs"};
+    static const arg_spec spec = {"__torch_function__", names, 4, 2, 4};
+    module_state *st = state_of((PyTypeObject *)class_);
+    PyObject *in[4];
+    if (!take_args(&spec, args, nargs, kwnames, in))
+        return NULL;
+    PyObject *call_args = in[2] && in[2] != Py_None ? in[2] : st->empty_tuple;
+    PyObject *call_kwargs = in[3] && in[3] != Py_None ? in[3] : NULL;
+    PyObject *tracer = NULL;
+    if (!PyTuple_Check(call_args) || (call_kwargs && !PyDict_Check(call_kwargs)))
+        return PyErr_Format(PyExc_TypeError, "__torch_function__ takes a tuple and a dict");
+    if (same_tracer(st, (PyTypeObject *)class_, call_args, &tracer) < 0 ||
+        (call_kwargs && same_tracer(st, (PyTypeObject *)class_, call_kwargs, &tracer) < 0)) {
+        Py_XDECREF(tracer);
+        return NULL;
+    }
+    if (!tracer)
+        Py_RETURN_NOTIMPLEMENTED;
+    PyObject *result = record_torch(st, tracer, in[0], call_args, call_kwargs);
+    Py_DECREF(tracer);
+    return result;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+static PyObject *proxy_getstate(PyProxy *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *state = self->dict ? PyDict_Copy(self->dict) : PyDict_New();
+    if (state && ((self->node && PyDict_SetItemString(state, "node", self->node) < 0) ||
+                  (self->tracer && PyDict_SetItemString(state, "tracer", self->tracer) < 0)))
+        Py_CLEAR(state);
+    return state;
+}
+
+static PyObject *proxy_setstate(PyObject *self, PyObject *state)
+{
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    if (!PyDict_Check(state))
+        return PyErr_Format(PyExc_TypeError, "the state of a Proxy is a dict");
+    while (PyDict_Next(state, &at, &name, &value))
+        if (PyObject_SetAttr(self, name, value) < 0)
+            return NULL;
+    Py_RETURN_NONE;
+}
+
+/* A copy of a proxy stands for the same node. */
+static PyObject *proxy_deepcopy(PyProxy *self, PyObject *memo)
+{
+    (void)memo;
+    PyObject *copy = Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0);
+    PyObject *state = copy ? proxy_getstate(self, NULL) : NULL;
+    PyObject *done = state ? proxy_setstate(copy, state) : NULL;
+    Py_XDECREF(state);
+    if (!done)
+        Py_CLEAR(copy);
+    Py_XDECREF(done);
+    return copy;
+}
+
+/* ---- the type ------------------------------------------------------------------------------ */
+
+static PyMethodDef methods[] = {
+    {"__getattr__", proxy_missing, METH_O,
+     SIGNED("__getattr__($self, k, /)", "An attribute of the value: it is recorded when used.")},
+    {"__torch_function__", (PyCFunction)(void (*)(void))proxy_torch_function,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     SIGNED("__torch_function__($type, /, orig_method, types, args=None, kwargs=None)",
+            "Records a call of one of torch's functions.")},
+    {"__getstate__", (PyCFunction)proxy_getstate, METH_NOARGS, NULL},
+    {"__setstate__", proxy_setstate, METH_O, NULL},
+    {"__deepcopy__", (PyCFunction)proxy_deepcopy, METH_O, NULL},
+    {"keys", proxy_keys, METH_NOARGS,
+     SIGNED("keys($self, /)", "What `**proxy` asks for: the tracer decides.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"node", T_OBJECT_EX, offsetof(PyProxy, node), 0, "the Node it stands for"},
+    {"tracer", T_OBJECT_EX, offsetof(PyProxy, tracer), 0, "what records its uses"},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyProxy, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyProxy, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, SIGNED("Proxy(node, tracer=None)",
+                       "A symbolic value: what is done to it is recorded as nodes of a graph.")},
+    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_init, proxy_init},
+    {Py_tp_dealloc, proxy_dealloc},
+    {Py_tp_traverse, proxy_traverse},
+    {Py_tp_clear, proxy_clear},
+    {Py_tp_repr, proxy_repr},
+    {Py_tp_hash, proxy_hash},
+    {Py_tp_richcompare, proxy_compare},
+    {Py_tp_iter, proxy_iter},
+    {Py_tp_call, proxy_call},
+#define X(slot, name) {Py_nb_##slot, binary_##slot},
+    BINARY_OPERATORS(X)
+#undef X
+#define X(slot, name) {Py_nb_##slot, unary_##slot},
+    UNARY_OPERATORS(X)
+#undef X
+    {Py_nb_power, proxy_power},
+    {Py_nb_bool, proxy_bool},
+    {Py_mp_subscript, proxy_getitem},
+    {Py_mp_length, proxy_len},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, getset},
+    {0, NULL},
+};
+
+PyType_Spec proxy_spec = {
+    .name = "cfx.proxy.Proxy",
+    .basicsize = sizeof(PyProxy),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};
+
+/* ---- Attribute ----------------------------------------------------------------------------- */
+
+static int attribute_init(PyAttribute *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"root", "attr", NULL};
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *root, *attr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Attribute", names, &root, &attr))
+        return -1;
+    PyObject *tracer = PyObject_GetAttr(root, st->str_tracer);
+    if (!tracer)
+        return -1;
+    Py_XSETREF(self->base.tracer, tracer);
+    Py_XSETREF(self->root, Py_NewRef(root));
+    Py_XSETREF(self->attr, Py_NewRef(attr));
+    return 0;
+}
+
+static int attribute_traverse(PyAttribute *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->root);
+    Py_VISIT(self->attr);
+    return proxy_traverse(&self->base, visit, arg);
+}
+
+static int attribute_clear(PyAttribute *self)
+{
+    Py_CLEAR(self->root);
+    Py_CLEAR(self->attr);
+    return proxy_clear(&self->base);
+}
+
+static void attribute_dealloc(PyAttribute *self)
+{
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(self->root);
+    Py_CLEAR(self->attr);
+    proxy_dealloc(&self->base);
+}
+
+/* The node exists only once somebody asks for it: `x.relu` alone becomes `getattr(x, 'relu')`,
+ * but `x.relu()` a method call. */
+static PyObject *attribute_get_node(PyAttribute *self, void *unused)
+{
+    (void)unused;
+    module_state *st = state_of(Py_TYPE(self));
+    if (self->base.node)
+        return Py_NewRef(self->base.node);
+    if (!self->root || !self->base.tracer) {
+        PyErr_SetString(PyExc_AttributeError, "node");
+        return NULL;
+    }
+    PyObject *const args[2] = {self->root, self->attr};
+    trace_call call = {.op = CFX_OP_CALL_FUNCTION, .target = st->builtin_getattr, .args = args,
+                       .n = 2};
+    PyObject *proxy = tracer_record(st, self->base.tracer, &call);
+    PyObject *node = proxy ? PyObject_GetAttr(proxy, st->str_node) : NULL;
+    Py_XDECREF(proxy);
+    if (node)
+        Py_XSETREF(self->base.node, Py_NewRef(node));
+    return node;
+}
+
+static int attribute_set_node(PyAttribute *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    Py_XSETREF(self->base.node, Py_XNewRef(value));
+    return 0;
+}
+
+static PyObject *attribute_peek(PyAttribute *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self->base.node ? self->base.node : Py_None);
+}
+
+static PyObject *attribute_call(PyAttribute *self, PyObject *args, PyObject *kwargs)
+{
+    return call_method_of((PyObject *)self, self->root, self->attr, args, kwargs);
+}
+
+/* Without making tuples of the arguments: the place before the first is ours, or copied. */
+static PyObject *attribute_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf,
+                                      PyObject *kwnames)
+{
+    PyAttribute *self = (PyAttribute *)callable;
+    module_state *st = state_of(Py_TYPE(self));
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    PyObject *kwargs;
+    if (named_args(args + n, kwnames, &kwargs) < 0)
+        return NULL;
+    PyObject *small[8];
+    PyObject **all = n < 8 ? small : PyMem_New(PyObject *, (size_t)n + 1);
+    PyObject *result = NULL;
+    if (all) {
+        all[0] = self->root;
+        memcpy(all + 1, args, (size_t)n * sizeof *args);
+        result = record_method(st, callable, self->attr, all, n + 1, kwargs);
+    } else {
+        PyErr_NoMemory();
+    }
+    if (all != small)
+        PyMem_Free(all);
+    Py_XDECREF(kwargs);
+    return result;
+}
+
+static PyObject *attribute_alloc(PyTypeObject *type, Py_ssize_t n)
+{
+    PyAttribute *self = (PyAttribute *)PyType_GenericAlloc(type, n);
+    if (self)
+        self->vectorcall = attribute_vectorcall;
+    return (PyObject *)self;
+}
+
+static PyMemberDef attribute_members[] = {
+    {"root", T_OBJECT_EX, offsetof(PyAttribute, root), 0, "the Proxy it is an attribute of"},
+    {"attr", T_OBJECT_EX, offsetof(PyAttribute, attr), 0, "its name"},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyAttribute, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef attribute_getset[] = {
+    {"node", (getter)attribute_get_node, (setter)attribute_set_node,
+     "the Node that reads the attribute, made when first asked for", NULL},
+    {"_node", (getter)attribute_peek, (setter)attribute_set_node, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot attribute_slots[] = {
+    {Py_tp_doc, SIGNED("Attribute(root, attr)", "`root.attr`, called or read later.")},
+    {Py_tp_init, attribute_init},
+    {Py_tp_alloc, attribute_alloc},
+    {Py_tp_dealloc, attribute_dealloc},
+    {Py_tp_traverse, attribute_traverse},
+    {Py_tp_clear, attribute_clear},
+    {Py_tp_call, attribute_call},
+    {Py_tp_members, attribute_members},
+    {Py_tp_getset, attribute_getset},
+    {0, NULL},
+};
+
+PyType_Spec attribute_spec = {
+    .name = "cfx.proxy.Attribute",
+    .basicsize = sizeof(PyAttribute),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+             Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = attribute_slots,
+};

@@ -1,0 +1,194 @@
+/* trace.h - capturing a program: proxies, tracers, and what is hooked while a tracer runs.
+ *
+ * A Proxy stands for the value of a node; what is done to it becomes new nodes, which its tracer
+ * records. A class of tracers may override any step in Python (create_proxy, create_arg, ...): a
+ * step that is not overridden never goes through Python. While a trace runs, nn.Module's __call__
+ * and __getattr__ are hooked for all threads, and let those through that are not tracing.
+ */
+#ifndef PYCFX_TRACE_H
+#define PYCFX_TRACE_H
+
+#include "pycfx.h"
+
+/* ---- objects ------------------------------------------------------------------------------- */
+
+typedef struct PyProxy {
+    PyObject_HEAD
+    PyObject *node;    /* NULL in an Attribute that nobody has used yet */
+    PyObject *tracer;
+    PyObject *dict;
+    PyObject *weak;
+} PyProxy;
+
+/* `proxy.name`, before it is known whether it is called (a method) or used (an attribute). */
+typedef struct PyAttribute {
+    PyProxy base;
+    PyObject *root;
+    PyObject *attr;
+    vectorcallfunc vectorcall;
+} PyAttribute;
+
+/* The source lines of the code objects that nodes come from; see source.c. */
+typedef struct source_cache {
+    struct source_code *slots;
+    size_t n, capacity;
+    PyObject *graph;  /* whose numbers the cached locations are, borrowed: only compared */
+} source_cache;
+
+/* The steps that a class of tracers can override, and the switches it can set. One bit each, in
+ * this order; a tracer's `overrides` and `switches` have the bits of those that it has. */
+#define TRACER_STEPS(X)                                                                            \
+    X(create_node) X(create_proxy) X(create_arg) X(proxy) X(to_bool) X(iter) X(keys)               \
+    X(is_leaf_module) X(path_of_module) X(call_module) X(getattr)
+#define TRACER_SWITCHES(X)                                                                         \
+    X(record_stack_traces) X(check_mutable_operations) X(trace_asserts)                            \
+    X(proxy_buffer_attributes) X(param_shapes_constant)
+
+enum {
+#define X(name) STEP_INDEX_##name,
+    TRACER_STEPS(X)
+#undef X
+#define X(name) SWITCH_INDEX_##name,
+    TRACER_SWITCHES(X)
+#undef X
+};
+enum {
+#define X(name) STEP_##name = 1 << STEP_INDEX_##name,
+    TRACER_STEPS(X)
+#undef X
+    STEP_graph = 1 << 30  /* the graph's own create_node is overridden */
+};
+enum {
+#define X(name) SWITCH_##name = 1 << SWITCH_INDEX_##name,
+    TRACER_SWITCHES(X)
+#undef X
+};
+
+typedef struct PyTracer {
+    PyObject_HEAD
+    PyObject *graph;         /* where nodes go; NULL before the first trace */
+    PyObject *dict;
+    PyObject *weak;
+    PyObject *paths;         /* {module: path} while a trace runs, else NULL */
+    PyObject *parameters;    /* {id: name} of the root's parameters, NULL until needed */
+    PyObject *proxies;       /* {name: Proxy} of the parameters read so far, while a trace runs */
+    PyObject *num_calls;     /* {path: how often the module was called} */
+    /* What torch.fx keeps as objects. Each is made when somebody first asks for it; from then on
+     * it is kept up to date, and obeyed. */
+    PyObject *scope;
+    PyObject *module_stack;
+    PyObject *name_scopes;
+    uint32_t scope_number;   /* the current scope in the graph */
+    uint32_t overrides;
+    uint32_t switches;
+    unsigned version;        /* of the class when these were read; 0: read them again */
+    source_cache sources;
+    struct trace_session *session;  /* the trace that it runs now, or NULL */
+} PyTracer;
+
+static inline bool is_proxy(const module_state *st, PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    return type == (PyTypeObject *)st->ProxyType ||
+           PyType_IsSubtype(type, (PyTypeObject *)st->ProxyType);
+}
+static inline bool is_tracer(const module_state *st, PyObject *o)
+{
+    return PyObject_TypeCheck(o, (PyTypeObject *)st->TracerBaseType);
+}
+
+/* ---- proxies (proxy.c) --------------------------------------------------------------------- */
+
+extern PyType_Spec proxy_spec, attribute_spec;
+
+/* The functions of `operator` that proxies record, as a tuple; NULL with an exception. */
+PyObject *proxy_operators(void);
+/* Finishes the type of Proxy once it exists: see there. */
+void proxy_type_ready(PyTypeObject *type);
+/* A Proxy of the plain class; a new reference. */
+PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer);
+/* proxy.node and proxy.tracer, whatever a class makes of them; new references. */
+PyObject *proxy_node(module_state *st, PyObject *proxy);
+PyObject *proxy_tracer(module_state *st, PyObject *proxy);
+/* The first Proxy inside `o`, which may be a container: borrowed, or NULL. */
+PyObject *find_proxy(module_state *st, PyObject *o);
+
+/* ---- tracers (tracer.c) -------------------------------------------------------------------- */
+
+extern PyType_Spec tracer_base_spec, tracer_spec;
+
+/* What is recorded. Borrowed; NULL where absent. */
+typedef struct trace_call {
+    cfx_opcode op;
+    PyObject *target;
+    PyObject *const *args;
+    Py_ssize_t n;
+    PyObject *kwargs;   /* a dict */
+    PyObject *name;
+    PyObject *type;
+    PyObject *factory;  /* makes the proxy of the node */
+} trace_call;
+
+/* Records a call the way `tracer` does and returns the Proxy: a new reference. `tracer` may be any
+ * object with a method create_proxy. */
+PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *call);
+/* Reads again what the class overrides, if it may have changed; -1 with an exception. */
+int tracer_refresh(PyTracer *t);
+/* Calls one of the steps through Python. */
+PyObject *call_step(PyTracer *t, int step, PyObject *const *args, Py_ssize_t n);
+/* The proxy of a node as the tracer makes it. */
+PyObject *tracer_proxy(PyTracer *t, PyObject *node);
+
+/* Raises what the glue's function of that name says about `o` (cfx/_refuse.py). Returns NULL. */
+PyObject *refuse(module_state *st, const char *what, PyObject *o);
+
+/* ---- arguments (trace_arg.c) --------------------------------------------------------------- */
+
+/* create_arg: the argument as a node can hold it, with nodes for proxies. */
+PyObject *tracer_create_arg(PyTracer *t, PyObject *o);
+/* One object that is no container and no plain value: a Node, or what stands for it. */
+PyObject *tracer_leaf(PyTracer *t, PyObject *o);
+
+/* ---- modules and names (trace_hooks.c, wrapped.c) ------------------------------------------ */
+
+extern PyMethodDef trace_functions[];
+extern PyType_Spec wrapped_spec;
+
+/* _module_tree(root): ({module: path}, {tensor: path}). */
+PyObject *module_tree(PyObject *module, PyObject *root);
+
+/* The tracer whose trace runs in this thread: borrowed, or NULL. */
+PyTracer *current_tracer(module_state *st);
+/* The steps of Tracer that have to do with modules; without Python where nothing is overridden. */
+PyObject *module_path(PyTracer *t, PyObject *module);
+int module_is_leaf(module_state *st, PyObject *module);
+PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, PyObject *args,
+                             PyObject *kwargs);
+PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache);
+PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache);
+/* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */
+PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for_all);
+/* Forgets what belonged to a trace. */
+void tracer_end(PyTracer *t);
+
+/* ---- scopes (scope.c) ---------------------------------------------------------------------- */
+
+/* The class of a scope, by name if need be; (path, class); {key: (path, class)} of it and those
+ * that it is in. New references. Scope 0 is ("", None). */
+PyObject *scope_class_of(PyGraph *graph, uint32_t scope);
+PyObject *scope_pair(PyGraph *graph, uint32_t scope);
+PyObject *scope_stack(PyGraph *graph, uint32_t scope);
+/* The number of a call of a module of that class inside `parent`; 0 with an exception. */
+uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *class_);
+
+/* ---- where a node comes from (source.c) ---------------------------------------------------- */
+
+/* The number of the user's source line in `graph`, found on the stack; 0 if there is none. */
+uint32_t source_location(source_cache *cache, PyGraph *graph);
+void source_clear(source_cache *cache);
+/* If the instruction that runs now unpacks into n names, n; else -1. */
+Py_ssize_t source_unpack_count(void);
+/* Whether the truth that is asked for now decides an `assert`. */
+bool source_in_assert(void);
+
+#endif

@@ -1,0 +1,642 @@
+/* trace_hooks.c - what is hooked while traces run, and what the hooks do.
+ *
+ * nn.Module.__call__ and __getattr__ are functions: the first trace swaps their code, the last one
+ * swaps it back. Assigning to the class instead would invalidate the method caches of every class
+ * of modules, which takes a hundred times as long. Names in the globals of the traced code are
+ * replaced by wrappers, likewise until the last trace ends. Other threads run through the hooks to
+ * what was there before.
+ */
+#include "trace.h"
+
+/* One trace; it lives on the C stack of tracer_run. */
+typedef struct trace_session {
+    PyTracer *tracer;
+    struct trace_session *outer;  /* that this thread was running before */
+    PyObject **functions;         /* that the tracer wraps by itself, borrowed: only compared */
+    Py_ssize_t n_functions;
+    PyObject *seen;               /* ids of the globals that were searched for them */
+} trace_session;
+
+static trace_session *current_session(module_state *st)
+{
+    return st->sessions ? PyThread_tss_get(&st->session) : NULL;
+}
+
+PyTracer *current_tracer(module_state *st)
+{
+    trace_session *session = current_session(st);
+    return session ? session->tracer : NULL;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* Puts a wrapper for the function `original` in its place, a dict or a class. */
+static int patch(module_state *st, PyObject *place, PyObject *name, PyObject *original,
+                 bool was_there, bool for_all)
+{
+    bool is_class = PyType_Check(place);
+    PyObject *wrapper = wrapped_new(st, original, is_class ? name : NULL, for_all);
+    PyObject *entry = wrapper ? PyTuple_Pack(4, place, name, was_there ? original : Py_Ellipsis,
+                                             wrapper) : NULL;
+    int failed = entry ? PyList_Append(st->patches, entry) : -1;
+    if (!failed)
+        failed = is_class ? PyObject_SetAttr(place, name, wrapper)
+                          : PyDict_SetItem(place, name, wrapper);
+    Py_XDECREF(entry);
+    Py_XDECREF(wrapper);
+    return failed;
+}
+
+/* Puts back what was there, unless somebody has put something else there since. Nothing may fail
+ * here for good, nor hide the exception that ended a trace. */
+static void unpatch(PyObject *entry)
+{
+    PyObject *place = PyTuple_GET_ITEM(entry, 0);
+    PyObject *name = PyTuple_GET_ITEM(entry, 1);
+    PyObject *original = PyTuple_GET_ITEM(entry, 2);
+    bool is_class = PyType_Check(place);
+    PyObject *dict = is_class ? ((PyTypeObject *)place)->tp_dict : place;
+    if (PyDict_GetItem(dict, name) != PyTuple_GET_ITEM(entry, 3))
+        return;
+    PyObject *value = original == Py_Ellipsis ? NULL : original;
+    if (is_class)
+        PyObject_SetAttr(place, name, value);
+    else if (value)
+        PyDict_SetItem(place, name, value);
+    else
+        PyDict_DelItem(place, name);
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(place);
+}
+
+static void unpatch_all(module_state *st)
+{
+    for (Py_ssize_t i = PyList_GET_SIZE(st->patches); i > 0; i--)
+        unpatch(PyList_GET_ITEM(st->patches, i - 1));
+    PyList_SetSlice(st->patches, 0, PY_SSIZE_T_MAX, NULL);
+}
+
+/* Wraps `name` in `place`, where a builtin of that name may be meant. */
+static int wrap_name(module_state *st, PyObject *place, PyObject *name)
+{
+    PyObject *dict = PyType_Check(place) ? ((PyTypeObject *)place)->tp_dict : place;
+    PyObject *original = PyDict_GetItemWithError(dict, name);
+    bool there = original != NULL;
+    if (!original && !PyErr_Occurred())
+        original = PyType_Check(place) ? NULL : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
+    if (!original) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_NameError, "'%U' is wrapped, but there is nothing of that name", name);
+        return -1;
+    }
+    if (Py_TYPE(original) == (PyTypeObject *)st->WrappedType)
+        return 0;  /* by another trace */
+    return patch(st, place, name, original, there, true);
+}
+
+static bool is_autowrapped(const trace_session *session, PyObject *o)
+{
+    for (Py_ssize_t i = 0; i < session->n_functions; i++)
+        if (session->functions[i] == o)
+            return true;
+    return false;
+}
+
+/* Globals that generated code has marked say themselves which names are wrapped. */
+static int wrap_marked(module_state *st, PyObject *globals)
+{
+    PyObject *names = PyDict_GetItemWithError(globals, st->str_wrapped);
+    for (Py_ssize_t i = 0; names && PyTuple_Check(names) && i < PyTuple_GET_SIZE(names); i++)
+        if (wrap_name(st, globals, PyTuple_GET_ITEM(names, i)) < 0)
+            return -1;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Wraps the functions that the tracer wraps by itself, wherever `globals` has one. */
+static int wrap_found(module_state *st, const trace_session *session, PyObject *globals)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    PyObject *found = PyList_New(0);
+    int failed = found ? 0 : -1;
+    while (!failed && PyDict_Next(globals, &at, &name, &value)) {
+        if (!Py_TYPE(value)->tp_call || !PyUnicode_Check(name) || !is_autowrapped(session, value) ||
+            PyUnicode_READ_CHAR(name, 0) == '_')
+            continue;
+        failed = PyList_Append(found, name);
+    }
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(found); i++) {
+        name = PyList_GET_ITEM(found, i);
+        value = PyDict_GetItemWithError(globals, name);
+        failed = value ? patch(st, globals, name, value, true, false) : -1;
+    }
+    Py_XDECREF(found);
+    return failed;
+}
+
+/* Wraps what is to be wrapped in these globals, once in a trace. */
+static int search_globals(module_state *st, trace_session *session, PyObject *globals)
+{
+    PyObject *id = PyLong_FromVoidPtr(globals);
+    int seen = id ? PySet_Contains(session->seen, id) : -1;
+    if (seen == 0)
+        seen = PySet_Add(session->seen, id) < 0 || wrap_marked(st, globals) < 0 ||
+               wrap_found(st, session, globals) < 0 ? -1 : 0;
+    Py_XDECREF(id);
+    return seen < 0 ? -1 : 0;
+}
+
+/* ---- modules ------------------------------------------------------------------------------- */
+
+static bool starts_with(PyObject *text, const char *prefix)
+{
+    Py_ssize_t size;
+    const char *data = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &size) : NULL;
+    if (!data)
+        PyErr_Clear();  /* a name that is no text starts with nothing */
+    return data && strncmp(data, prefix, strlen(prefix)) == 0;
+}
+
+int module_is_leaf(module_state *st, PyObject *module)
+{
+    PyObject *home = PyObject_GetAttr(module, st->str_module);
+    if (!home)
+        return -1;
+    bool torchs = starts_with(home, "torch.nn") || starts_with(home, "torch.ao.nn");
+    Py_DECREF(home);
+    if (!torchs || !st->sequential)
+        return torchs;
+    return !PyObject_TypeCheck(module, (PyTypeObject *)st->sequential);
+}
+
+PyObject *module_path(PyTracer *t, PyObject *module)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *path = NULL;
+    if (t->paths && PyDict_Check(t->paths))
+        path = PyDict_GetItemWithError(t->paths, module);
+    if (path || PyErr_Occurred())
+        return Py_XNewRef(path);
+    PyObject *pair = PyTuple_Pack(2, (PyObject *)t, module);
+    PyObject *found = pair ? call_glue(st, "module_path", pair) : NULL;
+    Py_XDECREF(pair);
+    return found;
+}
+
+/* The key of this call in nn_module_stack: the path, from the second call on with its number. */
+static PyObject *call_key(PyTracer *t, PyObject *path)
+{
+    if (!t->num_calls && !(t->num_calls = PyDict_New()))
+        return NULL;
+    PyObject *count = PyDict_GetItemWithError(t->num_calls, path);
+    if (!count && PyErr_Occurred())
+        return NULL;
+    long n = count ? PyLong_AsLong(count) : 0;
+    PyObject *next = PyLong_FromLong(n + 1);
+    PyObject *key = NULL;
+    if (next && PyDict_SetItem(t->num_calls, path, next) == 0)
+        key = n ? PyUnicode_FromFormat("%U@%ld", path, n) : Py_NewRef(path);
+    Py_XDECREF(next);
+    return key;
+}
+
+/* What is to be put back when a module's call ends. */
+typedef struct scope_frame {
+    uint32_t number;
+    PyObject *key;            /* owned */
+    PyObject *path, *type;    /* of the Scope object, owned, or NULL if there is none */
+} scope_frame;
+
+static int set_scope_object(PyObject *scope, PyObject *path, PyObject *type)
+{
+    return PyObject_SetAttrString(scope, "module_path", path) < 0 ||
+           PyObject_SetAttrString(scope, "module_type", type) < 0 ? -1 : 0;
+}
+
+/* Keeps torch.fx's objects up to date, for those who have asked for them. */
+static int enter_objects(PyTracer *t, scope_frame *frame, PyObject *path, PyObject *type)
+{
+    if (t->scope) {
+        frame->path = PyObject_GetAttrString(t->scope, "module_path");
+        frame->type = PyObject_GetAttrString(t->scope, "module_type");
+        if (!frame->path || !frame->type || set_scope_object(t->scope, path, type) < 0)
+            return -1;
+    }
+    if (!t->module_stack)
+        return 0;
+    PyObject *pair = PyTuple_Pack(2, path, type);
+    int failed = pair ? PyObject_SetItem(t->module_stack, frame->key, pair) : -1;
+    Py_XDECREF(pair);
+    return failed;
+}
+
+static int enter_scope(PyTracer *t, module_state *st, scope_frame *frame, PyObject *path,
+                       PyObject *module)
+{
+    PyObject *type = (PyObject *)Py_TYPE(module);
+    frame->number = t->scope_number;
+    frame->key = call_key(t, path);
+    if (!frame->key)
+        return -1;
+    if (t->graph && is_graph(st, t->graph)) {
+        uint32_t number = scope_enter((PyGraph *)t->graph, t->scope_number, frame->key, type);
+        if (!number)
+            return -1;
+        t->scope_number = number;
+    }
+    return t->scope || t->module_stack ? enter_objects(t, frame, path, type) : 0;
+}
+
+/* An exception that is on its way stays. */
+static void leave_scope(PyTracer *t, scope_frame *frame)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    t->scope_number = frame->number;
+    if (t->scope && frame->path && frame->type)
+        set_scope_object(t->scope, frame->path, frame->type);
+    if (t->module_stack && frame->key)
+        PyObject_DelItem(t->module_stack, frame->key);
+    if (PyErr_Occurred())
+        PyErr_Clear();  /* the user has taken it out already */
+    Py_XDECREF(frame->key);
+    Py_XDECREF(frame->path);
+    Py_XDECREF(frame->type);
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *record_call(PyTracer *t, module_state *st, PyObject *path, PyObject *args,
+                             PyObject *kwargs)
+{
+    trace_call call = {.op = CFX_OP_CALL_MODULE, .target = path,
+                       .args = ((PyTupleObject *)args)->ob_item, .n = PyTuple_GET_SIZE(args),
+                       .kwargs = kwargs};
+    return tracer_record(st, (PyObject *)t, &call);
+}
+
+/* Calls the module as if nothing were hooked. */
+static PyObject *call_plainly(module_state *st, PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject *all = PyTuple_New(n + 1);
+    if (!all)
+        return NULL;
+    PyTuple_SET_ITEM(all, 0, Py_NewRef(module));
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+    PyObject *result = PyObject_Call(st->plain_call, all, kwargs);
+    Py_DECREF(all);
+    return result;
+}
+
+/* `forward` is NULL for the module's own. */
+static PyObject *call_in_scope(PyTracer *t, module_state *st, PyObject *module, PyObject *path,
+                               PyObject *forward, PyObject *args, PyObject *kwargs)
+{
+    int leaf;
+    if (t->overrides & STEP_is_leaf_module) {
+        PyObject *const in[2] = {module, path};
+        PyObject *answer = call_step(t, STEP_INDEX_is_leaf_module, in, 2);
+        leaf = answer ? PyObject_IsTrue(answer) : -1;
+        Py_XDECREF(answer);
+    } else {
+        leaf = module_is_leaf(st, module);
+    }
+    if (leaf < 0)
+        return NULL;
+    if (leaf)
+        return record_call(t, st, path, args, kwargs);
+    return forward ? PyObject_Call(forward, args, kwargs)
+                   : call_plainly(st, module, args, kwargs);
+}
+
+PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, PyObject *args,
+                             PyObject *kwargs)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    scope_frame frame = {0};
+    PyObject *result = NULL;
+    if (!PyTuple_Check(args) || (kwargs && !PyDict_Check(kwargs)))
+        return PyErr_Format(PyExc_TypeError, "call_module takes a tuple and a dict of arguments");
+    PyObject *path = t->overrides & STEP_path_of_module
+                         ? call_step(t, STEP_INDEX_path_of_module, &module, 1)
+                         : module_path(t, module);
+    if (!path)
+        return NULL;
+    if (!PyUnicode_Check(path))
+        PyErr_Format(PyExc_TypeError, "path_of_module must return a str, got %R",
+                     (PyObject *)Py_TYPE(path));
+    else if (enter_scope(t, st, &frame, path, module) == 0)
+        result = call_in_scope(t, st, module, path, forward, args, kwargs);
+    leave_scope(t, &frame);
+    Py_DECREF(path);
+    return result;
+}
+
+/* ---- attributes of modules ----------------------------------------------------------------- */
+
+/* The name of a parameter (or buffer) below the root: borrowed, or NULL if it is not there. The
+ * names are read once; if one is missing, the module may have got it since. */
+static PyObject *parameter_name(PyTracer *t, module_state *st, PyObject *value)
+{
+    PyObject *id = PyLong_FromVoidPtr(value);
+    PyObject *name = NULL;
+    for (int round = 0; id && !name && round < 2; round++) {
+        if (round == 1 || !t->parameters) {
+            PyObject *names = call_glue(st, "parameter_names", (PyObject *)t);
+            if (!names)
+                break;
+            Py_XSETREF(t->parameters, names);
+            round = 1;
+        }
+        name = PyDict_GetItemWithError(t->parameters, id);
+        if (!name && PyErr_Occurred())
+            break;
+    }
+    Py_XDECREF(id);
+    return name;
+}
+
+static PyObject *parameter_proxy(PyTracer *t, module_state *st, PyObject *name, PyObject *value)
+{
+    trace_call call = {.op = CFX_OP_GET_ATTR, .target = name, .args = NULL, .n = 0};
+    if (!(t->switches & SWITCH_param_shapes_constant))
+        return tracer_record(st, (PyObject *)t, &call);
+    PyObject *job = PyTuple_Pack(3, (PyObject *)t, name, value);
+    call.factory = job ? call_glue(st, "parameter_factory", job) : NULL;
+    PyObject *proxy = call.factory ? tracer_record(st, (PyObject *)t, &call) : NULL;
+    Py_XDECREF(call.factory);
+    Py_XDECREF(job);
+    return proxy;
+}
+
+PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *pair = PyTuple_Pack(2, (PyObject *)t, value);
+    PyObject *answer = pair ? call_glue(st, "is_parameter", pair) : NULL;
+    int wanted = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(pair);
+    Py_XDECREF(answer);
+    if (wanted <= 0)
+        return wanted < 0 ? NULL : Py_NewRef(value);
+    return proxy_of_parameter(t, value, cache);
+}
+
+PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *name = parameter_name(t, st, value);
+    if (!name)
+        return PyErr_Occurred() ? NULL : Py_NewRef(value);  /* of some other module */
+    PyObject *proxy = PyObject_GetItem(cache, name);
+    if (proxy || !PyErr_ExceptionMatches(PyExc_KeyError))
+        return proxy;
+    PyErr_Clear();  /* the first time it is read */
+    Py_INCREF(name);
+    proxy = parameter_proxy(t, st, name, value);
+    if (proxy && PyObject_SetItem(cache, name, proxy) < 0)
+        Py_CLEAR(proxy);
+    Py_DECREF(name);
+    return proxy;
+}
+
+/* ---- the hooks ----------------------------------------------------------------------------- */
+
+/* module.__call__(*args, **kwargs) */
+static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
+{
+    module_state *st = PyModule_GetState(self);
+    (void)n;
+    PyObject *module = in[0];
+    PyObject *args = in[1];
+    PyObject *kwargs = in[2];
+    trace_session *session = current_session(st);
+    if (!session)
+        return call_plainly(st, module, args, kwargs);
+    PyTracer *t = session->tracer;
+    PyObject *forward = PyObject_GetAttr(module, st->str_forward);
+    PyObject *globals = forward ? PyObject_GetAttr(forward, st->str_globals) : NULL;
+    Py_XDECREF(forward);
+    if (!globals)
+        PyErr_Clear();  /* a forward that is no Python function has no globals to search */
+    int failed = globals && PyDict_CheckExact(globals) ? search_globals(st, session, globals) : 0;
+    Py_XDECREF(globals);
+    if (failed || tracer_refresh(t) < 0)
+        return NULL;
+    if (!(t->overrides & STEP_call_module))
+        return tracer_call_module(t, module, NULL, args, kwargs);
+    PyObject *plain = PyObject_CallMethodOneArg(st->plain_call, st->str_get, module);
+    PyObject *const step[4] = {module, plain, args, kwargs};
+    PyObject *result = plain ? call_step(t, STEP_INDEX_call_module, step, 4) : NULL;
+    Py_XDECREF(plain);
+    return result;
+}
+
+/* A parameter, buffer or sub-module by its name: borrowed, or NULL. */
+static PyObject *lookup(PyObject *module, PyObject *kind, PyObject *name)
+{
+    PyObject **dict = _PyObject_GetDictPtr(module);
+    PyObject *table = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
+    return table && PyDict_Check(table) ? PyDict_GetItemWithError(table, name) : NULL;
+}
+
+/* module.__getattr__(name), as nn.Module has it, and the tracer's opinion about what it finds. */
+static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
+{
+    module_state *st = PyModule_GetState(self);
+    (void)n;
+    PyObject *module = in[0];
+    PyObject *name = in[1];
+    PyObject *value = lookup(module, st->str_parameters, name);
+    bool parameter = value && value != Py_None;
+    bool buffer = false;
+    if (!value && !PyErr_Occurred())
+        buffer = (value = lookup(module, st->str_buffers, name)) != NULL && value != Py_None;
+    if (!value && !PyErr_Occurred())
+        value = lookup(module, st->str_modules, name);
+    if (!value)
+        return PyErr_Occurred() ? NULL : PyObject_CallFunctionObjArgs(st->plain_getattr, module,
+                                                                      name, NULL);
+    PyTracer *t = current_tracer(st);
+    if (!t)
+        return Py_NewRef(value);
+    Py_INCREF(value);
+    PyObject *result = NULL;
+    if (tracer_refresh(t) == 0) {
+        PyObject *const step[3] = {name, value, t->proxies};
+        if (t->overrides & STEP_getattr)
+            result = call_step(t, STEP_INDEX_getattr, step, 3);
+        else if (parameter || (buffer && t->switches & SWITCH_proxy_buffer_attributes))
+            result = proxy_of_parameter(t, value, t->proxies);
+        else
+            result = Py_NewRef(value);
+    }
+    Py_DECREF(value);
+    return result;
+}
+
+/* Swaps the code of both functions; what fails is put back. */
+static int install_hooks(module_state *st)
+{
+    PyObject *const functions[2] = {st->hooked_call, st->hooked_getattr};
+    for (int i = 0; i < 2; i++) {
+        st->saved_code[i] = PyObject_GetAttr(functions[i], st->str_code);
+        if (!st->saved_code[i] ||
+            PyObject_SetAttr(functions[i], st->str_code, st->hook_code[i]) < 0) {
+            Py_CLEAR(st->saved_code[i]);
+            if (i == 1 && PyObject_SetAttr(functions[0], st->str_code, st->saved_code[0]) == 0)
+                Py_CLEAR(st->saved_code[0]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void remove_hooks(module_state *st)
+{
+    PyObject *const functions[2] = {st->hooked_call, st->hooked_getattr};
+    for (int i = 0; i < 2; i++) {
+        if (PyObject_SetAttr(functions[i], st->str_code, st->saved_code[i]) < 0)
+            PyErr_WriteUnraisable(functions[i]);
+        Py_CLEAR(st->saved_code[i]);
+    }
+    unpatch_all(st);
+}
+
+/* ---- a trace ------------------------------------------------------------------------------- */
+
+static int begin(module_state *st, trace_session *session, PyTracer *t)
+{
+    session->tracer = t;
+    session->outer = current_session(st);
+    session->seen = PySet_New(NULL);
+    if (!session->seen || (st->sessions == 0 && install_hooks(st) < 0) ||
+        PyThread_tss_set(&st->session, session) != 0) {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        Py_CLEAR(session->seen);
+        return -1;
+    }
+    st->sessions++;
+    t->session = session;
+    return 0;
+}
+
+static void end(module_state *st, trace_session *session)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    session->tracer->session = NULL;
+    PyThread_tss_set(&st->session, session->outer);
+    if (--st->sessions == 0)
+        remove_hooks(st);
+    PyMem_Free(session->functions);
+    Py_DECREF(session->seen);
+    tracer_end(session->tracer);
+    PyErr_Restore(type, value, traceback);
+}
+
+/* The functions that the tracer wraps by itself, and where they are wrapped from the start. */
+static int begin_wrapping(module_state *st, trace_session *session, PyObject *ids,
+                          PyObject *places)
+{
+    PyObject *list = PySequence_List(ids);
+    PyObject *dicts = list ? PySequence_List(places) : NULL;
+    int failed = dicts ? 0 : -1;
+    if (dicts) {
+        session->n_functions = PyList_GET_SIZE(list);
+        session->functions = PyMem_New(PyObject *, (size_t)session->n_functions + 1);
+        failed = session->functions ? 0 : -1;
+    }
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(list); i++) {
+        session->functions[i] = PyLong_AsVoidPtr(PyList_GET_ITEM(list, i));
+        failed = PyErr_Occurred() ? -1 : 0;
+    }
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(dicts); i++)
+        failed = search_globals(st, session, PyList_GET_ITEM(dicts, i));
+    Py_XDECREF(dicts);
+    Py_XDECREF(list);
+    return failed;
+}
+
+static int wrap_names(module_state *st, PyObject *names)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
+        PyObject *place, *name;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(names, i), "OU", &place, &name) ||
+            wrap_name(st, place, name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* _run_trace(tracer, body, paths, autowrap_ids, globals, wrapped): calls body() with all hooked.
+ * `globals` are the dicts to search for functions with these ids; `wrapped` is a list of
+ * (globals or class, name). Whatever happens, nothing stays hooked. */
+static PyObject *run_trace(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *tracer, *body, *paths, *ids, *places, *wrapped;
+    if (!PyArg_ParseTuple(args, "O!OOOOO!:_run_trace", st->TracerType, &tracer, &body, &paths, &ids,
+                          &places, &PyList_Type, &wrapped))
+        return NULL;
+    PyTracer *t = (PyTracer *)tracer;
+    trace_session session = {0};
+    if (t->session)
+        return refuse(st, "busy", tracer);
+    if (!st->hooked_call) {
+        PyErr_SetString(PyExc_RuntimeError, "cfx._core._hook_modules was not called");
+        return NULL;
+    }
+    Py_XSETREF(t->paths, Py_NewRef(paths));
+    Py_XSETREF(t->proxies, PyDict_New());
+    if (!t->proxies || begin(st, &session, t) < 0)
+        return NULL;
+    PyObject *result = NULL;
+    if (wrap_names(st, wrapped) == 0 && begin_wrapping(st, &session, ids, places) == 0)
+        result = PyObject_CallNoArgs(body);
+    end(st, &session);
+    return result;
+}
+
+/* _hook_modules(call, call_code, plain_call, getattr, getattr_code, plain_getattr): the functions
+ * of nn.Module, the code to give them while a trace runs, and functions with the code they have. */
+static PyObject *hook_modules(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *call, *call_code, *plain, *getattr, *getattr_code, *plain_getattr;
+    if (!PyArg_ParseTuple(args, "OOOOOO:_hook_modules", &call, &call_code, &plain, &getattr,
+                          &getattr_code, &plain_getattr))
+        return NULL;
+    Py_XSETREF(st->hooked_call, Py_NewRef(call));
+    Py_XSETREF(st->hook_code[0], Py_NewRef(call_code));
+    Py_XSETREF(st->plain_call, Py_NewRef(plain));
+    Py_XSETREF(st->hooked_getattr, Py_NewRef(getattr));
+    Py_XSETREF(st->hook_code[1], Py_NewRef(getattr_code));
+    Py_XSETREF(st->plain_getattr, Py_NewRef(plain_getattr));
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_tracing(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(current_session(PyModule_GetState(module)) != NULL);
+}
+
+static PyObject *py_find_proxy(PyObject *module, PyObject *o)
+{
+    PyObject *found = find_proxy(PyModule_GetState(module), o);
+    return Py_NewRef(found ? found : Py_None);
+}
+
+PyMethodDef trace_functions[] = {
+    {"_run_trace", run_trace, METH_VARARGS, NULL},
+    {"_hook_modules", hook_modules, METH_VARARGS, NULL},
+    {"_hook_call", (PyCFunction)(void (*)(void))hook_call, METH_FASTCALL, NULL},
+    {"_hook_getattr", (PyCFunction)(void (*)(void))hook_getattr, METH_FASTCALL, NULL},
+    {"_module_tree", module_tree, METH_O, NULL},
+    {"_is_tracing", is_tracing, METH_NOARGS, NULL},
+    {"_find_proxy", py_find_proxy, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
