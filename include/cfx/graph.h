@@ -161,7 +161,7 @@ CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
 CFX_API bool cfx_node_args_changed(cfx_node *n);
 
 /* A pinned node stays readable after it is erased, and so does all that follows it on the list.
- * Pins do not nest: one unpin undoes them all. */
+ * Every pin needs an unpin; but a node that was pinned three times at once stays pinned. */
 CFX_API void cfx_node_pin(cfx_node *n);
 CFX_API void cfx_node_unpin(cfx_node *n);
 

@@ -480,9 +480,9 @@ cfx_value value_from_py(PyGraph *graph, PyObject *o)
     PyTypeObject *type = Py_TYPE(o);
     if (type == (PyTypeObject *)graph->st->NodeType)
         return node_value(graph, o);
-    if (type == (PyTypeObject *)graph->st->ProxyType && graph->tracer && ((PyProxy *)o)->node &&
-        is_node(graph->st, ((PyProxy *)o)->node))
-        return node_value(graph, ((PyProxy *)o)->node);
+    if (type == (PyTypeObject *)graph->st->ProxyType && ((PyProxy *)o)->graph == graph &&
+        graph->tracer)
+        return cfx_from_node(((PyProxy *)o)->n);
     if (o == Py_None)
         return cfx_none();
     if (type == &PyLong_Type)

@@ -54,7 +54,7 @@ static PyObject *wish_of(PyObject *name)
     return wish;
 }
 
-static PyObject *create_held(PyGraph *self, const node_parts *parts)
+static cfx_node *create_held(PyGraph *self, const node_parts *parts)
 {
     cfx_error err = {0};
     cfx_target target;
@@ -84,16 +84,22 @@ static PyObject *create_held(PyGraph *self, const node_parts *parts)
     }
     Py_XDECREF(keep);
     Py_XDECREF(wish);
-    return n ? node_wrap(self, n) : NULL;
+    return n;
 }
 
 /* The graph is held, because Python code may run between the conversion of two arguments. */
-PyObject *graph_create(PyGraph *self, const node_parts *parts)
+cfx_node *graph_create_core(PyGraph *self, const node_parts *parts)
 {
     cfx_iter pin = hold(self->g);
-    PyObject *node = create_held(self, parts);
+    cfx_node *n = create_held(self, parts);
     cfx_iter_end(&pin);
-    return node;
+    return n;
+}
+
+PyObject *graph_create(PyGraph *self, const node_parts *parts)
+{
+    cfx_node *n = graph_create_core(self, parts);
+    return n ? node_wrap(self, n) : NULL;
 }
 
 PyObject *graph_create_node(FAST_ARGS)

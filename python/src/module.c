@@ -270,6 +270,7 @@ static int add_constants(module_state *st)
     st->empty_dict = immutable_dict_new(st);
     st->token_types = PyDict_New();
     st->patches = PyList_New(0);
+    st->torch_targets = PyDict_New();
     st->operators = proxy_operators();
     PyObject *builtins = PyEval_GetBuiltins();
     st->builtin_getattr = Py_XNewRef(PyDict_GetItemString(builtins, "getattr"));

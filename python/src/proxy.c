@@ -143,11 +143,56 @@ PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer)
     return (PyObject *)self;
 }
 
+PyObject *proxy_of_core(module_state *st, PyGraph *graph, cfx_node *n, PyObject *tracer)
+{
+    PyProxy *self = alloc_quietly((PyTypeObject *)st->ProxyType);
+    if (!self)
+        return NULL;
+    Py_INCREF((PyObject *)graph);
+    self->graph = graph;
+    self->n = n;
+    cfx_node_pin(n);
+    self->tracer = Py_NewRef(tracer);
+    return (PyObject *)self;
+}
+
+/* Lets go of the core's node. */
+static void forget_core(PyProxy *self)
+{
+    PyGraph *graph = self->graph;
+    if (!graph)
+        return;
+    self->graph = NULL;
+    cfx_node_unpin(self->n);
+    Py_DECREF((PyObject *)graph);
+}
+
+static PyObject *proxy_get_node(PyProxy *self, void *unused)
+{
+    (void)unused;
+    if (!self->node && self->graph) {
+        self->node = node_wrap(self->graph, self->n);
+        if (!self->node)
+            return NULL;
+        forget_core(self);
+    }
+    if (!self->node)
+        PyErr_SetString(PyExc_AttributeError, "node");
+    return Py_XNewRef(self->node);
+}
+
+static int proxy_set_node(PyProxy *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    forget_core(self);
+    Py_XSETREF(self->node, Py_XNewRef(value));
+    return 0;
+}
+
 PyObject *proxy_node(module_state *st, PyObject *proxy)
 {
-    PyProxy *self = (PyProxy *)proxy;
-    if (Py_TYPE(proxy) == (PyTypeObject *)st->ProxyType && self->node)
-        return Py_NewRef(self->node);
+    if (Py_TYPE(proxy) == (PyTypeObject *)st->ProxyType)
+        return proxy_get_node((PyProxy *)proxy, NULL);
     return PyObject_GetAttr(proxy, st->str_node);
 }
 
@@ -202,14 +247,14 @@ static int proxy_init(PyProxy *self, PyObject *args, PyObject *kwargs)
     if (!tracer)
         return -1;
     Py_XSETREF(self->tracer, tracer);
-    Py_XSETREF(self->node, Py_NewRef(node));
-    return 0;
+    return proxy_set_node(self, node, NULL);
 }
 
 static int proxy_traverse(PyProxy *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->node);
+    Py_VISIT((PyObject *)self->graph);
     Py_VISIT(self->tracer);
     Py_VISIT(self->dict);
     return 0;
@@ -217,6 +262,7 @@ static int proxy_traverse(PyProxy *self, visitproc visit, void *arg)
 
 static int proxy_clear(PyProxy *self)
 {
+    forget_core(self);
     Py_CLEAR(self->node);
     Py_CLEAR(self->tracer);
     Py_CLEAR(self->dict);
@@ -273,11 +319,9 @@ static PyObject *proxy_missing(PyObject *self, PyObject *name)
 
 static PyObject *proxy_getattro(PyObject *self, PyObject *name)
 {
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return found;
-    PyErr_Clear();  /* not one of its own: see above */
-    return proxy_missing(self, name);
+    /* Does not make an exception only to clear it: most names are not its own. */
+    PyObject *found = _PyObject_GenericGetAttrWithDict(self, name, NULL, 1);
+    return found || PyErr_Occurred() ? found : proxy_missing(self, name);
 }
 
 /* Set here and not in the slots: then Python classes derived from it see a class with __getattr__
@@ -458,11 +502,28 @@ static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyOb
     return same ? 0 : -1;
 }
 
+/* How a call of the function is recorded (cfx/_tracing.py: torch_target). The answers for functions
+ * of torch itself, which live as long as torch, are kept. */
+static PyObject *torch_target(module_state *st, PyObject *function)
+{
+    PyObject *plan = PyDict_GetItemWithError(st->torch_targets, function);
+    if (plan)
+        return Py_NewRef(plan);
+    if (PyErr_Occurred())
+        PyErr_Clear();  /* a function that cannot be hashed is asked about each time */
+    plan = call_glue(st, "torch_target", function);
+    if (plan && (PyCFunction_Check(function) || Py_TYPE(function) == &PyMethodDescr_Type ||
+                 Py_TYPE(function) == &PyWrapperDescr_Type) &&
+        PyDict_SetItem(st->torch_targets, function, plan) < 0)
+        Py_CLEAR(plan);
+    return plan;
+}
+
 /* What torch's function becomes: a call_function of it or, for methods of Tensor, a call_method. */
 static PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function,
                               PyObject *args, PyObject *kwargs)
 {
-    PyObject *plan = call_glue(st, "torch_target", function);
+    PyObject *plan = torch_target(st, function);
     PyObject *result = NULL;
     if (plan && plan != Py_None && !PyUnicode_Check(plan)) {  /* it has its own way */
         PyObject *job = PyTuple_Pack(3, tracer, args, kwargs ? kwargs : Py_None);
@@ -512,8 +573,12 @@ static PyObject *proxy_getstate(PyProxy *self, PyObject *unused)
 {
     (void)unused;
     PyObject *state = self->dict ? PyDict_Copy(self->dict) : PyDict_New();
-    if (state && ((self->node && PyDict_SetItemString(state, "node", self->node) < 0) ||
+    PyObject *node = self->graph ? proxy_get_node(self, NULL) : Py_XNewRef(self->node);
+    if (state && ((node && PyDict_SetItemString(state, "node", node) < 0) ||
                   (self->tracer && PyDict_SetItemString(state, "tracer", self->tracer) < 0)))
+        Py_CLEAR(state);
+    Py_XDECREF(node);
+    if (PyErr_Occurred())
         Py_CLEAR(state);
     return state;
 }
@@ -562,7 +627,6 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
-    {"node", T_OBJECT_EX, offsetof(PyProxy, node), 0, "the Node it stands for"},
     {"tracer", T_OBJECT_EX, offsetof(PyProxy, tracer), 0, "what records its uses"},
     {"__dictoffset__", T_PYSSIZET, offsetof(PyProxy, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PyProxy, weak), READONLY, NULL},
@@ -570,6 +634,7 @@ static PyMemberDef members[] = {
 };
 
 static PyGetSetDef getset[] = {
+    {"node", (getter)proxy_get_node, (setter)proxy_set_node, "the Node it stands for", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -25,7 +25,7 @@
     X(ProxyType) X(AttributeType) X(TracerBaseType) X(TracerType) X(WrappedType)                   \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
-    X(library_paths) X(trace_code) X(patches)                                                      \
+    X(library_paths) X(trace_code) X(patches) X(torch_targets)                                                     \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)
 
 /* Strings that are made once: the member's name, and the text. */
@@ -198,7 +198,8 @@ typedef struct node_parts {
     Py_ssize_t n;
     struct PyTracer *tracer;
 } node_parts;
-/* A new node at the insertion point; a new reference to its Node. */
+/* A new node at the insertion point, borrowed; or a new reference to its Node. */
+cfx_node *graph_create_core(PyGraph *graph, const node_parts *parts);
 PyObject *graph_create(PyGraph *graph, const node_parts *parts);
 
 PyObject *users_new(PyNode *node);

@@ -12,9 +12,13 @@
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
+/* A proxy that was just recorded knows its node in the core only, and pins it: most proxies are
+ * used once and gone, and their nodes need no Python object. */
 typedef struct PyProxy {
     PyObject_HEAD
-    PyObject *node;    /* NULL in an Attribute that nobody has used yet */
+    PyObject *node;    /* NULL if nobody has asked for it yet */
+    PyGraph *graph;    /* owned, if `n` is the node; else NULL */
+    cfx_node *n;
     PyObject *tracer;
     PyObject *dict;
     PyObject *weak;
@@ -107,6 +111,7 @@ PyObject *proxy_operators(void);
 void proxy_type_ready(PyTypeObject *type);
 /* A Proxy of the plain class; a new reference. */
 PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer);
+PyObject *proxy_of_core(module_state *st, PyGraph *graph, cfx_node *n, PyObject *tracer);
 /* proxy.node and proxy.tracer, whatever a class makes of them; new references. */
 PyObject *proxy_node(module_state *st, PyObject *proxy);
 PyObject *proxy_tracer(module_state *st, PyObject *proxy);

@@ -151,18 +151,26 @@ static int note_scope(PyTracer *t, PyObject *node)
     return failed;
 }
 
-/* Gives a new node its scope, source line and metadata. Steals `node`; NULL if something fails. */
+/* Gives a new node its scope and source line; false with an exception. */
+static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
+{
+    cfx_node_set_scope(n, t->scope_number);
+    cfx_node_set_location_number(n, source_location(&t->sources, graph));
+    return !PyErr_Occurred();
+}
+
+/* Whether new nodes get metadata that only Python can make. */
+static bool needs_dress(const PyTracer *t, const module_state *st)
+{
+    return t->module_stack || t->name_scopes || st->node_meta ||
+           t->switches & SWITCH_record_stack_traces;
+}
+
+/* Gives it to the node. Steals `node`; NULL if something fails. */
 static PyObject *dress(PyTracer *t, module_state *st, PyObject *node)
 {
-    if (!node || !is_node(st, node))
-        return node;  /* a graph of its own kind may make its own kind of nodes */
-    cfx_node *n = ((PyNode *)node)->n;
-    if (cfx_node_graph(n) == ((PyGraph *)t->graph)->g) {
-        cfx_node_set_scope(n, t->scope_number);
-        cfx_node_set_location_number(n, source_location(&t->sources, (PyGraph *)t->graph));
-    }
     PyObject *done = Py_None;
-    if (PyErr_Occurred() || ((t->module_stack || t->name_scopes) && note_scope(t, node) < 0))
+    if ((t->module_stack || t->name_scopes) && note_scope(t, node) < 0)
         done = NULL;
     if (done && st->node_meta) {
         done = PyObject_CallOneArg(st->node_meta, node);
@@ -202,6 +210,17 @@ static PyObject *create_through_graph(PyTracer *t, module_state *st, const node_
         none_if_absent(parts->type), NULL);
 }
 
+/* A graph of its own kind may make its own kind of nodes, or put them elsewhere. */
+static PyObject *node_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
+{
+    PyObject *node = create_through_graph(t, st, parts);
+    if (!node || !is_node(st, node) || (PyObject *)node_graph((PyNode *)node) != t->graph)
+        return node;
+    if (!place(t, (PyGraph *)t->graph, ((PyNode *)node)->n))
+        Py_CLEAR(node);
+    return node ? dress(t, st, node) : NULL;
+}
+
 /* create_node, not overridden: the arguments are nodes and values already, unless parts->tracer. */
 static PyObject *new_node(PyTracer *t, module_state *st, const node_parts *parts)
 {
@@ -209,11 +228,14 @@ static PyObject *new_node(PyTracer *t, module_state *st, const node_parts *parts
     if (!graph || check_mutation(t, st, parts) < 0)
         return NULL;
     if (t->overrides & STEP_graph)
-        return dress(t, st, create_through_graph(t, st, parts));
-    PyObject *keep = Py_NewRef((PyObject *)graph);  /* code that runs may assign another graph */
+        return node_through_graph(t, st, parts);
+    Py_INCREF((PyObject *)graph);  /* code that runs may assign another graph */
     PyObject *node = graph_create(graph, parts);
-    node = dress(t, st, node);
-    Py_DECREF(keep);
+    if (node && !place(t, graph, ((PyNode *)node)->n))
+        Py_CLEAR(node);
+    if (node && needs_dress(t, st))
+        node = dress(t, st, node);
+    Py_DECREF((PyObject *)graph);
     return node;
 }
 
@@ -272,6 +294,19 @@ PyObject *tracer_proxy(PyTracer *t, PyObject *node)
                                      : proxy_new(state_of(Py_TYPE(t)), node, (PyObject *)t);
 }
 
+/* All in C: nothing is overridden, and nobody wants to see the node. */
+static PyObject *record_in_core(PyTracer *t, module_state *st, const node_parts *parts)
+{
+    PyGraph *graph = graph_of(t, st);
+    if (!graph)
+        return NULL;
+    Py_INCREF((PyObject *)graph);
+    cfx_node *n = graph_create_core(graph, parts);
+    PyObject *proxy = n && place(t, graph, n) ? proxy_of_core(st, graph, n, (PyObject *)t) : NULL;
+    Py_DECREF((PyObject *)graph);
+    return proxy;
+}
+
 /* create_proxy, not overridden. */
 static PyObject *record(PyTracer *t, module_state *st, const trace_call *call)
 {
@@ -283,6 +318,8 @@ static PyObject *record(PyTracer *t, module_state *st, const trace_call *call)
         node_parts parts = {.op = call->op, .target = call->target, .kwargs = call->kwargs,
                             .name = call->name, .type = call->type, .items = call->args,
                             .n = call->n, .tracer = t};
+        if (!call->factory && !(t->overrides & STEP_proxy) && !needs_dress(t, st))
+            return record_in_core(t, st, &parts);
         node = new_node(t, st, &parts);
     }
     if (!node)

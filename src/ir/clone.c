@@ -247,6 +247,7 @@ static cfx_status copy_node(cloner *c, const cfx_node *n, cfx_node *copy)
     copy->binding = NULL;
     copy->n_inputs = copy->mark = copy->location = 0;
     copy->flags = 0;
+    copy->pins = 0;
     CFX_TRY(copy_name(c, n, copy));
     copy->prev = g->root.prev;
     copy->next = &g->root;

@@ -207,7 +207,7 @@ void cfxi_node_erase(cfx_node *n)
     if (n->name->owner == n)
         n->name->owner = NULL;
     n->flags |= CFXI_NODE_ERASED;
-    g->dead_pins += (n->flags & CFXI_NODE_PINNED) != 0;
+    g->dead_pins += n->pins > 0;
     n->same_next = g->limbo;
     g->limbo = n;
     if (n->binding && g->host && g->host->unbind) {
@@ -265,19 +265,18 @@ void cfx_graph_clear(cfx_graph *g)
 
 void cfx_node_pin(cfx_node *n)
 {
-    if (n->flags & CFXI_NODE_PINNED)
-        return;
-    n->flags |= CFXI_NODE_PINNED;
-    n->graph->dead_pins += cfxi_node_erased(n);
+    if (n->pins < CFXI_MAX_PINS)
+        n->pins++;
+    n->graph->dead_pins += n->pins == 1 && cfxi_node_erased(n);
 }
 
 void cfx_node_unpin(cfx_node *n)
 {
     cfx_graph *g = n->graph;
-    if (!(n->flags & CFXI_NODE_PINNED))
+    if (n->pins == 0 || n->pins == CFXI_MAX_PINS)
         return;
-    n->flags &= ~(uint32_t)CFXI_NODE_PINNED & 0xf;
-    if (cfxi_node_erased(n)) {
+    n->pins--;
+    if (n->pins == 0 && cfxi_node_erased(n)) {
         g->dead_pins--;
         drain_limbo(g);
         cfxi_graph_settle(g);

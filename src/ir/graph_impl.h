@@ -90,7 +90,8 @@ typedef struct cfxi_node_ext {
     cfx_value type;
 } cfxi_node_ext;
 
-enum { CFXI_NODE_ERASED = 1, CFXI_NODE_PINNED = 2, CFXI_NODE_ARGS_CHANGED = 4 };
+enum { CFXI_NODE_ERASED = 1, CFXI_NODE_ARGS_CHANGED = 2 };
+enum { CFXI_MAX_PINS = 3 };
 
 struct cfx_node {
     cfx_graph *graph;
@@ -111,7 +112,8 @@ struct cfx_node {
     uint32_t location;                /* number of its location; 0 is none */
     uint32_t scope;
     uint32_t op : 4;
-    uint32_t flags : 4;
+    uint32_t flags : 2;
+    uint32_t pins : 2;                /* see cfx_node_pin */
     uint32_t args_depth : 12;         /* how deep containers nest in them */
     uint32_t kwargs_depth : 12;
 };

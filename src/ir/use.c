@@ -278,7 +278,7 @@ void cfxi_args_abandon(cfxi_arg_change *change)
 bool cfx_node_args_changed(cfx_node *n)
 {
     bool changed = n->flags & CFXI_NODE_ARGS_CHANGED;
-    n->flags &= ~(uint32_t)CFXI_NODE_ARGS_CHANGED & 0xf;
+    n->flags &= ~(uint32_t)CFXI_NODE_ARGS_CHANGED & 0x3;
     return changed;
 }
 
