@@ -212,7 +212,7 @@ class _FromTorch(_Copy):
 
     def needless(self) -> set[str]:
         """The paths of GraphModules that are regions now, and hold nothing that anyone reads."""
-        used = [f"{path}." for path in self.result._paths()]
+        used = [f"{path}." for path in self.result._paths(False)]
         return {p for p in self.regions if not any(path.startswith(f"{p}.") for path in used)}
 
 

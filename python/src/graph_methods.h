@@ -47,6 +47,5 @@ PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
 /* regions.c */
 PyObject *graph_outline(PyGraph *self, PyObject *args);
-PyObject *graph_paths(PyGraph *self, PyObject *unused);
 
 #endif

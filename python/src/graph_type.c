@@ -222,7 +222,6 @@ static PyMethodDef methods[] = {
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
-    {"_paths", (PyCFunction)graph_paths, METH_NOARGS, NULL},
     {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},

@@ -1,4 +1,4 @@
-/* regions.c - Graph: regions in and out of the form that torch.fx has for them, and paths.
+/* regions.c - Graph: regions in the form that torch.fx has for them.
  *
  * torch has no regions: a graph reads GraphModules with get_attr and hands them to an operator.
  * _outline brings a graph into that form; cfx/interop.py makes the modules. On the way back regions
@@ -255,49 +255,4 @@ PyObject *graph_outline(PyGraph *self, PyObject *args)
     cfx_graph_set_insert_point(self->g, old, NULL);
     Py_XDECREF(job.readers);
     return job.branches;
-}
-
-/* ---- paths --------------------------------------------------------------------------------- */
-
-static int add_paths(PyObject *paths, const cfx_graph *g);
-
-static int add_paths_in(PyObject *paths, cfx_value v)
-{
-    size_t n;
-    if (v.kind == CFX_KIND_GRAPH)
-        return add_paths(paths, cfx_value_graph(v));
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; i < n; i++)
-        if (items[i].kind >= CFX_KIND_SLICE && add_paths_in(paths, items[i]) < 0)
-            return -1;
-    return 0;
-}
-
-static int add_paths(PyObject *paths, const cfx_graph *g)
-{
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (cfx_node_op(n) == CFX_OP_GET_ATTR || cfx_node_op(n) == CFX_OP_CALL_MODULE) {
-            size_t size;
-            const char *target = cfx_node_target(n, &size, NULL);
-            PyObject *path = str_from_utf8(target, target ? size : 0);
-            int failed = path ? PyDict_SetItem(paths, path, Py_None) : -1;
-            Py_XDECREF(path);
-            if (failed)
-                return -1;
-        }
-        if (add_paths_in(paths, cfx_node_args(n)) < 0 ||
-            add_paths_in(paths, cfx_node_kwargs(n)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* _paths(): what the graph and the regions in it read, each once, in order. */
-PyObject *graph_paths(PyGraph *self, PyObject *unused)
-{
-    (void)unused;
-    PyObject *paths = PyDict_New();
-    PyObject *list = paths && add_paths(paths, self->g) == 0 ? PyDict_Keys(paths) : NULL;
-    Py_XDECREF(paths);
-    return list;
 }
