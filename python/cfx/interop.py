@@ -1,14 +1,13 @@
 """Converts graphs and modules between torch.fx and cfx; nothing else of cfx knows torch.fx.
 
-The two functions make copies. Nodes keep their names, types, metadata, attributes and the order of
+Both functions make copies. Nodes keep their names, types, metadata, attributes and the order of
 their users; modules share their parameters, buffers, hooks and plain sub-modules. What cannot be
 converted is an error that names it.
 
-Regions become what torch has for them: cfx.cond and cfx.while_loop the operators of those names,
-with GraphModules that get_attr nodes read. What the branches of a cond read becomes an operand,
-because torch passes gradients to nothing else. There is no for_loop in torch: it stays a call of
-cfx.for_loop, which runs there too. On the way back the GraphModules are regions again, and find
-their attributes below the path that they had.
+cfx.cond and cfx.while_loop become torch's operators, and their regions GraphModules that get_attr
+nodes read. What the branches of a cond read becomes an operand, because torch passes gradients to
+nothing else. torch has no for_loop: it stays a call of cfx.for_loop, which runs there too. On the
+way back the GraphModules are regions, and find their attributes below the path that they had.
 """
 import collections
 import operator
@@ -31,8 +30,13 @@ except ImportError as e:
 
 __all__ = ["from_torch", "to_torch", "wrapped_names"]
 
+# torch's operators: cfx's, and the places of the regions among the arguments.
+_OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    torch.ops.higher_order.cond: (ops.cond, (1, 2)),
+    torch.ops.higher_order.while_loop: (ops.while_loop, (0, 1)),
+    ops.for_loop: (ops.for_loop, (1,)),
+}
 _PATHS = ("get_attr", "call_module")
-_CODEGENS = ("CodeGen", "_BoxedCodeGen", "_PyTreeCodeGen")
 # What a GraphModule makes itself, from its graph.
 _OWN = ("_graph", "_code", "_lineno_map", "_prologue_start", "_tracer_cls", "_tracer_extras")
 
@@ -55,8 +59,8 @@ class _Copy:
             self.fill(node, *calls[node])
         for node in nodes:
             self.describe(node, calls[node][0])
-        names = self.result._graph_namespace
-        for name in sorted(set(self.graph._graph_namespace._used_names) - set(names._used_names)):
+        taken, names = self.graph._graph_namespace._used_names, self.result._graph_namespace
+        for name in sorted(set(taken).difference(names._used_names)):
             names.create_name(name, None)
         for key in _STATE:
             setattr(self.result, key, getattr(self.graph, key))
@@ -85,10 +89,10 @@ class _Copy:
         def convert(value):
             if isinstance(value, self.source.Node):
                 if value not in self.twins:
-                    raise _error(node, f"uses %{value}, which is not in its graph")
+                    raise RuntimeError(f"node %{node} uses %{value}, which is not in its graph")
                 return self.twins[value]
             if isinstance(value, _core.Graph) and self.dest is not cfx:
-                raise _error(node, "has a region, but calls no operator that takes one")
+                raise RuntimeError(f"node %{node} has a region, but calls nothing that takes one")
             return value
 
         if args:
@@ -104,22 +108,23 @@ class _Copy:
 
     def meta(self, meta: dict[str, Any]) -> dict[str, Any]:
         """A copy in which nodes of the graph are those of the other; all else stays."""
-        found: list[Any] = []
-        self.source.map_arg(list(meta.values()), found.append)
-        if not found:
-            return dict(meta)
         from torch.utils._pytree import tree_map_only
 
-        return tree_map_only(self.source.Node, lambda n: self.twins.get(n, n), dict(meta))
+        copy = dict(meta)
+        for key, value in meta.items():
+            found: list[Any] = []
+            self.source.map_arg(value, found.append)
+            if found:
+                copy[key] = tree_map_only(type(found[0]), lambda n: self.twins.get(n, n), value)
+        return copy
 
     def codegen(self, codegen: Any) -> Any:
         name = type(codegen).__name__
-        if name not in _CODEGENS or type(codegen) is not getattr(self.source.graph, name):
-            raise TypeError(
-                f"the code generator {type(codegen).__module__}.{name} has no counterpart in "
-                f"{self.dest.__name__}; give the graph another one before you convert it, such as "
-                f"graph.set_codegen({self.source.__name__}.CodeGen())"
-            )
+        known = type(codegen) is getattr(self.source.graph, name, None)
+        if not known or not hasattr(self.dest.graph, name):
+            raise TypeError(f"the code generator {type(codegen).__module__}.{name} has no "
+                            f"counterpart in {self.dest.__name__}; give the graph another one: "
+                            f"graph.set_codegen({self.source.__name__}.CodeGen())")  # fmt: skip
         twin = object.__new__(getattr(self.dest.graph, name))
         vars(twin).update(vars(codegen))
         if getattr(twin, "pytree_info", None) is not None:
@@ -127,21 +132,19 @@ class _Copy:
         return twin
 
 
-def _error(node: Any, what: str) -> RuntimeError:
-    return RuntimeError(f"node %{node.name} {what}")
-
-
 # ---- from torch -------------------------------------------------------------------------------
-
-
-def _join(a: Any, b: Iterable[Any]) -> Any:
-    return [*a, *b] if isinstance(a, list) else (*a, *b)
 
 
 def _reads_only(node: Any, n: int) -> bool:
     """Whether the users of a node only take items of it, each below `n`."""
     read = [user.args[1] for user in node.users if user.target is operator.getitem]
     return len(read) == len(node.users) and all(type(i) is int and 0 <= i < n for i in read)
+
+
+def _is_plain(module: Any) -> bool:
+    """Whether a module is a GraphModule that could be a region."""
+    graph = module.graph if isinstance(module, torch.fx.GraphModule) else None
+    return graph is not None and type(graph._codegen) is torch.fx.CodeGen
 
 
 class _FromTorch(_Copy):
@@ -152,6 +155,8 @@ class _FromTorch(_Copy):
         super().__init__(conversion, graph, root)
         self.prefix = prefix
         self.regions: dict[str, Any] = {}  # by path
+        inside = root.named_modules(remove_duplicate=False) if root is not None else ()
+        self.modules = {path: module for path, module in inside if _is_plain(module)}
 
     def nodes(self) -> list[Any]:
         found = {node: self.readers(node) for node in self.graph.nodes}
@@ -163,27 +168,17 @@ class _FromTorch(_Copy):
     def readers(self, node: Any) -> list[int]:
         """Which arguments of a call are GraphModules that become regions; none if it is another
         call, or if one of them is something else."""
-        known = _TORCH.get(node.target) if node.op == "call_function" else None
+        known = _OPERATORS.get(node.target) if node.op == "call_function" else None
         if known is None or node.kwargs or len(node.args) < 3:
             return []
-        found = [i for i in known[1] if self.module_of(node.args[i])]
+        found = [i for i in known[1] if getattr(node.args[i], "target", None) in self.modules]
         return found if len(found) == len(known[1]) else []
-
-    def module_of(self, reader: Any) -> Any:
-        if self.root is None or not isinstance(reader, self.source.Node) or reader.op != "get_attr":
-            return None
-        try:
-            module = self.root.get_submodule(reader.target)
-        except AttributeError:
-            return None
-        plain = isinstance(module, self.source.GraphModule)
-        return module if plain and type(module.graph._codegen).__name__ == "CodeGen" else None
 
     def create(self, node: Any) -> tuple[Any, Any, Any]:
         if node not in self.calls:
             path = self.prefix + node.target if node.op in _PATHS else node.target
             return self.add(node, path), node.args, node.kwargs
-        function, places = _TORCH[node.target]
+        function, places = _OPERATORS[node.target]
         args = list(node.args)
         more = args.pop(3) if function is ops.while_loop and len(args) > 3 else ()
         for i in places:
@@ -191,7 +186,7 @@ class _FromTorch(_Copy):
         twin = self.add(node, function)
         if more:
             n = len(args[2])
-            args[2] = _join(args[2], more)
+            args[2] = (*args[2], *more)
             if not _reads_only(node, n):
                 first = (twin, slice(None, n))
                 self.twins[node] = self.result.call_function(operator.getitem, first)
@@ -200,20 +195,22 @@ class _FromTorch(_Copy):
     def region(self, reader: Any, more: int) -> Any:
         """What torch's loop only reads, the last `more` inputs, belongs to the state here."""
         if reader.target not in self.regions:
-            module = self.module_of(reader)
+            module = self.modules[reader.target]
             prefix = f"{self.prefix}{reader.target}."
             region = _FromTorch(self.conversion, module.graph, module, prefix).convert()
             self.regions[reader.target] = region
             if more:
-                output = region.output_node()
+                result = region.output_node()
                 inputs = region.find_nodes(op="placeholder")
-                output.args = (_join(output.args[0], inputs[-more:]),)
+                result.args = ((*result.args[0], *inputs[-more:]),)
         return self.regions[reader.target]
 
-    def needless(self) -> set[str]:
+    @property
+    def branches(self) -> dict[str, None]:
         """The paths of GraphModules that are regions now, and hold nothing that anyone reads."""
         used = [f"{path}." for path in self.result._paths(False)]
-        return {p for p in self.regions if not any(path.startswith(f"{p}.") for path in used)}
+        gone = [p for p in self.regions if not any(path.startswith(f"{p}.") for path in used)]
+        return dict.fromkeys(gone)
 
 
 # ---- to torch ---------------------------------------------------------------------------------
@@ -230,9 +227,9 @@ class _ToTorch(_Copy):
         copy = self.graph._clone()
         self.originals = dict(zip(copy.nodes, self.graph.nodes))
         copy._pass("lift_attrs")
-        functions = {f"cfx.{known[0].__name__}": target for target, known in _TORCH.items()}
+        functions = {f"cfx.{known[0].__name__}": target for target, known in _OPERATORS.items()}
         regions = copy._outline(functions, lambda path: hasattr(self.root, path))
-        self.branches = {path: self.branch(region) for path, region in regions.items()}
+        self.branches = {path: self.branch(path, region) for path, region in regions.items()}
         return list(copy.nodes)
 
     def by_use(self, nodes: list[Any]) -> Iterable[Any]:
@@ -248,32 +245,29 @@ class _ToTorch(_Copy):
     def describe(self, node: Any, twin: Any) -> None:
         if node in self.originals:
             super().describe(self.originals[node], twin)
-            if node._location is not None:
-                twin._location = node._location  # torch's nodes keep any attribute
+            for key in ("_location", "_scope"):
+                if getattr(node, key) is not None:
+                    setattr(twin, key, getattr(node, key))  # torch's nodes keep any attribute
         elif node.target in self.branches:
             meta = self.originals[next(iter(node.users))].meta
             twin.meta = {k: meta[k] for k in ("nn_module_stack", "stack_trace") if k in meta}
 
-    def branch(self, region: Any) -> Any:
+    def branch(self, name: str, region: Any) -> Any:
         copy = _ToTorch(self.conversion, region, self.root)
         graph = copy.convert()
         held = dict(copy.branches)
         for node in graph.nodes:
-            if node.op in _PATHS and node.target not in held:
-                held[node.target] = self.held(node)
+            if node.op not in _PATHS or node.target in held:
+                continue
+            what = f"node %{node} of the region {name} reads '{node.target}'"
+            if self.root is None:
+                raise RuntimeError(f"{what}, and there is no module: convert the GraphModule")
+            held[node.target] = found = _attribute(self.root, node.target)
+            tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
+            wanted = any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+            if wanted and "for_loop" not in name:
+                warnings.warn(f"{what}, to which torch passes no gradients", stacklevel=2)
         return self.dest.GraphModule(held, graph)
-
-    def held(self, node: Any) -> Any:
-        """What a region reads itself."""
-        if self.root is None:
-            raise _error(node, f"of a region reads '{node.target}', but there is no module to find "
-                               "it in; convert the GraphModule instead")  # fmt: skip
-        found = _attribute(self.root, node.target)
-        tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
-        if any(getattr(tensor, "requires_grad", False) for tensor in tensors):
-            warnings.warn(f"node %{node.name} of a region reads '{node.target}': cond and "
-                          "while_loop of torch pass no gradients to it", stacklevel=2)  # fmt: skip
-        return found
 
 
 # ---- modules ----------------------------------------------------------------------------------
@@ -285,44 +279,35 @@ class _Conversion:
     def __init__(self, source: Any, dest: Any, copier: type[_Copy]) -> None:
         self.source, self.dest, self.copier = source, dest, copier
         self.done: dict[int, Any] = {}
-        if not _TORCH:
-            hop = torch.ops.higher_order
-            _TORCH[hop.cond] = (ops.cond, (1, 2))
-            _TORCH[hop.while_loop] = (ops.while_loop, (0, 1))
-            _TORCH[ops.for_loop] = (ops.for_loop, (1,))
 
     def convert(self, x: Any) -> Any:
         if isinstance(x, self.source.Graph):
             copy = self.copier(self, x, x.owning_module if self.dest is cfx else None)
             copy.convert()
-            if getattr(copy, "branches", None):  # somebody must have them
-                self.adopt(self.shell("GraphModule"), copy)
+            if any(copy.branches.values()):  # somebody must have them
+                self.adopt(self.dest.GraphModule(torch.nn.Module(), self.dest.Graph()), copy)
             return copy.result
         if isinstance(x, torch.nn.Module):
             return self.module(x)
         what = f"a Graph or GraphModule of {self.source.__name__}"
         raise TypeError(f"expected {what}, got {type(x).__module__}.{type(x).__qualname__}")
 
-    def shell(self, name: str) -> Any:
-        return self.dest.GraphModule(torch.nn.Module(), self.dest.Graph(), name)
-
     def module(self, module: Any) -> Any:
         """A GraphModule becomes one of the other library; a module that has one inside is copied,
         others stay what they are."""
-        if module is None or id(module) in self.done:
-            return module and self.done[id(module)]
+        if module is None:
+            return None
+        if id(module) in self.done:
+            return self.done[id(module)]
         if isinstance(module, self.source.GraphModule):
             return self.graph_module(module)
-        children = self.children(module)
+        children = {name: self.module(child) for name, child in module._modules.items()}
         copy = self.done[id(module)] = module
         if any(child is not module._modules[name] for name, child in children.items()):
             copy = self.done[id(module)] = object.__new__(type(module))
             self.share(module, copy)
             copy._modules = children
         return copy
-
-    def children(self, module: Any, but: Iterable[str] = ()) -> dict[str, Any]:
-        return {k: self.module(child) for k, child in module._modules.items() if k not in but}
 
     def share(self, module: Any, copy: Any) -> None:
         """Gives a copy the attributes of a module; its dicts and lists are its own."""
@@ -335,26 +320,24 @@ class _Conversion:
                 vars(copy)[key] = value
 
     def graph_module(self, module: Any) -> Any:
-        result = self.done[id(module)] = self.shell(type(module).__name__)
+        made = self.dest.GraphModule(torch.nn.Module(), self.dest.Graph(), type(module).__name__)
+        result = self.done[id(module)] = made
         self.share(module, result)
-        result._modules = self.children(module) if self.dest is not cfx else {}
+        result._modules = {name: self.module(child) for name, child in module._modules.items()}
         copy = self.copier(self, module.graph, module if self.dest is cfx else result)
         copy.convert()
-        if self.dest is cfx:
-            result._modules = self.children(module, copy.needless())
         self.adopt(result, copy)
         return result
 
     def adopt(self, module: Any, copy: Any) -> None:
-        for path, branch in getattr(copy, "branches", {}).items():
-            module.add_submodule(path, branch)
+        for path, branch in copy.branches.items():
+            if branch is not None:
+                module.add_submodule(path, branch)
+            elif "." not in path:
+                del module._modules[path]
         module.graph = copy.result
         module._tracer_cls = copy.result._tracer_cls
         module._tracer_extras = copy.result._tracer_extras
-
-
-# torch's operators: cfx's function, and the places of the regions among the arguments.
-_TORCH: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {}
 
 
 def from_torch(x: Any) -> Any:
