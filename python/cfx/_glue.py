@@ -95,7 +95,7 @@ def check_reference(job):
 
 # Classes of the metaclass ProxyableClassMeta, and the code of Tracer.trace: cfx._symbolic_trace
 proxyable_classes: dict[type, None] = {}
-trace_code = None
+trace_code: Any = None
 
 
 def install(*functions):

@@ -86,7 +86,9 @@ _STATE = ("_tracer_cls", "_tracer_extras", "_codegen", "_co_fields")
 def reduce_graph(graph):
     nodes = list(graph.nodes)
     extras = [
-        (i, node.meta, vars(node)) for i, node in enumerate(nodes) if node.meta or vars(node)
+        (i, node._own_meta, vars(node))
+        for i, node in enumerate(nodes)
+        if node._own_meta is not None or vars(node)
     ]
     state = {key: getattr(graph, key) for key in _STATE}
     other = {key: value for key, value in vars(graph).items() if key not in _STATE}
@@ -117,6 +119,7 @@ def _columns(nodes):
         {i: dict(_map(n.kwargs, number)) for i, n in enumerate(nodes) if n.kwargs},
         {i: node.type for i, node in enumerate(nodes) if node.type is not None},
         {i: node._location for i, node in enumerate(nodes) if node._location is not None},
+        {i: node._scope for i, node in enumerate(nodes) if node._scope is not None},
         _order_of_uses(nodes, refs),
     )
 
@@ -150,7 +153,7 @@ def _order_of_uses(nodes, refs):
 
 def _build(cls, columns, taken):
     graph = cls.__new__(cls)
-    ops, names, targets, args, kwargs, types, locations, order = columns
+    ops, names, targets, args, kwargs, types, locations, scopes, order = columns
     create = graph.create_node
     nodes = [
         create(op, target, None, None, name, types.get(i))
@@ -161,6 +164,8 @@ def _build(cls, columns, taken):
             node.name = name
     for i, location in locations.items():
         nodes[i]._location = location
+    for i, scope in scopes.items():
+        nodes[i]._scope = scope
 
     def node_of(value):
         return nodes[value] if type(value) is _Ref else value
@@ -182,5 +187,6 @@ def _restore(graph, state):
         setattr(graph, key, value)
     nodes = list(graph.nodes)
     for i, meta, attributes in extras:
-        nodes[i].meta = meta
+        if meta is not None:
+            nodes[i].meta = meta
         vars(nodes[i]).update(attributes)

@@ -3,10 +3,10 @@
 The tracer's steps are C (python/src/tracer.c); this is what has to do with signatures, pytrees and
 torch's modules.
 """
-import builtins
-import contextlib
+import copy
 import inspect
 import math
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from . import _core, _glue, interop
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .node import base_types
-from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TraceError, TracerBase
+from .proxy import Proxy
 
 HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -92,8 +92,7 @@ def wrap(fn_or_name: str | Callable):
         )
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     assert isinstance(name, str), f"the name of {fn_or_name} is no str"
-    frame = inspect.currentframe().f_back
-    assert frame is not None
+    frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
     scope = frame.f_globals
@@ -162,9 +161,7 @@ class ProxyableClassMeta(type):
         proxy = _core._find_proxy((args, kwargs)) if _core._is_tracing() else None
         if proxy is not None:
             return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
-        instance = cls.__new__(cls)
-        cls.__init__(instance, *args, **kwargs)
-        return instance
+        return super().__call__(*args, **kwargs)
 
 
 def _patch_function(fn: types.FunctionType, nargs: int) -> types.FunctionType:
@@ -223,8 +220,6 @@ class Tracer(_core.Tracer):
         return user_stack_summary
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tracer":
-        import copy
-
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         for name, value in vars(self).items():
@@ -366,9 +361,7 @@ class Tracer(_core.Tracer):
         fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
 
         def body():
-            result = (self.create_arg(fn(*args)),)
-            hints = getattr(fn, "__annotations__", {})
-            self.create_node("output", "output", result, {}, type_expr=hints.get("return"))
+            self._output(fn(*args), fn.__annotations__.get("return"))
 
         _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
         return self.graph

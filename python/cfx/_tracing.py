@@ -17,7 +17,7 @@ from .proxy import ParameterProxy, TraceError, assert_fn
 
 _OPAQUE = (torch.Generator,)
 _CONSTANTS = (torch.Tensor, torch.ScriptObject, *_OPAQUE)
-_LIBRARY = tuple(os.path.dirname(module.__file__) + os.sep for module in (torch, _core))
+_LIBRARY = tuple(os.path.dirname(str(m.__file__)) + os.sep for m in (torch, _core))
 _core._register(
     library_paths=_LIBRARY,
     sequential=torch.nn.Sequential,
@@ -37,7 +37,7 @@ def trace_leaf(job):
         node = _attribute_node(tracer, a)
         if node is not None:
             return node
-    if isinstance(a, (*base_types, enum.Enum, torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
+    if isinstance(a, (*base_types, enum.Enum, torch._ops.HigherOrderOperator)):
         return a
     if dataclasses.is_dataclass(a) and not isinstance(a, type):
         fields = {f.name: tracer.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a)}

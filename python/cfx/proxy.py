@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from . import _core
-from ._codegen import inplace_methods, magic_methods, reflectable_magic_methods
+from ._codegen import magic_methods, reflectable_magic_methods
 from ._core import Attribute, Proxy, TracerBase
 from .node import Node
 
@@ -19,14 +19,6 @@ __all__ = [
     "Scope",
     "ScopeContextManager",
 ]
-
-# The switches of a tracer: a class or an object may set them.
-TracerBase.record_stack_traces = False
-TracerBase._record_forward_stack_traces_only = False
-TracerBase.check_mutable_operations = False
-TracerBase.trace_asserts = False
-TracerBase.proxy_buffer_attributes = False
-TracerBase.traced_func_name = "forward"
 
 
 class TraceError(ValueError):

@@ -244,7 +244,8 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0 ||
         add_type(module, &st->ProxyType, &proxy_spec, NULL) < 0 ||
         add_type(module, &st->TracerBaseType, &tracer_base_spec, NULL) < 0 ||
-        add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0)
+        add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0 ||
+        tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
     return add_type(module, &st->AttributeType, &attribute_spec,

@@ -1,4 +1,4 @@
-/* scope.c - the scopes of the core as torch.fx shows them: {key: (path, class)}, outermost first. */
+/* scope.c - the core's scopes as torch.fx shows them: {key: (path, class)}, outermost first. */
 #include "node_methods.h"
 #include "trace.h"
 
@@ -55,7 +55,7 @@ PyObject *scope_stack(PyGraph *graph, uint32_t scope)
 }
 
 /* "module.Class", as torch.fx's own texts write a class. */
-static PyObject *class_name(PyObject *class_)
+PyObject *scope_class_name(PyObject *class_)
 {
     PyObject *module = PyObject_GetAttrString(class_, "__module__");
     PyObject *name = module ? PyObject_GetAttrString(class_, "__qualname__") : NULL;
@@ -65,20 +65,19 @@ static PyObject *class_name(PyObject *class_)
     return text;
 }
 
-uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *class_)
+uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *class_,
+                     PyObject *class_name)
 {
     cfx_error err = {0};
     PyObject *keep_path = NULL;
     PyObject *keep_name = NULL;
-    PyObject *name = class_name(class_);
-    const char *path = name ? c_string_of(key, "the path of a module", &keep_path) : NULL;
-    const char *type = path ? c_string_of(name, "the name of a class", &keep_name) : NULL;
+    const char *path = c_string_of(key, "the path of a module", &keep_path);
+    const char *type = path ? c_string_of(class_name, "the name of a class", &keep_name) : NULL;
     uint32_t scope = 0;
     if (type && !(scope = cfx_graph_scope(graph->g, parent, path, type, class_, &err)))
         raise_cfx(&err);
     Py_XDECREF(keep_path);
     Py_XDECREF(keep_name);
-    Py_XDECREF(name);
     return scope;
 }
 
@@ -116,8 +115,14 @@ int node_set_scope(PyNode *self, PyObject *chain, void *unused)
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *key, *class_;
         PyObject *link = PySequence_GetItem(chain, i);
-        if (link && PyArg_ParseTuple(link, "UO:_scope", &key, &class_))
-            scope = scope_enter(graph, scope, key, class_);
+        PyObject *name = NULL;
+        if (link && !PyTuple_Check(link))
+            PyErr_SetString(PyExc_TypeError, "a scope is a tuple of (key, class)");
+        else if (link && PyArg_ParseTuple(link, "UO:_scope", &key, &class_))
+            name = scope_class_name(class_);
+        if (name)
+            scope = scope_enter(graph, scope, key, class_, name);
+        Py_XDECREF(name);
         Py_XDECREF(link);
         if (PyErr_Occurred())
             return -1;

@@ -45,7 +45,8 @@ typedef struct source_cache {
     X(create_node) X(create_proxy) X(create_arg) X(proxy) X(to_bool) X(iter) X(keys)               \
     X(is_leaf_module) X(path_of_module) X(call_module) X(getattr)
 #define TRACER_SWITCHES(X)                                                                         \
-    X(record_stack_traces) X(check_mutable_operations) X(trace_asserts)                            \
+    X(record_stack_traces) X(_record_forward_stack_traces_only) X(check_mutable_operations)        \
+    X(trace_asserts)                                                                               \
     X(proxy_buffer_attributes) X(param_shapes_constant)
 
 enum {
@@ -76,6 +77,7 @@ typedef struct PyTracer {
     PyObject *paths;         /* {module: path} while a trace runs, else NULL */
     PyObject *parameters;    /* {id: name} of the root's parameters, NULL until needed */
     PyObject *proxies;       /* {name: Proxy} of the parameters read so far, while a trace runs */
+    PyObject *class_names;   /* {class: its qualified name}, likewise */
     PyObject *num_calls;     /* {path: how often the module was called} */
     /* What torch.fx keeps as objects. Each is made when somebody first asks for it; from then on
      * it is kept up to date, and obeyed. */
@@ -121,6 +123,9 @@ PyObject *find_proxy(module_state *st, PyObject *o);
 /* ---- tracers (tracer.c) -------------------------------------------------------------------- */
 
 extern PyType_Spec tracer_base_spec, tracer_spec;
+
+/* Finishes the type of TracerBase; -1 with an exception. */
+int tracer_type_ready(PyObject *type);
 
 /* What is recorded. Borrowed; NULL where absent. */
 typedef struct trace_call {
@@ -183,8 +188,11 @@ void tracer_end(PyTracer *t);
 PyObject *scope_class_of(PyGraph *graph, uint32_t scope);
 PyObject *scope_pair(PyGraph *graph, uint32_t scope);
 PyObject *scope_stack(PyGraph *graph, uint32_t scope);
+/* The name that a class has in scopes. */
+PyObject *scope_class_name(PyObject *class_);
 /* The number of a call of a module of that class inside `parent`; 0 with an exception. */
-uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *class_);
+uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *class_,
+                     PyObject *class_name);
 
 /* ---- where a node comes from (source.c) ---------------------------------------------------- */
 

@@ -14,7 +14,8 @@ typedef struct trace_session {
     struct trace_session *outer;  /* that this thread was running before */
     PyObject **functions;         /* that the tracer wraps by itself, borrowed: only compared */
     Py_ssize_t n_functions;
-    PyObject *seen;               /* ids of the globals that were searched for them */
+    PyObject **seen;              /* the globals that were searched for them, likewise */
+    Py_ssize_t n_seen, room;
 } trace_session;
 
 static trace_session *current_session(module_state *st)
@@ -86,7 +87,8 @@ static int wrap_name(module_state *st, PyObject *place, PyObject *name)
         original = PyType_Check(place) ? NULL : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
     if (!original) {
         if (!PyErr_Occurred())
-            PyErr_Format(PyExc_NameError, "'%U' is wrapped, but there is nothing of that name", name);
+            PyErr_Format(PyExc_NameError, "'%U' is wrapped, but there is nothing of that name",
+                         name);
         return -1;
     }
     if (Py_TYPE(original) == (PyTypeObject *)st->WrappedType)
@@ -137,13 +139,21 @@ static int wrap_found(module_state *st, const trace_session *session, PyObject *
 /* Wraps what is to be wrapped in these globals, once in a trace. */
 static int search_globals(module_state *st, trace_session *session, PyObject *globals)
 {
-    PyObject *id = PyLong_FromVoidPtr(globals);
-    int seen = id ? PySet_Contains(session->seen, id) : -1;
-    if (seen == 0)
-        seen = PySet_Add(session->seen, id) < 0 || wrap_marked(st, globals) < 0 ||
-               wrap_found(st, session, globals) < 0 ? -1 : 0;
-    Py_XDECREF(id);
-    return seen < 0 ? -1 : 0;
+    for (Py_ssize_t i = session->n_seen; i > 0; i--)  /* mostly the last one, or few */
+        if (session->seen[i - 1] == globals)
+            return 0;
+    if (session->n_seen == session->room) {
+        Py_ssize_t room = 2 * session->room + 8;
+        PyObject **seen = PyMem_Resize(session->seen, PyObject *, (size_t)room);
+        if (!seen) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        session->seen = seen;
+        session->room = room;
+    }
+    session->seen[session->n_seen++] = globals;
+    return wrap_marked(st, globals) < 0 || wrap_found(st, session, globals) < 0 ? -1 : 0;
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -230,6 +240,21 @@ static int enter_objects(PyTracer *t, scope_frame *frame, PyObject *path, PyObje
     return failed;
 }
 
+/* The qualified name of a class, borrowed: asked for once in a trace. */
+static PyObject *name_of_class(PyTracer *t, PyObject *class_)
+{
+    if (!t->class_names && !(t->class_names = PyDict_New()))
+        return NULL;
+    PyObject *name = PyDict_GetItemWithError(t->class_names, class_);
+    if (name || PyErr_Occurred())
+        return name;
+    PyObject *new_ = scope_class_name(class_);
+    if (new_ && PyDict_SetItem(t->class_names, class_, new_) == 0)
+        name = new_;
+    Py_XDECREF(new_);
+    return name;
+}
+
 static int enter_scope(PyTracer *t, module_state *st, scope_frame *frame, PyObject *path,
                        PyObject *module)
 {
@@ -239,7 +264,10 @@ static int enter_scope(PyTracer *t, module_state *st, scope_frame *frame, PyObje
     if (!frame->key)
         return -1;
     if (t->graph && is_graph(st, t->graph)) {
-        uint32_t number = scope_enter((PyGraph *)t->graph, t->scope_number, frame->key, type);
+        PyObject *name = name_of_class(t, type);
+        uint32_t number = 0;
+        if (name)
+            number = scope_enter((PyGraph *)t->graph, t->scope_number, frame->key, type, name);
         if (!number)
             return -1;
         t->scope_number = number;
@@ -403,6 +431,19 @@ PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
 
 /* ---- the hooks ----------------------------------------------------------------------------- */
 
+/* The globals of the module's forward, borrowed; NULL if it is no Python function. */
+static PyObject *globals_of_forward(module_state *st, PyObject *module)
+{
+    PyObject **dict = _PyObject_GetDictPtr(module);
+    PyObject *forward = dict && *dict ? PyDict_GetItemWithError(*dict, st->str_forward) : NULL;
+    if (!forward)
+        forward = _PyType_Lookup(Py_TYPE(module), st->str_forward);
+    PyErr_Clear();  /* a dict that fails has no forward */
+    if (forward && PyMethod_Check(forward))
+        forward = PyMethod_GET_FUNCTION(forward);
+    return forward && PyFunction_Check(forward) ? PyFunction_GET_GLOBALS(forward) : NULL;
+}
+
 /* module.__call__(*args, **kwargs) */
 static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
 {
@@ -415,14 +456,8 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
     if (!session)
         return call_plainly(st, module, args, kwargs);
     PyTracer *t = session->tracer;
-    PyObject *forward = PyObject_GetAttr(module, st->str_forward);
-    PyObject *globals = forward ? PyObject_GetAttr(forward, st->str_globals) : NULL;
-    Py_XDECREF(forward);
-    if (!globals)
-        PyErr_Clear();  /* a forward that is no Python function has no globals to search */
-    int failed = globals && PyDict_CheckExact(globals) ? search_globals(st, session, globals) : 0;
-    Py_XDECREF(globals);
-    if (failed || tracer_refresh(t) < 0)
+    PyObject *globals = globals_of_forward(st, module);
+    if ((globals && search_globals(st, session, globals) < 0) || tracer_refresh(t) < 0)
         return NULL;
     if (!(t->overrides & STEP_call_module))
         return tracer_call_module(t, module, NULL, args, kwargs);
@@ -510,12 +545,12 @@ static int begin(module_state *st, trace_session *session, PyTracer *t)
 {
     session->tracer = t;
     session->outer = current_session(st);
-    session->seen = PySet_New(NULL);
-    if (!session->seen || (st->sessions == 0 && install_hooks(st) < 0) ||
-        PyThread_tss_set(&st->session, session) != 0) {
-        if (!PyErr_Occurred())
-            PyErr_NoMemory();
-        Py_CLEAR(session->seen);
+    if (st->sessions == 0 && install_hooks(st) < 0)
+        return -1;
+    if (PyThread_tss_set(&st->session, session) != 0) {
+        if (st->sessions == 0)
+            remove_hooks(st);
+        PyErr_NoMemory();
         return -1;
     }
     st->sessions++;
@@ -532,7 +567,7 @@ static void end(module_state *st, trace_session *session)
     if (--st->sessions == 0)
         remove_hooks(st);
     PyMem_Free(session->functions);
-    Py_DECREF(session->seen);
+    PyMem_Free(session->seen);
     tracer_end(session->tracer);
     PyErr_Restore(type, value, traceback);
 }

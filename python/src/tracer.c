@@ -411,6 +411,34 @@ static PyObject *py_create_proxy(FAST_ARGS)
     return record(self, state_of(Py_TYPE(self)), &call);
 }
 
+/* _output(result, hint): the output node, by create_arg and create_node like any other. */
+static PyObject *py_output(PyTracer *self, PyObject *args)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *result, *hint;
+    if (!PyArg_ParseTuple(args, "OO:_output", &result, &hint) || tracer_refresh(self) < 0)
+        return NULL;
+    trace_call call = {.op = CFX_OP_OUTPUT, .args = &result, .n = 1, .type = hint,
+                       .target = PyTuple_GET_ITEM(st->op_names, CFX_OP_OUTPUT)};
+    PyObject *node = NULL;
+    if (self->overrides & (STEP_create_arg | STEP_create_node | STEP_graph)) {
+        PyObject *arg = arg_by_step(self, result);
+        PyObject *in = arg ? PyTuple_Pack(1, arg) : NULL;
+        PyObject *named = in ? PyDict_New() : NULL;
+        node = named ? node_by_steps(self, st, &call, in, named) : NULL;
+        Py_XDECREF(named);
+        Py_XDECREF(in);
+        Py_XDECREF(arg);
+    } else {
+        node_parts parts = {.op = call.op, .target = call.target, .type = hint, .items = &result,
+                            .n = 1, .tracer = self};
+        node = needs_dress(self, st) ? new_node(self, st, &parts)
+                                     : record_in_core(self, st, &parts);
+    }
+    Py_XDECREF(node);
+    return node ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *py_create_arg(PyTracer *self, PyObject *a)
 {
     return tracer_refresh(self) < 0 ? NULL : tracer_create_arg(self, a);
@@ -574,14 +602,15 @@ static const lazy lazy_num_calls = {offsetof(PyTracer, num_calls), make_num_call
 /* ---- life ---------------------------------------------------------------------------------- */
 
 #define TRACER_OBJECTS(X)                                                                          \
-    X(graph) X(dict) X(paths) X(parameters) X(proxies) X(num_calls) X(scope) X(module_stack)       \
-    X(name_scopes)
+    X(graph) X(dict) X(paths) X(parameters) X(proxies) X(class_names) X(num_calls) X(scope)        \
+    X(module_stack) X(name_scopes)
 
 void tracer_end(PyTracer *t)
 {
     Py_CLEAR(t->paths);
     Py_CLEAR(t->parameters);
     Py_CLEAR(t->proxies);
+    Py_CLEAR(t->class_names);
     source_clear(&t->sources);
     t->sources.graph = NULL;
     t->version = 0;
@@ -629,6 +658,7 @@ static PyMethodDef base_methods[] = {
     {"create_arg", (PyCFunction)py_create_arg, METH_O,
      SIGNED("create_arg($self, a, /)",
             "An object as the argument of a node. Override to allow more kinds of objects.")},
+    {"_output", (PyCFunction)py_output, METH_VARARGS, NULL},
     {"proxy", (PyCFunction)py_proxy, METH_O,
      SIGNED("proxy($self, node, /)", "The Proxy of a node. Override for a class of your own.")},
     {"to_bool", (PyCFunction)py_to_bool, METH_O,
@@ -678,6 +708,18 @@ PyType_Spec tracer_base_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = base_slots,
 };
+
+/* The switches are attributes of the class, all off: a class or an object may set them. */
+int tracer_type_ready(PyObject *type)
+{
+    for (int i = 0; i < N_OF(switch_names); i++)
+        if (PyObject_SetAttrString(type, switch_names[i], Py_False) < 0)
+            return -1;
+    PyObject *name = PyUnicode_FromString("forward");
+    int failed = name ? PyObject_SetAttrString(type, "traced_func_name", name) : -1;
+    Py_XDECREF(name);
+    return failed;
+}
 
 static PyMethodDef tracer_methods[] = {
     {"is_leaf_module", FAST(py_is_leaf_module),
