@@ -298,7 +298,8 @@ def test_regions_that_call_modules_say_so():
     then = region("a", result=lambda g, a: g.call_module("layer", (a,)))
     other = region("a", result=lambda g, a: a)
     graph = region("p", "x", result=lambda g, p, x: call(g, cfx.cond, p, then, other, (x,)))
-    with pytest.raises(RuntimeError, match="node %layer of the region true_graph_0 reads 'layer'.*GraphModule"):
+    no_module = "node %layer of the region true_graph_0 reads 'layer'.*convert the GraphModule"
+    with pytest.raises(RuntimeError, match=no_module):
         to_torch(graph)
     module = module_with(graph, layer=nn.Linear(2, 2))
     with pytest.warns(UserWarning, match="'layer', to which torch passes no gradients"):
@@ -425,9 +426,9 @@ def test_pytree_codegen():
     theirs = torch.fx.symbolic_trace(f, concrete)
     inputs = torch.ones(1), {"a": torch.ones(1), "b": torch.zeros(1)}
     check_module(theirs, *inputs)
-    info = from_torch(theirs.graph)._codegen.pytree_info
-    assert type(info) is cfx.graph._PyTreeInfo
-    assert type(to_torch(from_torch(theirs.graph))._codegen.pytree_info) is torch.fx.graph._PyTreeInfo
+    ours = from_torch(theirs.graph)
+    assert type(ours._codegen.pytree_info) is cfx.graph._PyTreeInfo
+    assert type(to_torch(ours)._codegen.pytree_info) is torch.fx.graph._PyTreeInfo
 
 
 def test_boxed_and_transformed_codegen():
