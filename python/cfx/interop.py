@@ -44,6 +44,9 @@ _OWN = ("_graph", "_code", "_lineno_map", "_prologue_start", "_tracer_cls", "_tr
 class _Copy:
     """The copy of one graph. `root` is torch's module that its paths lead into, or None."""
 
+    nodes: Any  # a method: the nodes to copy
+    branches: Any  # path -> the GraphModule of a region, or None where one is to go
+
     def __init__(self, conversion: "_Conversion", graph: Any, root: Any) -> None:
         self.conversion = conversion
         self.source, self.dest = conversion.source, conversion.dest
@@ -218,10 +221,6 @@ class _FromTorch(_Copy):
 
 class _ToTorch(_Copy):
     """cfx's operators become torch's: the graph is copied and brought into torch's form first."""
-
-    def __init__(self, conversion: "_Conversion", graph: Any, root: Any) -> None:
-        super().__init__(conversion, graph, root)
-        self.branches: dict[str, Any] = {}  # path -> GraphModule
 
     def nodes(self) -> list[Any]:
         copy = self.graph._clone()
