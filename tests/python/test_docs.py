@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
-PAGES = [ROOT / "README.md", ROOT / "docs/errors.md", ROOT / "docs/ownership.md"]
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{p}.md" for p in ("errors", "interop", "ownership"))]
 BLOCK = re.compile(r"^```(c|python|console)\n(.*?)^```$", re.M | re.S)
 
 # What a fragment of C may count on.
