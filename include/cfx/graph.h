@@ -186,6 +186,13 @@ CFX_API uint32_t cfx_use_count(const cfx_use *use);  /* how often it stands in t
 CFX_API const cfx_use *cfx_node_find_use(const cfx_node *user, const cfx_node *def);
 CFX_API bool cfx_node_uses(const cfx_node *user, const cfx_node *def);
 
+/* Calls `fn` for each node that is used, with the last of its users on the list, after which its
+ * value is dead: users from the last to the first, and the inputs of each in their order. Stops at
+ * the first status that is not CFX_OK and returns it. Do not edit the graph inside `fn`. O(nodes +
+ * edges). */
+typedef cfx_status cfx_last_use_fn(void *ctx, cfx_node *user, cfx_node *def);
+CFX_API cfx_status cfx_graph_each_last_use(cfx_graph *g, cfx_last_use_fn *fn, void *ctx);
+
 /* ---- iteration while the list changes ------------------------------------------------------ */
 
 /* Walks the list as it is at each step: nodes inserted ahead are seen, erased ones are skipped,

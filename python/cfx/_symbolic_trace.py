@@ -223,8 +223,8 @@ class Tracer(_core.Tracer):
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         for name, value in vars(self).items():
-            keep = name in ("root", "_autowrap_search") or isinstance(value, types.ModuleType)
-            setattr(copied, name, value if keep else copy.deepcopy(value, memo))
+            keep = name == "_autowrap_search"  # modules of Python cannot be copied
+            setattr(copied, name, value[:] if keep else copy.deepcopy(value, memo))
         if hasattr(self, "graph"):
             copied.graph = copy.deepcopy(self.graph, memo)
         return copied
@@ -363,7 +363,11 @@ class Tracer(_core.Tracer):
         def body():
             self._output(fn(*args), fn.__annotations__.get("return"))
 
-        _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+        try:
+            _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+        except TypeError as error:
+            _tracing.explain(error)
+            raise
         return self.graph
 
 

@@ -31,6 +31,9 @@ _core._register(
 def trace_leaf(job):
     """An object as the argument of a node: itself, or the node that stands for it."""
     tracer, a = job
+    if isinstance(a, tuple):  # a named one
+        items = tuple(map(tracer.create_arg, a))
+        return tracer.create_node("call_function", type(a), items, {})
     if hasattr(a, "__fx_create_arg__"):
         return a.__fx_create_arg__(tracer)
     if isinstance(tracer, _core.Tracer):
@@ -55,15 +58,14 @@ def _attribute_node(tracer, a):
     """The get_attr node for a parameter, buffer, tensor or other constant of the root; None for
     anything else. A constant that is not an attribute of the root becomes one."""
     if isinstance(a, torch.nn.Parameter):
-        path = parameter_names(tracer).get(id(a))
+        path = _member_path(tracer, a)
         if path is None:
             raise NameError("parameter is not a member of this module" + _hint(
                 "a parameter is used that the traced module does not have",
                 "make it an attribute of the module, or pass it as an input",
             ))
     elif isinstance(a, _CONSTANTS):
-        path = next((n for n, b in tracer.root.named_buffers() if b is a), None)
-        path = path or tracer.tensor_attrs.get(a)
+        path = _member_path(tracer, a) or tracer.tensor_attrs.get(a)
         if path is None:
             kind = "tensor_constant" if isinstance(a, torch.Tensor) else (
                 "opaque_obj" if isinstance(a, _OPAQUE) else "torchbind_obj")
@@ -73,6 +75,14 @@ def _attribute_node(tracer, a):
     else:
         return None
     return tracer.create_node("get_attr", path, (), {})
+
+
+def _member_path(tracer, a):
+    """The path of a parameter or buffer of the root, or None."""
+    if tracer.submodule_paths is not None:
+        return tracer._member_path(a)
+    members = (*tracer.root.named_parameters(), *tracer.root.named_buffers())
+    return next((path for path, member in members if member is a), None)
 
 
 def _add_constant(tracer, prefix, value):
@@ -106,14 +116,6 @@ def module_path(job):
         "make it an attribute in __init__ (lists of modules as nn.ModuleList), or wrap the "
         "function that calls it with cfx.wrap",
     ))
-
-
-def parameter_names(tracer):
-    """{id: path} of the root's parameters, and of its buffers where they are proxied as well."""
-    names = {id(p): n for n, p in tracer.root.named_parameters()}
-    if tracer.proxy_buffer_attributes:
-        names.update((id(b), n) for n, b in tracer.root.named_buffers())
-    return names
 
 
 def is_parameter(job):
@@ -168,15 +170,34 @@ def _short(value):
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _hint(what, advice):
+def _hint(what, advice, place=None):
     """The rest of a message: the user's line, what went wrong there, and what to do."""
     frame = user_frame()
+    if place is None and frame is not None:
+        place = frame, frame.f_lineno
     lines = []
-    if frame is not None:
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        source = linecache.getline(file, line, frame.f_globals).strip()
-        lines.append(f"{file}:{line}: {source}")
+    if place is not None:
+        frame, line = place
+        file = frame.f_code.co_filename
+        lines.append(f"{file}:{line}: {linecache.getline(file, line, frame.f_globals).strip()}")
     return "\n  " + "\n  ".join([*lines, what, f"to do: {advice}"])
+
+
+def explain(error):
+    """Adds a note to an error of Python's own that was caused by a proxy: int(proxy), say."""
+    if "'Proxy'" not in str(error) and "'Attribute'" not in str(error):
+        return
+    frames = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not is_library(frame.f_code.co_filename)
+    ]
+    error.add_note("while tracing" + _hint(
+        "a proxy has no value while tracing, so it cannot become a number or text",
+        "compute with it symbolically (x.item(), x.size(0), x.to(...)), fix the input with "
+        "concrete_args, or put the code into a function and cfx.wrap it",
+        frames[-1] if frames else None,
+    ))
 
 
 def _node_text(proxy):
@@ -273,6 +294,6 @@ def check_mutation(job):
 
 
 _glue.install(
-    trace_leaf, torch_target, module_path, parameter_names, is_parameter, parameter_factory,
+    trace_leaf, torch_target, module_path, is_parameter, parameter_factory,
     record_stack, refuse, record_assert, check_mutation,
 )  # fmt: skip

@@ -12,9 +12,9 @@ Region = Callable[..., Any] | Graph
 
 def _call(region: Region, operands: Iterable[Any]) -> Any:
     if isinstance(region, Graph):
-        from ._evaluate import evaluate
+        from .interpreter import Interpreter
 
-        return evaluate(region, *operands)
+        return Interpreter(region.owning_module, graph=region).run(*operands)
     return region(*operands)
 
 

@@ -253,6 +253,36 @@ static cfx_value dict_value(PyGraph *graph, PyObject *o,
     return items_end(&list, graph, CFX_KIND_DICT, ok);
 }
 
+static cfx_value node_value(PyGraph *graph, PyObject *o)
+{
+    cfx_node *n = ((PyNode *)o)->n;
+    if (cfx_node_graph(n) == graph->g)
+        return cfx_from_node(n);
+    if (!graph->tracer)
+        return host_value(graph, o);
+    refuse(graph->st, "foreign", o);
+    return cfx_invalid();
+}
+
+/* What a tracer makes of an object: the node of a proxy, a new node for a tensor, ... The result is
+ * taken as it is. Python code may run, which must not find this graph converting for a tracer. */
+static cfx_value traced_value(PyGraph *graph, PyObject *o)
+{
+    PyTracer *tracer = graph->tracer;
+    graph->tracer = NULL;
+    PyObject *leaf = tracer_leaf(tracer, o);
+    cfx_value v = cfx_invalid();
+    if (leaf && is_node(graph->st, leaf)) {
+        graph->tracer = tracer;
+        v = node_value(graph, leaf);
+    } else if (leaf) {
+        v = value_from_py(graph, leaf);
+    }
+    graph->tracer = tracer;
+    Py_XDECREF(leaf);
+    return v;
+}
+
 static cfx_value namedtuple_value(PyGraph *graph, PyObject *o, PyObject *fields)
 {
     item_list list;
@@ -280,7 +310,9 @@ static cfx_value tuple_value(PyGraph *graph, PyObject *o)
         PyErr_Clear();  /* no fields: a tuple of a class of its own, taken for a tuple */
         return seq_value(graph, o, CFX_KIND_TUPLE);
     }
-    cfx_value v = namedtuple_value(graph, o, fields);
+    cfx_value v = graph->tracer && is_full_tracer(graph->st, graph->tracer)
+                      ? traced_value(graph, o)
+                      : namedtuple_value(graph, o, fields);
     Py_DECREF(fields);
     return v;
 }
@@ -391,36 +423,6 @@ static cfx_value name_value(PyGraph *graph, PyObject *o)
     if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
         PyErr_Format(PyExc_ValueError, "'%S' is not the name of a token", o);
     Py_DECREF(token);
-    return v;
-}
-
-static cfx_value node_value(PyGraph *graph, PyObject *o)
-{
-    cfx_node *n = ((PyNode *)o)->n;
-    if (cfx_node_graph(n) == graph->g)
-        return cfx_from_node(n);
-    if (!graph->tracer)
-        return host_value(graph, o);
-    refuse(graph->st, "foreign", o);
-    return cfx_invalid();
-}
-
-/* What a tracer makes of an object: the node of a proxy, a new node for a tensor, ... The result is
- * taken as it is. Python code may run, which must not find this graph converting for a tracer. */
-static cfx_value traced_value(PyGraph *graph, PyObject *o)
-{
-    PyTracer *tracer = graph->tracer;
-    graph->tracer = NULL;
-    PyObject *leaf = tracer_leaf(tracer, o);
-    cfx_value v = cfx_invalid();
-    if (leaf && is_node(graph->st, leaf)) {
-        graph->tracer = tracer;
-        v = node_value(graph, leaf);
-    } else if (leaf) {
-        v = value_from_py(graph, leaf);
-    }
-    graph->tracer = tracer;
-    Py_XDECREF(leaf);
     return v;
 }
 

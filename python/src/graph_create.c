@@ -102,6 +102,19 @@ PyObject *graph_create(PyGraph *self, const node_parts *parts)
     return n ? node_wrap(self, n) : NULL;
 }
 
+static PyObject *none_if_absent(PyObject *o) { return o ? o : Py_None; }
+
+PyObject *graph_create_by_method(PyGraph *self, const node_parts *parts)
+{
+    module_state *st = self->st;
+    if ((PyObject *)Py_TYPE(self) == st->graph_class)
+        return graph_create(self, parts);
+    return PyObject_CallMethodObjArgs(
+        (PyObject *)self, st->str_create_node, PyTuple_GET_ITEM(st->op_names, parts->op),
+        parts->target, none_if_absent(parts->args), none_if_absent(parts->kwargs),
+        none_if_absent(parts->name), none_if_absent(parts->type), NULL);
+}
+
 PyObject *graph_create_node(FAST_ARGS)
 {
     static const char *const names[] = {"op", "target", "args", "kwargs", "name", "type_expr"};
@@ -130,7 +143,7 @@ PyObject *graph_call_function(FAST_ARGS)
         return NULL;
     node_parts parts = {.op = CFX_OP_CALL_FUNCTION, .target = in[0], .args = in[1],
                         .kwargs = in[2], .name = in[4], .type = in[3]};
-    return graph_create(self, &parts);
+    return graph_create_by_method(self, &parts);
 }
 
 /* call_method and call_module differ in the name of their first parameter only. */
@@ -141,7 +154,7 @@ static PyObject *call_named(PyGraph *self, cfx_opcode op, const arg_spec *spec,
     if (!take_args(spec, args, nargs, kwnames, in) || check_reference(self, op, in[0]) < 0)
         return NULL;
     node_parts parts = {.op = op, .target = in[0], .args = in[1], .kwargs = in[2], .type = in[3]};
-    return graph_create(self, &parts);
+    return graph_create_by_method(self, &parts);
 }
 
 PyObject *graph_call_method(FAST_ARGS)
@@ -167,7 +180,7 @@ PyObject *graph_get_attr(FAST_ARGS)
         check_reference(self, CFX_OP_GET_ATTR, in[0]) < 0)
         return NULL;
     node_parts parts = {.op = CFX_OP_GET_ATTR, .target = in[0], .type = in[1]};
-    return graph_create(self, &parts);
+    return graph_create_by_method(self, &parts);
 }
 
 PyObject *graph_placeholder(FAST_ARGS)
@@ -181,7 +194,7 @@ PyObject *graph_placeholder(FAST_ARGS)
     if (in[2] && !defaults)
         return NULL;
     node_parts parts = {.op = CFX_OP_PLACEHOLDER, .target = in[0], .args = defaults, .type = in[1]};
-    PyObject *node = graph_create(self, &parts);
+    PyObject *node = graph_create_by_method(self, &parts);
     Py_XDECREF(defaults);
     return node;
 }
@@ -198,7 +211,7 @@ PyObject *graph_output(FAST_ARGS)
     if (!result)
         return NULL;
     node_parts parts = {.op = CFX_OP_OUTPUT, .target = target, .args = result, .type = in[1]};
-    PyObject *node = graph_create(self, &parts);
+    PyObject *node = graph_create_by_method(self, &parts);
     Py_DECREF(result);
     return node;
 }

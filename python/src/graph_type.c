@@ -61,10 +61,13 @@ static int graph_traverse(PyGraph *self, visitproc visit, void *arg)
     Py_VISIT(self->names);
     if (!self->g)
         return 0;
-    for (cfx_node *n = cfx_graph_first(self->g); n; n = cfx_node_next(n)) {
+    size_t left = self->n_owned;
+    for (cfx_node *n = cfx_graph_first(self->g); n && left > 0; n = cfx_node_next(n)) {
         PyNode *node = cfx_node_binding(n);
-        if (node && node->owned)
-            Py_VISIT((PyObject *)node);
+        if (!node || !node->owned)
+            continue;
+        left--;
+        Py_VISIT((PyObject *)node);
     }
     return cfx_graph_visit_hosts(self->g, visit_object, &job);
 }
@@ -92,6 +95,7 @@ static void graph_dealloc(PyGraph *self)
         cfx_graph_set_binding(self->g, NULL);
         cfx_graph_release(self->g);
     }
+    PyMem_Free(self->last_uses);
     Py_XDECREF(self->module);
     type->tp_free(self);
     Py_DECREF(type);

@@ -150,6 +150,7 @@ static void unbind(void *ctx, void *binding)
     if (!node->owned)
         return;
     node->owned = false;
+    node_graph(node)->n_owned--;
     Py_DECREF((PyObject *)node);
 }
 

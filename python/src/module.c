@@ -102,7 +102,7 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 /* What the Python glue may register, by the names of the state's members. */
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
-    X(trace_code) X(sequential) X(tensor_types)
+    X(trace_code) X(sequential) X(tensor_types) X(node_source)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -242,6 +242,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->ImmutableListType, &immutable_list_spec, &PyList_Type) < 0 ||
         add_type(module, &st->ImmutableDictType, &immutable_dict_spec, &PyDict_Type) < 0 ||
         add_type(module, &st->NamespaceType, &namespace_spec, NULL) < 0 ||
+        add_type(module, &st->InterpreterType, &interpreter_spec, NULL) < 0 ||
         add_type(module, &st->ProxyType, &proxy_spec, NULL) < 0 ||
         add_type(module, &st->TracerBaseType, &tracer_base_spec, NULL) < 0 ||
         add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0 ||
@@ -253,6 +254,19 @@ static int add_types(PyObject *module, module_state *st)
                    add_type(module, &st->TracerType, &tracer_spec,
                             (PyTypeObject *)st->TracerBaseType) < 0
                ? -1 : 0;
+}
+
+PyObject *interned_names(const char *const *texts, int n)
+{
+    PyObject *names = PyTuple_New(n);
+    for (int i = 0; names && i < n; i++) {
+        PyObject *name = PyUnicode_InternFromString(texts[i]);
+        if (!name)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    return names;
 }
 
 static int add_constants(module_state *st)
@@ -291,7 +305,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
-    return 0;
+    return interpreter_init(st) < 0 || meta_init(module) < 0 ? -1 : 0;
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

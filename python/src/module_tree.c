@@ -5,24 +5,38 @@ typedef struct tree {
     module_state *st;
     PyObject *paths;    /* {module: path}, the first one found */
     PyObject *tensors;  /* {tensor: path}, the last one found, as in torch.fx */
+    PyTypeObject *others[16];  /* classes that are known to be none of tensors */
+    unsigned n_others;
 } tree;
 
-static PyObject *join(PyObject *prefix, PyObject *name)
+/* Modules have many attributes of few classes, so these are remembered. */
+static bool is_tensor(tree *t, PyTypeObject *type)
 {
-    return PyUnicode_GET_LENGTH(prefix) ? PyUnicode_FromFormat("%U.%S", prefix, name)
-                                        : PyObject_Str(name);
+    const unsigned room = sizeof t->others / sizeof *t->others;
+    for (unsigned i = 0; i < t->n_others && i < room; i++)
+        if (t->others[i] == type)
+            return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->st->tensor_types); i++)
+        if (PyType_IsSubtype(type, (PyTypeObject *)PyTuple_GET_ITEM(t->st->tensor_types, i)))
+            return true;
+    t->others[t->n_others++ % room] = type;
+    return false;
 }
 
-static int add_tensors(const tree *t, PyObject *attributes, PyObject *prefix)
+/* `prefix` ends with a dot, unless it is empty. */
+static PyObject *join(PyObject *prefix, PyObject *name)
+{
+    if (PyUnicode_Check(name))
+        return PyUnicode_Concat(prefix, name);
+    return PyUnicode_FromFormat("%U%S", prefix, name);
+}
+
+static int add_tensors(tree *t, PyObject *attributes, PyObject *prefix)
 {
     PyObject *name, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(attributes, &at, &name, &value)) {
-        bool wanted = false;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t->st->tensor_types) && !wanted; i++)
-            wanted = PyObject_TypeCheck(
-                value, (PyTypeObject *)PyTuple_GET_ITEM(t->st->tensor_types, i));
-        if (!wanted)
+        if (!is_tensor(t, Py_TYPE(value)))
             continue;
         PyObject *path = join(prefix, name);
         int failed = path ? PyDict_SetItem(t->tensors, value, path) : -1;
@@ -33,9 +47,9 @@ static int add_tensors(const tree *t, PyObject *attributes, PyObject *prefix)
     return 0;
 }
 
-static int visit(const tree *t, PyObject *module, PyObject *prefix);
+static int visit(tree *t, PyObject *module, PyObject *path);
 
-static int visit_children(const tree *t, PyObject *children, PyObject *prefix)
+static int visit_children(tree *t, PyObject *children, PyObject *prefix)
 {
     PyObject *pairs = PyDict_Items(children);
     int failed = pairs ? 0 : -1;
@@ -53,30 +67,74 @@ static int visit_children(const tree *t, PyObject *children, PyObject *prefix)
     return failed;
 }
 
-static int visit(const tree *t, PyObject *module, PyObject *prefix)
+/* The attributes and children of a module that is called `path`. */
+static int visit_inside(tree *t, PyObject *attributes, PyObject *path)
 {
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    if (!PyDict_GetItemWithError(t->paths, module) &&
-        (PyErr_Occurred() || PyDict_SetItem(t->paths, module, prefix) < 0))
-        return -1;
-    if (!dict || !*dict)
-        return 0;
-    PyObject *attributes = Py_NewRef(*dict);
-    int failed = add_tensors(t, attributes, prefix);
+    PyObject *prefix = PyUnicode_GET_LENGTH(path) ? PyUnicode_FromFormat("%U.", path)
+                                                  : Py_NewRef(path);
+    int failed = prefix ? add_tensors(t, attributes, prefix) : -1;
     PyObject *children = failed ? NULL : PyDict_GetItemWithError(attributes, t->st->str_modules);
-    if (children && PyDict_Check(children) &&
+    if (children && PyDict_Check(children) && PyDict_GET_SIZE(children) > 0 &&
         Py_EnterRecursiveCall(" while looking at the modules of a model") == 0) {
         failed = visit_children(t, children, prefix);
         Py_LeaveRecursiveCall();
     }
-    Py_DECREF(attributes);
+    Py_XDECREF(prefix);
     return failed || PyErr_Occurred() ? -1 : 0;
+}
+
+static int visit(tree *t, PyObject *module, PyObject *path)
+{
+    PyObject **dict = _PyObject_GetDictPtr(module);
+    if (!PyDict_SetDefault(t->paths, module, path))
+        return -1;
+    if (!dict || !*dict)
+        return 0;
+    PyObject *attributes = Py_NewRef(*dict);
+    int failed = visit_inside(t, attributes, path);
+    Py_DECREF(attributes);
+    return failed;
+}
+
+/* Adds what one module has to {id: path}. */
+static int add_members(PyObject *names, PyObject *members, PyObject *path)
+{
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(members, &at, &name, &value)) {
+        if (value == Py_None)
+            continue;
+        PyObject *full = PyUnicode_GET_LENGTH(path) ? PyUnicode_FromFormat("%U.%S", path, name)
+                                                    : PyObject_Str(name);
+        PyObject *id = full ? PyLong_FromVoidPtr(value) : NULL;
+        bool failed = !id || !PyDict_SetDefault(names, id, full);
+        Py_XDECREF(id);
+        Py_XDECREF(full);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *member_names(PyObject *paths, PyObject *kind)
+{
+    PyObject *names = PyDict_New();
+    PyObject *module, *path;
+    Py_ssize_t at = 0;
+    while (names && PyDict_Next(paths, &at, &module, &path)) {
+        PyObject **dict = _PyObject_GetDictPtr(module);
+        PyObject *members = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
+        if ((members && PyDict_Check(members) && add_members(names, members, path) < 0) ||
+            PyErr_Occurred())
+            Py_CLEAR(names);
+    }
+    return names;
 }
 
 PyObject *module_tree(PyObject *module, PyObject *root)
 {
     module_state *st = PyModule_GetState(module);
-    tree t = {st, PyDict_New(), PyDict_New()};
+    tree t = {.st = st, .paths = PyDict_New(), .tensors = PyDict_New()};
     PyObject *result = NULL;
     if (t.paths && t.tensors && visit(&t, root, st->str_empty) == 0)
         result = PyTuple_Pack(2, t.paths, t.tensors);

@@ -60,8 +60,10 @@ PyObject *node_wrap(PyGraph *graph, cfx_node *n)
     if (n != cfx_graph_root(graph->g)) {
         cfx_node_pin(n);
         node->owned = !cfx_node_is_erased(n);
-        if (node->owned)
+        if (node->owned) {
+            graph->n_owned++;
             Py_INCREF((PyObject *)node);
+        }
     }
     return (PyObject *)node;
 }

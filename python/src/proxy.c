@@ -502,6 +502,17 @@ static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyOb
     return same ? 0 : -1;
 }
 
+/* Whether the function lives as long as torch does. */
+static bool is_torchs(PyObject *function)
+{
+    PyTypeObject *type = Py_TYPE(function);
+    if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || PyCFunction_Check(function))
+        return true;
+    PyObject *home = PyFunction_Check(function) ? ((PyFunctionObject *)function)->func_module : NULL;
+    const char *name = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
+    return name && (strcmp(name, "torch") == 0 || strncmp(name, "torch.", 6) == 0);
+}
+
 /* How a call of the function is recorded (cfx/_tracing.py: torch_target). The answers for functions
  * of torch itself, which live as long as torch, are kept. */
 static PyObject *torch_target(module_state *st, PyObject *function)
@@ -512,8 +523,7 @@ static PyObject *torch_target(module_state *st, PyObject *function)
     if (PyErr_Occurred())
         PyErr_Clear();  /* a function that cannot be hashed is asked about each time */
     plan = call_glue(st, "torch_target", function);
-    if (plan && (PyCFunction_Check(function) || Py_TYPE(function) == &PyMethodDescr_Type ||
-                 Py_TYPE(function) == &PyWrapperDescr_Type) &&
+    if (plan && is_torchs(function) &&
         PyDict_SetItem(st->torch_targets, function, plan) < 0)
         Py_CLEAR(plan);
     return plan;
@@ -771,7 +781,8 @@ static PyObject *attribute_vectorcall(PyObject *callable, PyObject *const *args,
     PyObject *result = NULL;
     if (all) {
         all[0] = self->root;
-        memcpy(all + 1, args, (size_t)n * sizeof *args);
+        if (n > 0)  /* `args` may be NULL */
+            memcpy(all + 1, args, (size_t)n * sizeof *args);
         result = record_method(st, callable, self->attr, all, n + 1, kwargs);
     } else {
         PyErr_NoMemory();

@@ -23,6 +23,7 @@
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
     X(ImmutableListType) X(ImmutableDictType) X(NamespaceType)                                     \
     X(ProxyType) X(AttributeType) X(TracerBaseType) X(TracerType) X(WrappedType)                   \
+    X(InterpreterType) X(step_names) X(meta_names) X(fill_meta) X(node_source) X(sequence_nr)      \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(hooked_call) X(hooked_getattr)    \
@@ -53,6 +54,7 @@ typedef struct module_state {
     int sessions;          /* how many run in all threads */
     PyObject *saved_code[2];  /* of hooked_call and hooked_getattr while there are any, else NULL */
     PyObject *hook_code[2];
+    long preserving;          /* contexts that preserve metadata, of all threads */
 } module_state;
 
 extern struct PyModuleDef pycfx_module;
@@ -61,6 +63,11 @@ extern struct PyModuleDef pycfx_module;
 module_state *state_of(PyTypeObject *type);
 
 /* ---- objects ------------------------------------------------------------------------------- */
+
+/* The last node, in the graph's order, that uses a node. */
+typedef struct last_use {
+    cfx_node *user, *def;
+} last_use;
 
 typedef struct PyGraph {
     PyObject_HEAD
@@ -72,7 +79,11 @@ typedef struct PyGraph {
     PyObject *names;          /* its Namespace, likewise */
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
+    last_use *last_uses;      /* the interpreter's plan, of `planned_version`; or NULL */
+    size_t n_last_uses;
+    uint64_t planned_version;
     struct PyTracer *tracer;  /* while it converts arguments: proxies stand for their nodes */
+    size_t n_owned;           /* how many Node objects it holds a reference to */
     bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;
 
@@ -109,6 +120,9 @@ static inline bool is_graph(const module_state *st, PyObject *o)
 /* Raises the exception that status.def names, unless the host (Python) has raised already.
  * Returns NULL, so that a function can end with `return raise_cfx(&err);`. */
 PyObject *raise_cfx(const cfx_error *err);
+
+/* A tuple of interned names: a new reference. */
+PyObject *interned_names(const char *const *texts, int n);
 
 /* Calls a function of the Python glue (cfx/_glue.py) by name. */
 PyObject *call_glue(module_state *st, const char *function, PyObject *argument);
@@ -201,6 +215,8 @@ typedef struct node_parts {
 /* A new node at the insertion point, borrowed; or a new reference to its Node. */
 cfx_node *graph_create_core(PyGraph *graph, const node_parts *parts);
 PyObject *graph_create(PyGraph *graph, const node_parts *parts);
+/* By way of create_node, which a class of graphs may have overridden. `items` is not looked at. */
+PyObject *graph_create_by_method(PyGraph *graph, const node_parts *parts);
 
 PyObject *users_new(PyNode *node);
 PyObject *users_of(PyNode *node);  /* node.users */
@@ -227,5 +243,21 @@ extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_
 
 /* Fills state->host (host.c). */
 void host_init(module_state *st);
+
+/* ---- running graphs (interpreter.c) -------------------------------------------------------- */
+
+extern PyType_Spec interpreter_spec;
+int interpreter_init(module_state *st);
+
+/* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
+
+int meta_init(PyObject *module);
+extern PyMethodDef meta_functions[];
+
+/* Makes the metadata of a node the thread's current one, if the thread preserves any: gives what
+ * meta_leave is to put back, a new reference; NULL with an exception. */
+PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
+/* Leaves a pending exception alone. */
+void meta_leave(module_state *st, PyObject *saved);
 
 #endif

@@ -75,7 +75,8 @@ typedef struct PyTracer {
     PyObject *dict;
     PyObject *weak;
     PyObject *paths;         /* {module: path} while a trace runs, else NULL */
-    PyObject *parameters;    /* {id: name} of the root's parameters, NULL until needed */
+    PyObject *parameters;    /* {id: path} of the root's parameters, NULL until needed */
+    PyObject *buffers;       /* likewise of its buffers */
     PyObject *proxies;       /* {name: Proxy} of the parameters read so far, while a trace runs */
     PyObject *class_names;   /* {class: its qualified name}, likewise */
     PyObject *num_calls;     /* {path: how often the module was called} */
@@ -101,6 +102,12 @@ static inline bool is_proxy(const module_state *st, PyObject *o)
 static inline bool is_tracer(const module_state *st, PyObject *o)
 {
     return PyObject_TypeCheck(o, (PyTypeObject *)st->TracerBaseType);
+}
+
+/* Whether it is a Tracer, which has a module to trace, and not only a TracerBase. */
+static inline bool is_full_tracer(const module_state *st, const PyTracer *t)
+{
+    return PyObject_TypeCheck((PyObject *)t, (PyTypeObject *)st->TracerType);
 }
 
 /* ---- proxies (proxy.c) --------------------------------------------------------------------- */
@@ -156,6 +163,7 @@ PyObject *refuse(module_state *st, const char *what, PyObject *o);
 
 /* create_arg: the argument as a node can hold it, with nodes for proxies. */
 PyObject *tracer_create_arg(PyTracer *t, PyObject *o);
+bool is_named_tuple(module_state *st, PyObject *o);
 /* One object that is no container and no plain value: a Node, or what stands for it. */
 PyObject *tracer_leaf(PyTracer *t, PyObject *o);
 
@@ -166,6 +174,8 @@ extern PyType_Spec wrapped_spec;
 
 /* _module_tree(root): ({module: path}, {tensor: path}). */
 PyObject *module_tree(PyObject *module, PyObject *root);
+/* {id: path} of the `kind` ("_parameters", "_buffers") that modules have, by their paths. */
+PyObject *member_names(PyObject *paths, PyObject *kind);
 
 /* The tracer whose trace runs in this thread: borrowed, or NULL. */
 PyTracer *current_tracer(module_state *st);
@@ -174,6 +184,8 @@ PyObject *module_path(PyTracer *t, PyObject *module);
 int module_is_leaf(module_state *st, PyObject *module);
 PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, PyObject *args,
                              PyObject *kwargs);
+/* The path of a parameter or buffer of the traced module, or None; a new reference. */
+PyObject *tracer_member_path(PyTracer *t, PyObject *value);
 PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache);
 PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache);
 /* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */

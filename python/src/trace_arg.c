@@ -26,20 +26,25 @@ static PyObject *convert_items(PyTracer *t, PyObject *seq)
     return result;
 }
 
-/* Named tuples keep their class, other classes of tuples and lists become plain ones. */
+bool is_named_tuple(module_state *st, PyObject *o)
+{
+    return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyObject_HasAttr(o, st->str_fields);
+}
+
+/* Tuples keep their class, classes of lists become plain ones. */
 static PyObject *convert_sequence(PyTracer *t, PyObject *seq)
 {
     module_state *st = state_of(Py_TYPE(t));
     PyObject *items = convert_items(t, seq);
-    PyObject *result = NULL;
+    PyObject *result;
     if (!items || PyTuple_CheckExact(seq))
         return items;
     if (PyList_Check(seq))
         result = PySequence_List(items);
-    else if (PyObject_HasAttr(seq, st->str_fields))
+    else if (is_named_tuple(st, seq))
         result = PyObject_Call((PyObject *)Py_TYPE(seq), items, NULL);
     else
-        return items;
+        result = PyObject_CallOneArg((PyObject *)Py_TYPE(seq), items);
     Py_DECREF(items);
     return result;
 }
@@ -108,16 +113,19 @@ PyObject *tracer_leaf(PyTracer *t, PyObject *o)
 
 PyObject *tracer_create_arg(PyTracer *t, PyObject *o)
 {
+    module_state *st = state_of(Py_TYPE(t));
     PyObject *result;
     if (Py_EnterRecursiveCall(" while reading the arguments of a call"))
         return NULL;
-    if (PyTuple_Check(o) || PyList_Check(o))
+    if (is_full_tracer(st, t) && is_named_tuple(st, o))
+        result = tracer_leaf(t, o);  /* it becomes a call of its class */
+    else if (PyTuple_Check(o) || PyList_Check(o))
         result = convert_sequence(t, o);
     else if (PyDict_Check(o))
         result = convert_dict(t, o);
     else if (PySlice_Check(o) || Py_TYPE(o) == &PyRange_Type)
         result = convert_bounds(t, o);
-    else if (is_node(state_of(Py_TYPE(t)), o) || is_graph(state_of(Py_TYPE(t)), o))
+    else if (is_node(st, o) || is_graph(st, o))
         result = Py_NewRef(o);
     else
         result = tracer_leaf(t, o);

@@ -363,26 +363,40 @@ PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, P
 
 /* ---- attributes of modules ----------------------------------------------------------------- */
 
-/* The name of a parameter (or buffer) below the root: borrowed, or NULL if it is not there. The
- * names are read once; if one is missing, the module may have got it since. */
-static PyObject *parameter_name(PyTracer *t, module_state *st, PyObject *value)
+/* The path of a parameter or buffer below the root: borrowed, or NULL if it is not there. All are
+ * read at once; if one is missing, the module may have got it since. */
+static PyObject *member_path(PyTracer *t, PyObject **names, PyObject *kind, PyObject *value)
 {
     PyObject *id = PyLong_FromVoidPtr(value);
-    PyObject *name = NULL;
-    for (int round = 0; id && !name && round < 2; round++) {
-        if (round == 1 || !t->parameters) {
-            PyObject *names = call_glue(st, "parameter_names", (PyObject *)t);
-            if (!names)
-                break;
-            Py_XSETREF(t->parameters, names);
-            round = 1;
+    PyObject *path = id && *names ? PyDict_GetItemWithError(*names, id) : NULL;
+    if (id && !path && !PyErr_Occurred()) {
+        PyObject *again = t->paths ? member_names(t->paths, kind) : PyDict_New();
+        if (again) {
+            Py_XSETREF(*names, again);
+            path = PyDict_GetItemWithError(*names, id);
         }
-        name = PyDict_GetItemWithError(t->parameters, id);
-        if (!name && PyErr_Occurred())
-            break;
     }
     Py_XDECREF(id);
-    return name;
+    return path;
+}
+
+static PyObject *parameter_path(PyTracer *t, module_state *st, PyObject *value)
+{
+    PyObject *path = member_path(t, &t->parameters, st->str_parameters, value);
+    if (path || PyErr_Occurred() || !(t->switches & SWITCH_proxy_buffer_attributes))
+        return path;
+    return member_path(t, &t->buffers, st->str_buffers, value);
+}
+
+PyObject *tracer_member_path(PyTracer *t, PyObject *value)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *path = member_path(t, &t->parameters, st->str_parameters, value);
+    if (!path && !PyErr_Occurred())
+        path = member_path(t, &t->buffers, st->str_buffers, value);
+    if (!path && PyErr_Occurred())
+        return NULL;
+    return Py_NewRef(path ? path : Py_None);
 }
 
 static PyObject *parameter_proxy(PyTracer *t, module_state *st, PyObject *name, PyObject *value)
@@ -414,7 +428,7 @@ PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache)
 PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
 {
     module_state *st = state_of(Py_TYPE(t));
-    PyObject *name = parameter_name(t, st, value);
+    PyObject *name = parameter_path(t, st, value);
     if (!name)
         return PyErr_Occurred() ? NULL : Py_NewRef(value);  /* of some other module */
     PyObject *proxy = PyObject_GetItem(cache, name);

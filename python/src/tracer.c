@@ -201,19 +201,10 @@ static int check_mutation(PyTracer *t, module_state *st, const node_parts *parts
 
 static PyObject *none_if_absent(PyObject *o) { return o ? o : Py_None; }
 
-/* Graph.create_node of a class that has its own. */
-static PyObject *create_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
-{
-    return PyObject_CallMethodObjArgs(
-        t->graph, st->str_create_node, PyTuple_GET_ITEM(st->op_names, parts->op), parts->target,
-        none_if_absent(parts->args), none_if_absent(parts->kwargs), none_if_absent(parts->name),
-        none_if_absent(parts->type), NULL);
-}
-
 /* A graph of its own kind may make its own kind of nodes, or put them elsewhere. */
 static PyObject *node_through_graph(PyTracer *t, module_state *st, const node_parts *parts)
 {
-    PyObject *node = create_through_graph(t, st, parts);
+    PyObject *node = graph_create_by_method((PyGraph *)t->graph, parts);
     if (!node || !is_node(st, node) || (PyObject *)node_graph((PyNode *)node) != t->graph)
         return node;
     if (!place(t, (PyGraph *)t->graph, ((PyNode *)node)->n))
@@ -602,13 +593,14 @@ static const lazy lazy_num_calls = {offsetof(PyTracer, num_calls), make_num_call
 /* ---- life ---------------------------------------------------------------------------------- */
 
 #define TRACER_OBJECTS(X)                                                                          \
-    X(graph) X(dict) X(paths) X(parameters) X(proxies) X(class_names) X(num_calls) X(scope)        \
-    X(module_stack) X(name_scopes)
+    X(graph) X(dict) X(paths) X(parameters) X(buffers) X(proxies) X(class_names) X(num_calls)      \
+    X(scope) X(module_stack) X(name_scopes)
 
 void tracer_end(PyTracer *t)
 {
     Py_CLEAR(t->paths);
     Py_CLEAR(t->parameters);
+    Py_CLEAR(t->buffers);
     Py_CLEAR(t->proxies);
     Py_CLEAR(t->class_names);
     source_clear(&t->sources);
@@ -732,6 +724,7 @@ static PyMethodDef tracer_methods[] = {
      SIGNED("call_module($self, m, forward, args, kwargs)",
             "What happens when a module is called: a call_module node for a leaf, else "
             "forward(*args, **kwargs).")},
+    {"_member_path", (PyCFunction)tracer_member_path, METH_O, NULL},
     {"getattr", FAST(py_getattr),
      SIGNED("getattr($self, attr, attr_val, parameter_proxy_cache)",
             "What reading a module's attribute gives: for a parameter, its Proxy.")},

@@ -324,3 +324,18 @@ bool cfx_node_uses(const cfx_node *user, const cfx_node *def)
 {
     return cfx_node_find_use(user, def) != NULL;
 }
+
+cfx_status cfx_graph_each_last_use(cfx_graph *g, cfx_last_use_fn *fn, void *ctx)
+{
+    const uint32_t stamp = cfxi_graph_stamp(g, 1);
+    for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
+        for (uint32_t i = 0; i < n->n_inputs; i++) {
+            cfx_node *def = n->inputs[i].def;
+            if (def->mark == stamp)
+                continue;
+            def->mark = stamp;
+            CFX_TRY(fn(ctx, n, def));
+        }
+    }
+    return CFX_OK;
+}

@@ -71,6 +71,11 @@ def same(experiment):
     return test
 
 
+def evaluate(graph, *inputs, root=None):
+    """The output of a graph of cfx, run node by node."""
+    return cfx.Interpreter(root, graph=graph).run(*inputs)
+
+
 def resident():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -10,9 +10,12 @@ from pathlib import Path
 import cfx
 import cfx._compatibility
 import cfx._pytree
+import cfx.annotate
 import cfx.graph
 import cfx.immutable_collections
+import cfx.interpreter
 import cfx.node
+import cfx.traceback
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -33,6 +36,8 @@ PAIRS = [
     "immutable_collections.immutable_list", "immutable_collections.immutable_dict",
     "node.map_arg", "node.map_aggregate", "node.has_side_effect", "_compatibility.compatibility",
     "_pytree.register_pytree_flatten_spec", "_pytree.tree_flatten_spec",
+    "interpreter.Interpreter", "interpreter.Transformer", "annotate.annotate",
+    *(f"traceback.{name}" for name in cfx.traceback.__all__),
 ]  # fmt: skip
 
 # What cfx does not have, on purpose.
@@ -62,6 +67,7 @@ def own_members(class_):
 
 def comparisons():
     torch_fx = pytest.importorskip("torch.fx")
+    pytest.importorskip("torch.fx.annotate")
     for path in PAIRS:
         theirs = find(torch_fx, path)
         yield path, theirs

@@ -16,10 +16,9 @@ from typing import Callable
 import pytest
 import torch
 from codegen_cases import CFX, Color, RandomGraph, check
-from parity import growth
+from parity import evaluate, growth
 
 import cfx
-from cfx._evaluate import evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -21,8 +21,7 @@ torch = pytest.importorskip("torch")
 import torch.fx
 
 import random_exec
-from cfx._evaluate import evaluate
-from parity import SANITIZED
+from parity import SANITIZED, evaluate
 from random_graphs import OPCODES, Histogram, Runner, program, run
 
 SEEDS = 10_000 if os.environ.get("CFX_FULL") == "1" else 1_000

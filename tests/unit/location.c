@@ -70,6 +70,58 @@ TEST(scopes)
     cfx_graph_release(g);
 }
 
+TEST(locations_by_number)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
+    cfx_error err = {0};
+    const uint32_t first = cfx_graph_location(g, "model.py", 7, &err);
+    CHECK(first != 0 && first == cfx_graph_location(g, "model.py", 7, &err));
+    CHECK(first != cfx_graph_location(g, "model.py", 8, &err));
+    cfx_node_set_location_number(n, first);
+    CHECK_STR_EQ("model.py", cfx_node_file(n));
+    CHECK_INT_EQ(7, cfx_node_line(n));
+    cfx_node_set_location_number(n, 99); /* unknown: none */
+    CHECK(!cfx_node_file(n));
+    CHECK_INT_EQ(0, cfx_graph_location(g, "\xff", 1, &err));
+    CHECK_INT_EQ(CFX_E_VALUE, err.status);
+    cfx_graph_release(g);
+}
+
+TEST(scopes_hold_the_objects_of_their_classes)
+{
+    fake_host h = {0};
+    cfx_host host = fake_host_table(&h);
+    fake_object linear = {.name = "nn.Linear", .refs = 1};
+    fake_object twin = {.name = "nn.Linear", .refs = 1};
+    cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
+    cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
+    const uint32_t a = cfx_graph_scope(g, 0, "a", "nn.Linear", &linear, NULL);
+    const uint32_t b = cfx_graph_scope(g, 0, "b", "nn.Linear", &linear, NULL);
+    CHECK_INT_EQ(2, linear.refs); /* one reference, whoever uses it */
+    CHECK(a != b && a == cfx_graph_scope(g, 0, "a", "nn.Linear", &linear, NULL));
+    CHECK(a != cfx_graph_scope(g, 0, "a", "nn.Linear", &twin, NULL)); /* the name is not enough */
+    CHECK(a != cfx_graph_scope(g, 0, "a", "nn.Linear", NULL, NULL));
+    CHECK(cfx_scope_object(g, a) == &linear && !cfx_scope_object(g, 0));
+    cfx_node_set_scope(n, a);
+    cfx_graph *copy = cfx_graph_clone(g, NULL, NULL);
+    CHECK(cfx_scope_object(copy, cfx_node_scope(cfx_graph_first(copy))) == &linear);
+    CHECK_INT_EQ(3, linear.refs);
+    CHECK(cfx_graph_equal(g, copy, false));
+    cfx_graph_release(copy);
+    cfx_graph_clear(g);
+    CHECK_INT_EQ(1, linear.refs);
+    CHECK_STR_EQ("nn.Linear", cfx_scope_type(g, a)); /* the name stays */
+    CHECK(!cfx_scope_object(g, a));
+    cfx_graph_release(g);
+    CHECK_INT_EQ(1, twin.refs);
+    g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_error err = {0};
+    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "a", "nn.Linear", &linear, &err)); /* no host */
+    CHECK_INT_EQ(CFX_E_TYPE, err.status);
+    cfx_graph_release(g);
+}
+
 static cfx_status sweep(const cfx_allocator *a, void *arg)
 {
     cfx_error err = {0};

@@ -51,6 +51,35 @@ TEST(users_and_inputs)
     cfx_graph_release(g);
 }
 
+static cfx_status note_last_use(void *ctx, cfx_node *user, cfx_node *def)
+{
+    char *text = ctx;
+    strcat(strcat(text, cfx_node_name(def, NULL)), ">");
+    strcat(strcat(text, cfx_node_name(user, NULL)), " ");
+    return strlen(text) < 30 ? CFX_OK : CFX_E_LIMIT;
+}
+
+TEST(last_uses)
+{
+    char text[200] = "";
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
+    cfx_node *y = cfx_graph_placeholder(g, "y", NULL);
+    cfx_node *a = call(g, "a", x);
+    cfx_node *b = call(g, "b", x);
+    CHECK_INT_EQ(CFX_OK, set_args(b, tuple_of(g, 2, val(a), tuple_of(g, 2, val(x), val(a)))));
+    call(g, "dead", y);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_each_last_use(g, note_last_use, text));
+    CHECK_STR_EQ("y>dead a>b x>b ", text);
+    text[0] = '\0'; /* later users first on the list of users, but not in the graph */
+    CHECK_INT_EQ(CFX_OK, set_args(a, tuple_of(g, 1, val(x))));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_each_last_use(g, note_last_use, text));
+    CHECK_STR_EQ("y>dead a>b x>b ", text);
+    CHECK_INT_EQ(CFX_E_LIMIT, cfx_graph_each_last_use(g, note_last_use, text));
+    CHECK_STR_EQ("y>dead a>b x>b y>dead a>b x>b ", text);
+    cfx_graph_release(g);
+}
+
 /* The order of users under every kind of edit, as torch.fx has it. */
 TEST(order_of_users)
 {

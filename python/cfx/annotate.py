@@ -1,0 +1,22 @@
+"""annotate: gives the node of a proxy a type."""
+from typing import Any
+
+from ._compatibility import compatibility
+
+__all__ = ["annotate"]
+
+
+@compatibility(is_backward_compatible=False)
+def annotate(val: Any, type: type) -> Any:
+    """Says of what type `val` is, if it is a Proxy; RuntimeError if that was said before."""
+    from .proxy import Proxy
+
+    if isinstance(val, Proxy):
+        if val.node.type:
+            raise RuntimeError(
+                f"Tried to annotate a value that already had a type on it! Existing type is "
+                f"{val.node.type} and new type is {type}. An argument of the traced function gets "
+                "its type from the function's signature; any other value can be annotated once"
+            )
+        val.node.type = type
+    return val
