@@ -20,7 +20,6 @@ from typing import Any
 import cfx
 
 from . import _core, ops
-from ._evaluate import _attribute
 from ._pickle import _STATE, _map, _order_of_uses
 
 try:
@@ -261,7 +260,7 @@ class _ToTorch(_Copy):
             what = f"node %{node} of the region {name} reads '{node.target}'"
             if self.root is None:
                 raise RuntimeError(f"{what}, and there is no module: convert the GraphModule")
-            held[node.target] = found = _attribute(self.root, node.target)
+            held[node.target] = found = operator.attrgetter(node.target)(self.root)
             tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
             wanted = any(getattr(tensor, "requires_grad", False) for tensor in tensors)
             if wanted and "for_loop" not in name:
