@@ -64,8 +64,8 @@ typedef struct cfx_pycode_options {
      * placeholders, with expanded_def only. Default: none. */
     cfx_status (*remark)(void *ctx, cfx_pycode *gen, cfx_node *n, cfx_sink out, cfx_error *err);
 
-    /* Whether a call_function node was wrapped (torch.fx.wrap), so that the source must begin by
-     * registering its function again: 1, 0, or -1 failed. */
+    /* Whether a call_function node was wrapped (cfx.wrap), so that the source must begin by
+     * registering its function again (`cfx._symbolic_trace.wrap("f")`): 1, 0, or -1 failed. */
     int (*is_wrapped)(void *ctx, cfx_node *n);
 
     /* The statement for an output node. Default: `return ` and its value. */

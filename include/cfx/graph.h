@@ -267,6 +267,12 @@ CFX_API uint32_t cfx_graph_add_hook(cfx_graph *g, cfx_hook_kind kind, cfx_hook_f
                                     cfx_error *err);
 CFX_API bool cfx_graph_remove_hook(cfx_graph *g, uint32_t id);
 
+/* Calls `fn` once, just before the next edit of `g` or of a region in it: whoever has put off work
+ * on the graph as it is now does it then. `fn` can read the graph but not edit it: it is frozen. A
+ * graph has one such callback: this replaces it, NULL removes it. Freeing the graph is no edit. */
+typedef void cfx_edit_fn(void *ctx, cfx_graph *g);
+CFX_API void cfx_graph_on_edit(cfx_graph *g, cfx_edit_fn *fn, void *ctx);
+
 /* ---- names --------------------------------------------------------------------------------- */
 
 /* The names that are taken in one scope, as torch.fx counts them: a wish is cleaned (every run of

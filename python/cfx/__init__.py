@@ -3,6 +3,9 @@
 Graphs of six instructions, many times faster than torch.fx, with the same names and behaviour.
 Works without torch; what needs torch says so when it is used.
 """
+import importlib
+from typing import Any
+
 from ._core import __version__, map_aggregate, map_arg
 from .graph import CodeGen, Graph, PythonCode
 from .immutable_collections import immutable_dict, immutable_list
@@ -31,3 +34,29 @@ __all__ = [
     "text",
     "while_loop",
 ]
+
+# Loaded when somebody asks for them, because they need torch: name -> module.
+_LAZY = {
+    **{name: name for name in ("_symbolic_trace", "graph_module", "interpreter", "proxy")},
+    "GraphModule": "graph_module",
+    "Interpreter": "interpreter",
+    "PH": "_symbolic_trace",
+    "Proxy": "proxy",
+    "ProxyableClassMeta": "_symbolic_trace",
+    "Tracer": "_symbolic_trace",
+    "Transformer": "interpreter",
+    "symbolic_trace": "_symbolic_trace",
+    "wrap": "_symbolic_trace",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cfx' has no attribute '{name}'")
+    module = importlib.import_module(f"cfx.{_LAZY[name]}")
+    value = globals()[name] = getattr(module, name, module)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

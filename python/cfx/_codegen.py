@@ -403,6 +403,8 @@ class CodeGen:
             )
         finally:
             vars(job).clear()  # it holds its own methods
+        if src.startswith("\ncfx."):  # it begins by wrapping functions again
+            globals_["cfx"] = sys.modules["cfx"]
         return PythonCode(src, globals_, lines, start)
 
 

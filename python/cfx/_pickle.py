@@ -91,6 +91,8 @@ def reduce_graph(graph):
         if node._own_meta is not None or vars(node)
     ]
     state = {key: getattr(graph, key) for key in _STATE}
+    if "<locals>" in getattr(state["_tracer_cls"], "__qualname__", ""):
+        state["_tracer_cls"] = None  # it could not be found again
     other = {key: value for key, value in vars(graph).items() if key not in _STATE}
     taken = sorted(graph._graph_namespace._used_names.difference(node.name for node in nodes))
     return (
@@ -190,3 +192,5 @@ def _restore(graph, state):
         if meta is not None:
             nodes[i].meta = meta
         vars(nodes[i]).update(attributes)
+    if getattr(owner, "__dict__", {}).get("_graph") is graph:  # it was restored before its graph
+        owner.recompile()

@@ -3,6 +3,7 @@
 The tracer's steps are C (python/src/tracer.c); this is what has to do with signatures, pytrees and
 torch's modules.
 """
+import builtins
 import copy
 import inspect
 import math
@@ -42,20 +43,16 @@ def is_fx_symbolic_tracing() -> bool:
 # ---- hooks -----------------------------------------------------------------------------------
 
 
-def _call_template(self, *args, **kwargs):
-    hook = 0.125
-    return hook(self, args, kwargs)
+# The code that functions of nn.Module have while a trace runs. What it calls is a default value of
+# the function: there it is out of everybody's way, and Dynamo knows what to do with it.
 
 
-def _getattr_template(self, name):
-    hook = 0.125
-    return hook(self, name)
+def _call_template(self, *args, __cfx_hook__, **kwargs):
+    return __cfx_hook__(self, args, kwargs)
 
 
-def _with_hook(template, hook):
-    """The code of a template, which calls `hook` in place of the number."""
-    consts = tuple(hook if c == 0.125 else c for c in template.__code__.co_consts)
-    return template.__code__.replace(co_consts=consts)
+def _getattr_template(self, name, *, __cfx_hook__):
+    return __cfx_hook__(self, name)
 
 
 def _twin(fn):
@@ -71,9 +68,12 @@ def _prepare_hooks():
     """Tells the core which functions of nn.Module to hook, and with what."""
     call = vars(torch.nn.Module)["_wrapped_call_impl"]
     getattr_ = vars(torch.nn.Module)["__getattr__"]
+    plain_call, plain_getattr = _twin(call), _twin(getattr_)
+    call.__kwdefaults__ = {"__cfx_hook__": _core._hook_call}
+    getattr_.__kwdefaults__ = {"__cfx_hook__": _core._hook_getattr}
     _core._hook_modules(
-        call, _with_hook(_call_template, _core._hook_call), _twin(call),
-        getattr_, _with_hook(_getattr_template, _core._hook_getattr), _twin(getattr_),
+        call, _call_template.__code__, plain_call,
+        getattr_, _getattr_template.__code__, plain_getattr,
     )  # fmt: skip
 
 
@@ -107,7 +107,8 @@ def _wrapped():
     """Everything that is wrapped, also by libraries that know torch.fx only."""
     functions, methods = interop.wrapped_names()
     return [
-        *((scope, name) for (_, name), scope in (functions | _wrapped_fns_to_patch).items()),
+        *((d, name) for (_, name), d in functions.items() if name in d or hasattr(builtins, name)),
+        *((d, name) for (_, name), d in _wrapped_fns_to_patch.items()),
         *methods, *_wrapped_methods_to_patch,
     ]  # fmt: skip
 

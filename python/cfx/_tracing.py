@@ -70,6 +70,11 @@ def _attribute_node(tracer, a):
             kind = "tensor_constant" if isinstance(a, torch.Tensor) else (
                 "opaque_obj" if isinstance(a, _OPAQUE) else "torchbind_obj")
             path = tracer.tensor_attrs[a] = _add_constant(tracer, f"_{kind}", a)
+    elif isinstance(a, torch.nn.Module):
+        paths = tracer.submodule_paths or {m: path for path, m in tracer.root.named_modules()}
+        path = paths.get(a)
+        if path is None:
+            return None
     elif type(a) in _glue.proxyable_classes:
         path = _add_constant(tracer, f"_{type(a).__name__}_constant_", a)
     else:

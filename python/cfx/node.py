@@ -257,9 +257,15 @@ def normalized_arguments(
 ):
     """The node's arguments in the order and with the names of the callee's signature, or None
     where the callee cannot be asked."""
-    from ._normalize import normalize_node
+    from .operator_schemas import normalize_function, normalize_module
 
-    return normalize_node(self, root, arg_types, kwarg_types, normalize_to_only_use_kwargs)
+    only = normalize_to_only_use_kwargs
+    if self.op == "call_function":
+        types_given = arg_types, kwarg_types
+        return normalize_function(self.target, self.args, self.kwargs, *types_given, only)
+    if self.op == "call_module":
+        return normalize_module(root, self.target, self.args, self.kwargs, only)
+    return None
 
 
 # ---- copies ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* graph_find.c - Graph: nodes by opcode, target and name. */
+/* graph_find.c - Graph: nodes by opcode, target and name; the paths that nodes name. */
 #include "graph_methods.h"
 
 typedef struct found_list {
@@ -130,4 +130,101 @@ PyObject *graph_find_name(PyGraph *self, PyObject *name)
     cfx_node *n = strlen(text) == (size_t)size ? cfx_graph_find(self->g, text) : NULL;
     Py_XDECREF(keep);
     return n ? node_wrap(self, n) : Py_NewRef(Py_None);
+}
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+/* Keeps one node for each target, the first in the graph; nodes with one target come together. */
+static cfx_status add_first(void *ctx, cfx_node *n)
+{
+    found_list *found = ctx;
+    cfx_node **last = found->n ? &found->nodes[found->n - 1] : NULL;
+    if (cfx_node_target_object(n))
+        return CFX_OK;  /* no path: the node is being changed */
+    if (!last || cfx_node_op(*last) != cfx_node_op(n) || !cfx_node_same_target(*last, n))
+        return add_found(found, n);
+    if (cfx_node_before(n, *last))
+        *last = n;
+    return CFX_OK;
+}
+
+static int append_paths(PyObject *list, const found_list *found)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        size_t size;
+        const char *name = cfx_node_target(found->nodes[i], &size, NULL);
+        PyObject *path = name ? str_from_utf8(name, size) : PyErr_NoMemory();
+        int failed = path ? PyList_Append(list, path) : -1;
+        Py_XDECREF(path);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+static int own_paths(PyGraph *graph, bool calls_only, PyObject *list)
+{
+    found_list found = {0};
+    int failed = -1;
+    cfx_iter pin = hold(graph->g);
+    cfx_status status = cfx_graph_each_of(graph->g, CFX_OP_CALL_MODULE, NULL, add_first, &found);
+    if (status == CFX_OK && !calls_only)
+        status = cfx_graph_each_of(graph->g, CFX_OP_GET_ATTR, NULL, add_first, &found);
+    if (status != CFX_OK) {
+        PyErr_NoMemory();
+    } else {
+        if (found.n > 1)
+            qsort(found.nodes, found.n, sizeof *found.nodes, compare_order);
+        failed = append_paths(list, &found);
+    }
+    cfx_iter_end(&pin);
+    PyMem_Free(found.nodes);
+    return failed;
+}
+
+typedef struct region_list {
+    PyGraph **regions;
+    size_t n;
+    module_state *st;
+} region_list;
+
+/* Runs no code: the graph's table is being walked. */
+static int add_region(void *object, void *ctx)
+{
+    region_list *list = ctx;
+    if (!is_graph(list->st, object))
+        return 0;
+    PyGraph **regions = PyMem_Resize(list->regions, PyGraph *, list->n + 1);
+    if (!regions)
+        return -1;
+    list->regions = regions;
+    regions[list->n++] = (PyGraph *)Py_NewRef((PyObject *)object);
+    return 0;
+}
+
+/* The paths of a graph, then those of its regions, which share its modules. */
+static int all_paths(PyGraph *graph, bool calls_only, PyObject *list)
+{
+    region_list inner = {.st = graph->st};
+    int failed = own_paths(graph, calls_only, list);
+    if (!failed && cfx_graph_visit_hosts(graph->g, add_region, &inner) < 0) {
+        PyErr_NoMemory();
+        failed = -1;
+    }
+    for (size_t i = 0; i < inner.n; i++) {
+        if (!failed)
+            failed = all_paths(inner.regions[i], calls_only, list);
+        Py_DECREF((PyObject *)inner.regions[i]);
+    }
+    PyMem_Free(inner.regions);
+    return failed;
+}
+
+PyObject *graph_paths(PyGraph *self, PyObject *calls_only)
+{
+    int only = PyObject_IsTrue(calls_only);
+    PyObject *list = only < 0 ? NULL : PyList_New(0);
+    if (list && all_paths(self, only, list) < 0)
+        Py_CLEAR(list);
+    return list;
 }

@@ -1,4 +1,5 @@
-/* graph_hooks.c - the hooks of a graph's owning module, called by the core's. */
+/* graph_hooks.c - the hooks of a graph's owning module, called by the core's; and what waits for
+ * the next edit. */
 #include "graph_methods.h"
 
 /* The hooks of one kind, as a tuple: a hook may change the list. NULL with an exception. */
@@ -109,4 +110,46 @@ int graph_add_hooks(PyGraph *self)
     if (!self->hooked)
         raise_cfx(&err);
     return self->hooked ? 0 : -1;
+}
+
+/* ---- before the next edit ------------------------------------------------------------------ */
+
+/* Calls what waits, if it is still alive and still something to call; it waits no longer then. It
+ * has nobody to report to. */
+static void call_waiting(PyGraph *graph)
+{
+    PyObject *weak = graph->waiting;
+    graph->waiting = NULL;
+    PyObject *callable = weak ? Py_NewRef(PyWeakref_GetObject(weak)) : NULL;
+    Py_XDECREF(weak);
+    if (callable && PyCallable_Check(callable)) {
+        PyObject *type, *value, *traceback;  /* an edit may be taken back because of an exception */
+        PyErr_Fetch(&type, &value, &traceback);
+        PyObject *result = PyObject_CallNoArgs(callable);
+        if (!result)
+            PyErr_WriteUnraisable(callable);
+        Py_XDECREF(result);
+        PyErr_Restore(type, value, traceback);
+    }
+    Py_XDECREF(callable);
+}
+
+static void before_edit(void *ctx, cfx_graph *g)
+{
+    PyGraph *graph = cfx_graph_binding(g);
+    (void)ctx;
+    if (graph)
+        call_waiting(graph);
+}
+
+/* There is room for one: whatever waits already is called now. */
+PyObject *graph_on_edit(PyGraph *self, PyObject *callable)
+{
+    PyObject *weak = PyWeakref_NewRef(callable, NULL);
+    if (!weak)
+        return NULL;
+    call_waiting(self);
+    Py_XSETREF(self->waiting, weak);
+    cfx_graph_on_edit(self->g, before_edit, NULL);
+    Py_RETURN_NONE;
 }

@@ -11,6 +11,7 @@ PyObject *graph_wrap_as(PyTypeObject *type, module_state *st, cfx_graph *g);
 
 /* graph_hooks.c: makes the core call the hooks of the owning module; -1 with an exception. */
 int graph_add_hooks(PyGraph *self);
+PyObject *graph_on_edit(PyGraph *self, PyObject *callable);
 
 /* graph_create.c */
 bool need_node(PyGraph *self, PyObject *o);  /* false with a TypeError if it is no Node */
@@ -28,6 +29,7 @@ PyObject *graph_clear_nodes(PyGraph *self, PyObject *unused);
 /* graph_find.c */
 PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
+PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
 /* graph_copy.c */
 PyObject *graph_clone(PyGraph *self, PyObject *unused);

@@ -59,6 +59,7 @@ static int graph_traverse(PyGraph *self, visitproc visit, void *arg)
     Py_VISIT(self->owning_module);
     Py_VISIT(self->root);
     Py_VISIT(self->names);
+    Py_VISIT(self->waiting);
     if (!self->g)
         return 0;
     size_t left = self->n_owned;
@@ -77,6 +78,7 @@ static int graph_clear(PyGraph *self)
     Py_CLEAR(self->owning_module);
     Py_CLEAR(self->root);
     Py_CLEAR(self->names);
+    Py_CLEAR(self->waiting);
     if (self->g)
         cfx_graph_clear(self->g);  /* drops the arguments, and through unbind the Node objects */
     return 0;
@@ -91,6 +93,7 @@ static void graph_dealloc(PyGraph *self)
     Py_CLEAR(self->owning_module);
     Py_CLEAR(self->root);
     Py_CLEAR(self->names);
+    Py_CLEAR(self->waiting);
     if (self->g) {  /* no Node object is left: each would have kept this one alive */
         cfx_graph_set_binding(self->g, NULL);
         cfx_graph_release(self->g);
@@ -221,6 +224,11 @@ static PyMethodDef methods[] = {
      SIGNED("find_nodes($self, *, op, target=None, sort=True)",
             "All nodes with an opcode and a target; takes time for what it finds only.")},
     {"_find", (PyCFunction)graph_find_name, METH_O, NULL},
+    {"_paths", (PyCFunction)graph_paths, METH_O,
+     PyDoc_STR("The distinct targets of call_module and, if the argument is false, of get_attr "
+               "nodes; regions included.")},
+    {"_on_edit", (PyCFunction)graph_on_edit, METH_O,
+     PyDoc_STR("Calls the object, which is held weakly, just before the next edit.")},
     {"_set_insert_point", (PyCFunction)graph_set_insert_point, METH_VARARGS, NULL},
     {"_clear_nodes", (PyCFunction)graph_clear_nodes, METH_NOARGS, NULL},
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},

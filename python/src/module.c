@@ -102,7 +102,8 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 /* What the Python glue may register, by the names of the state's members. */
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
-    X(trace_code) X(sequential) X(tensor_types) X(node_source)
+    X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
+    X(listeners) X(node_source)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -246,6 +247,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->ProxyType, &proxy_spec, NULL) < 0 ||
         add_type(module, &st->TracerBaseType, &tracer_base_spec, NULL) < 0 ||
         add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0 ||
+        add_type(module, &st->LazyType, &lazy_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
@@ -302,6 +304,7 @@ static int module_exec(PyObject *module)
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
         PyModule_AddFunctions(module, codegen_functions) < 0 ||
+        PyModule_AddFunctions(module, attribute_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;

@@ -445,6 +445,15 @@ static PyObject *proxy_iter(PyObject *self)
     return iterator;
 }
 
+/* reversed() and their like take what has this for a sequence. */
+static PyObject *proxy_item(PyObject *self, Py_ssize_t i)
+{
+    PyObject *index = PyLong_FromSsize_t(i);
+    PyObject *item = index ? proxy_getitem(self, index) : NULL;
+    Py_XDECREF(index);
+    return item;
+}
+
 static Py_ssize_t proxy_len(PyObject *self)
 {
     refuse(state_of(Py_TYPE(self)), "len", self);
@@ -672,6 +681,8 @@ static PyType_Slot slots[] = {
     {Py_nb_bool, proxy_bool},
     {Py_mp_subscript, proxy_getitem},
     {Py_mp_length, proxy_len},
+    {Py_sq_item, proxy_item},
+    {Py_sq_length, proxy_len},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_getset, getset},

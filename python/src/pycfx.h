@@ -21,13 +21,14 @@
  * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
-    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType)                                     \
+    X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(LazyType)                         \
     X(ProxyType) X(AttributeType) X(TracerBaseType) X(TracerType) X(WrappedType)                   \
     X(InterpreterType) X(step_names) X(meta_names) X(fill_meta) X(node_source) X(sequence_nr)      \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(hooked_call) X(hooked_getattr)    \
-    X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)
+    X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)                                   \
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -40,7 +41,8 @@
     X(str_module, "__module__") X(str_create_node, "create_node")                                  \
     X(str_create_proxy, "create_proxy") X(str_nn_module_stack, "nn_module_stack")                  \
     X(str_is_wrapped, "is_wrapped") X(str_parameters, "_parameters") X(str_buffers, "_buffers")    \
-    X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")
+    X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")      \
+    X(str_getattr, "__getattr__")
 
 typedef struct module_state {
 #define X(name) PyObject *name;
@@ -77,6 +79,7 @@ typedef struct PyGraph {
     PyObject *owning_module;  /* or NULL */
     PyObject *root;           /* the Node of the sentinel, made when first asked for */
     PyObject *names;          /* its Namespace, likewise */
+    PyObject *waiting;        /* weak reference to what is called before the next edit, or NULL */
     PyObject *weak;
     cfx_pycode *code;         /* while code is generated: nodes show the names they have there */
     last_use *last_uses;      /* the interpreter's plan, of `planned_version`; or NULL */
@@ -235,11 +238,12 @@ PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
 
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
+extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
 
 /* ---- types --------------------------------------------------------------------------------- */
 
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
-    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec;
+    users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec, lazy_spec;
 
 /* Fills state->host (host.c). */
 void host_init(module_state *st);

@@ -550,7 +550,7 @@ cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *call
         return CFX_OK;
     cfx_sink out = cfx_buffer_sink(&gen->wraps);
     if ((gen->wraps.size && out.write(out.ctx, "\n", 1)) ||
-        out.write(out.ctx, "torch.fx._symbolic_trace.wrap(\"", 31) ||
+        out.write(out.ctx, "cfx._symbolic_trace.wrap(\"", 26) ||
         out.write(out.ctx, callee->text, callee->size) || out.write(out.ctx, "\")", 2))
         return cfxi_nomem(err);
     ((cfxi_py_callee *)cfxi_py_map_get(&gen->callees, n->callee))->wrapped = true;

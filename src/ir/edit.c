@@ -4,7 +4,7 @@
 static cfx_status check_alive(const cfx_node *n, cfx_error *err)
 {
     if (!cfxi_node_erased(n) && !cfxi_node_is_root(n))
-        return cfxi_graph_check_thawed(n->graph, err);
+        return cfxi_graph_begin_edit(n->graph, err);
     return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased and cannot be edited",
                          cfx_node_name(n, NULL));
 }

@@ -108,12 +108,33 @@ bool cfx_graph_is_frozen(const cfx_graph *g)
     return g != NULL;
 }
 
-cfx_status cfxi_graph_check_thawed(const cfx_graph *g, cfx_error *err)
+void cfx_graph_on_edit(cfx_graph *g, cfx_edit_fn *fn, void *ctx)
 {
-    if (!cfx_graph_is_frozen(g))
-        return CFX_OK;
-    return cfx_error_set(err, CFX_E_GRAPH, "the graph is being printed, compared or checked; edit "
-                         "it when that is done");
+    g->on_edit = fn;
+    g->on_edit_ctx = ctx;
+}
+
+/* Tells those who wait for an edit of `g` or of a graph that it is a region of. */
+static void announce_edit(cfx_graph *g)
+{
+    for (; g; g = g->parent) {
+        cfx_edit_fn *fn = g->on_edit;
+        if (!fn)
+            continue;
+        g->on_edit = NULL;
+        cfxi_graph_freeze(g);
+        fn(g->on_edit_ctx, g);
+        cfxi_graph_thaw(g);
+    }
+}
+
+cfx_status cfxi_graph_begin_edit(cfx_graph *g, cfx_error *err)
+{
+    if (cfx_graph_is_frozen(g))
+        return cfx_error_set(err, CFX_E_GRAPH, "the graph is being printed, compared or checked; "
+                             "edit it when that is done");
+    announce_edit(g);
+    return CFX_OK;
 }
 
 /* ---- the list ------------------------------------------------------------------------------ */
@@ -218,7 +239,7 @@ void cfxi_node_erase(cfx_node *n)
     g->version++;
 }
 
-static cfx_status check_erase(const cfx_graph *g, const cfx_node *n, cfx_error *err)
+static cfx_status check_erase(cfx_graph *g, const cfx_node *n, cfx_error *err)
 {
     if (n->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "Attempting to remove %s from wrong graph!",
@@ -227,7 +248,7 @@ static cfx_status check_erase(const cfx_graph *g, const cfx_node *n, cfx_error *
         return cfx_error_set(err, CFX_E_GRAPH, "the root of a graph cannot be erased");
     if (cfxi_node_erased(n))
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased already", n->name->data);
-    CFX_TRY(cfxi_graph_check_thawed(g, err));
+    CFX_TRY(cfxi_graph_begin_edit(g, err));
     if (n->n_users == 0)
         return CFX_OK;
     return cfx_error_set(err, CFX_E_GRAPH, "Tried to erase Node %s but it still had %u users in "
@@ -250,7 +271,7 @@ cfx_status cfx_graph_erase(cfx_graph *g, cfx_node *n, cfx_error *err)
 
 void cfx_graph_clear(cfx_graph *g)
 {
-    if (cfx_graph_is_frozen(g))
+    if (cfxi_graph_begin_edit(g, NULL) != CFX_OK)
         return;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         drop_args(n);

@@ -180,6 +180,8 @@ struct cfx_graph {
     uint32_t stamp;
     uint32_t next_hook;
     bool settling;          /* see cfxi_graph_settle */
+    cfx_edit_fn *on_edit;   /* or NULL; see cfx_graph_on_edit */
+    void *on_edit_ctx;
     cfxi_vec hooks;         /* of cfxi_hook */
     cfxi_vec locations;     /* of cfxi_location *, by number - 1 */
     cfxi_vec scopes;        /* of cfxi_scope *, by number - 1 */
@@ -227,7 +229,8 @@ static inline void cfxi_graph_thaw(const cfx_graph *g)
 {
     ((cfx_graph *)(uintptr_t)g)->readers--;
 }
-cfx_status cfxi_graph_check_thawed(const cfx_graph *g, cfx_error *err);  /* (graph.c) */
+/* Begins every edit of `g`: fails if it is frozen, and calls who waits for an edit. (graph.c) */
+cfx_status cfxi_graph_begin_edit(cfx_graph *g, cfx_error *err);
 
 /* ---- hash sets (hashset.c) ----------------------------------------------------------------- */
 

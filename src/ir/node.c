@@ -94,7 +94,7 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
     return n;
 }
 
-static cfx_status check_create(const cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value type,
+static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value type,
                                cfx_error *err)
 {
     if ((unsigned)op >= CFX_OPCODE_COUNT)
@@ -102,7 +102,7 @@ static cfx_status check_create(const cfx_graph *g, cfx_opcode op, cfx_target tar
     if (target.object && op != CFX_OP_CALL_FUNCTION)
         return cfx_error_set(err, CFX_E_VALUE, "the target of a %s is a name, not an object",
                              cfx_opcode_name(op));
-    CFX_TRY(cfxi_graph_check_thawed(g, err));
+    CFX_TRY(cfxi_graph_begin_edit(g, err));
     return cfxi_type_check(g, type, err);
 }
 

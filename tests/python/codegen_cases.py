@@ -91,7 +91,8 @@ def function(module, name):
 
 
 def visible(globals_):
-    """Globals by name and identity: plain values by value, the two libraries' modules as one."""
+    """Globals by name and identity: plain values by value, the two libraries' modules as one. cfx
+    itself is a global only where functions are wrapped."""
     modules = (torch.fx._pytree, cfx._pytree)
 
     def mark(obj):
@@ -99,7 +100,7 @@ def visible(globals_):
             return obj
         return "fx_pytree" if obj in modules else id(obj)
 
-    return [(name, mark(obj)) for name, obj in globals_.items()]
+    return [(name, mark(obj)) for name, obj in globals_.items() if obj is not cfx]
 
 
 def generated(lib, build, **options):
@@ -109,7 +110,9 @@ def generated(lib, build, **options):
         code = graph.python_code(options.pop("root", "self"), **options)
     except Exception as e:
         return type(e).__name__
-    return code.src, visible(code.globals), code._lineno_map, code._prologue_start
+    src = code.src.replace("torch.fx._symbolic_trace.wrap(", "cfx._symbolic_trace.wrap(")
+    assert (code.globals.get("cfx") is cfx) == (lib is CFX and "cfx._symbolic_trace.wrap(" in src)
+    return src, visible(code.globals), code._lineno_map, code._prologue_start
 
 
 def check(build, **options):

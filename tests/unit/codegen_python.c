@@ -229,17 +229,17 @@ static int is_wrapped(void *ctx, cfx_node *n)
 TEST(wrapped)
 {
     const cfx_pycode_options options = {.is_wrapped = is_wrapped};
+    static const char head[] = "\ncfx._symbolic_trace.wrap(\"usermod_ufn\")\n"
+                               "cfx._symbolic_trace.wrap(\"len\")\n"
+                               "cfx._symbolic_trace.wrap(\"torch.relu\")\n\n"
+                               "def forward(self, x):\n";
     start();
     cfx_node *a = CALL("usermod.ufn", V(CALL("usermod.ufn", V(input("x")))));
     cfx_node *b = CALL("builtins.len", V(a));
     result(V(CALL("operator.add", V(RELU(b)), I(1))));
     cfx_pycode_result code;
     REQUIRE(cfx_codegen_python(graph, &options, &code, &error) == CFX_OK);
-    CHECK(strncmp(code.source.data,
-                  "\ntorch.fx._symbolic_trace.wrap(\"usermod_ufn\")\n"
-                  "torch.fx._symbolic_trace.wrap(\"len\")\n"
-                  "torch.fx._symbolic_trace.wrap(\"torch.relu\")\n\ndef forward(self, x):\n",
-                  150) == 0);
+    CHECK(strncmp(code.source.data, head, strlen(head)) == 0);
     CHECK_INT_EQ(6, code.prologue_start);
     cfx_pycode_free(&code);
     cfx_graph_release(graph);
@@ -251,7 +251,7 @@ TEST(wrapped_getattr)
     const cfx_pycode_options options = {.is_wrapped = is_wrapped};
     static const char *const rows[][2] = {
         {"a", "\n\n\ndef forward(self, x):\n"},
-        {"a.b", "\ntorch.fx._symbolic_trace.wrap(\"getattr\")\n\ndef forward(self, x):\n"},
+        {"a.b", "\ncfx._symbolic_trace.wrap(\"getattr\")\n\ndef forward(self, x):\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cfx_pycode_result code;

@@ -251,6 +251,113 @@ TEST(a_hook_that_removes_itself)
     cfx_graph_release(g);
 }
 
+/* ---- before the next edit ------------------------------------------------------------------ */
+
+typedef struct watch {
+    int calls;
+    size_t size;        /* of the graph when it was called */
+    cfx_status edited;  /* what an edit inside the callback answered */
+    bool again;         /* whether it waits for the next edit, too */
+} watch;
+
+static void on_edit(void *ctx, cfx_graph *g)
+{
+    watch *w = ctx;
+    w->calls++;
+    w->size = cfx_graph_size(g);
+    cfx_error err = {0};
+    CHECK(!cfx_graph_placeholder(g, "no", &err));
+    w->edited = err.status;
+    if (w->again)
+        cfx_graph_on_edit(g, on_edit, w);
+}
+
+/* Does edit number `i` of all that there are; false past the last. */
+static bool edit(int i, cfx_graph *g, cfx_node *x, cfx_node *f, cfx_node *unused)
+{
+    const cfx_target target = {.name = "other", .size = 5};
+    switch (i) {
+    case 0: return call(g, "f", x);
+    case 1: return erase(unused) == CFX_OK;
+    case 2: return cfx_node_set_arg(f, 0, cfx_from_node(unused), NULL) == CFX_OK;
+    case 3: return cfx_node_set_args(f, cfx_value_tuple(g, NULL, 0, NULL), NULL) == CFX_OK;
+    case 4: return cfx_node_insert_arg(f, 0, cfx_from_node(x), NULL) == CFX_OK;
+    case 5: return cfx_node_set_kwarg(f, "k", cfx_from_node(x), NULL) == CFX_OK;
+    case 6: return cfx_node_set_target(f, target, NULL) == CFX_OK;
+    case 7: return cfx_node_set_op(f, CFX_OP_CALL_METHOD, NULL) == CFX_OK;
+    case 8: return cfx_node_set_type(f, cfx_none(), NULL) == CFX_OK;
+    case 9: return cfx_node_rename(f, "z", NULL) == CFX_OK;
+    case 10: return cfx_node_set_name(f, "z", 1, NULL) == CFX_OK;
+    case 11: return cfx_node_move_before(x, unused, NULL) == CFX_OK;
+    case 12: return cfx_node_move_after(f, unused, NULL) == CFX_OK;
+    case 13: return cfx_node_replace_uses(x, cfx_from_node(unused), NULL, NULL, NULL, NULL) ==
+                    CFX_OK;
+    case 14: return cfx_node_replace_input(f, x, cfx_from_node(unused), NULL) == CFX_OK;
+    case 15: cfx_graph_clear(g); return cfx_graph_size(g) == 0;
+    }
+    return false;
+}
+
+TEST(on_edit_comes_before_every_edit_once)
+{
+    int i = 0;
+    for (bool done = true; done; i++) {
+        watch w = {0};
+        cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+        cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
+        cfx_node *unused = cfx_graph_placeholder(g, "unused", NULL);
+        cfx_node *f = call(g, "f", x);
+        cfx_graph_on_edit(g, on_edit, &w);
+        CHECK_INT_EQ(0, w.calls);
+        done = edit(i, g, x, f, unused);
+        CHECK_INT_EQ(done ? 1 : 0, w.calls);
+        CHECK_INT_EQ(done ? 3 : 0, w.size);
+        CHECK_INT_EQ(done ? CFX_E_GRAPH : CFX_OK, w.edited);
+        CHECK(cfx_graph_placeholder(g, "y", NULL));
+        CHECK_INT_EQ(1, w.calls);
+        cfx_graph_release(g);
+    }
+    CHECK_INT_EQ(17, i);
+}
+
+TEST(on_edit_again_replaced_removed)
+{
+    watch first = {0}, second = {.again = true};
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_graph_on_edit(g, on_edit, &first);
+    cfx_graph_on_edit(g, on_edit, &second);
+    cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
+    CHECK_INT_EQ(CFX_OK, erase(x));
+    CHECK_INT_EQ(0, first.calls);
+    CHECK_INT_EQ(2, second.calls);
+    cfx_graph_on_edit(g, NULL, NULL);
+    CHECK(cfx_graph_placeholder(g, "x", NULL));
+    CHECK_INT_EQ(2, second.calls);
+    cfx_graph_on_edit(g, on_edit, &first);
+    cfx_graph_release(g);
+    CHECK_INT_EQ(0, first.calls);
+}
+
+TEST(on_edit_of_a_region)
+{
+    watch outer = {0}, inner = {0};
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_graph *sub = cfx_graph_new(NULL, NULL, NULL);
+    cfx_value region = cfx_value_region(g, sub, NULL);
+    REQUIRE(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", &region, 1, NULL, 0, NULL));
+    cfx_graph_on_edit(g, on_edit, &outer);
+    cfx_graph_on_edit(sub, on_edit, &inner);
+    CHECK(cfx_graph_placeholder(sub, "x", NULL));
+    CHECK_INT_EQ(1, outer.calls);
+    CHECK_INT_EQ(1, outer.size);
+    CHECK_INT_EQ(1, inner.calls);
+    cfx_graph_on_edit(sub, on_edit, &inner);
+    CHECK(cfx_graph_placeholder(g, "y", NULL));
+    CHECK_INT_EQ(1, inner.calls);
+    cfx_graph_release(sub);
+    cfx_graph_release(g);
+}
+
 static cfx_status sweep(const cfx_allocator *a, void *arg)
 {
     cfx_error err = {0};
