@@ -20,7 +20,7 @@ from typing import Any
 import cfx
 
 from . import _core, ops
-from ._pickle import _STATE, _map, _order_of_uses
+from ._pickle import _STATE, _map
 
 try:
     import torch
@@ -73,7 +73,7 @@ class _Copy:
 
     def by_use(self, nodes: list[Any]) -> Iterable[Any]:
         """The nodes in the order in which they were given their arguments."""
-        order = _order_of_uses(nodes, {node: i for i, node in enumerate(nodes)})
+        order = _core._order_of_uses(nodes)
         return nodes if order is None else [nodes[i] for i in order]
 
     def create(self, node: Any) -> tuple[Any, Any, Any]:

@@ -81,8 +81,10 @@ class Names(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node):
-        self.add(node, self.dotted(node) or "")
-        self.generic_visit(node)
+        name = self.dotted(node)
+        self.add(node, name or "")
+        if name is None:  # else the whole says more than its parts
+            self.generic_visit(node)
 
     def visit_Call(self, node):
         self.add(node, self.dotted(node) or "")
