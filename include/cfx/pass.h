@@ -36,6 +36,12 @@ typedef struct cfx_dce_options {
 } cfx_dce_options;
 CFX_API cfx_status cfx_pass_dce(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
 
+/* Gives the branches of cond what they read with get_attr as further operands, so that they stand
+ * alone; those of a cond inside another climb to the top. A cond is left alone if its regions are
+ * passed by keyword, are used elsewhere, or have other inputs than one for each operand. */
+CFX_API cfx_status cfx_pass_lift_attrs(cfx_graph *g, const void *opts, bool *changed,
+                                       cfx_error *err);
+
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,
  * and operators with a region in which something must be kept. The host's answer for a function is

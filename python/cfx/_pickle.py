@@ -3,7 +3,7 @@
 Nodes inside arguments are written as their numbers, so that no recursion follows the graph's
 edges. Metadata is restored after the nodes, so that it may refer to them.
 """
-from ._core import Node, map_aggregate
+from ._core import Node, _order_of_uses, map_aggregate
 
 
 class _Ref(int):
@@ -122,31 +122,8 @@ def _columns(nodes):
         {i: node.type for i, node in enumerate(nodes) if node.type is not None},
         {i: node._location for i, node in enumerate(nodes) if node._location is not None},
         {i: node._scope for i, node in enumerate(nodes) if node._scope is not None},
-        _order_of_uses(nodes, refs),
+        _order_of_uses(nodes),  # `users` has its own
     )
-
-
-def _order_of_uses(nodes, refs):
-    """The order in which the nodes were given their arguments, if `users` shows that it is not the
-    order of the nodes: every `users` lists nodes in that order, so it is found by merging them."""
-    chains = [[int(refs[user]) for user in node.users] for node in nodes if len(node.users) > 1]
-    if all(a < b for chain in chains for a, b in zip(chain, chain[1:])):
-        return None
-    after = {}
-    waiting = [0] * len(nodes)
-    for chain in chains:
-        for a, b in zip(chain, chain[1:]):
-            after.setdefault(a, []).append(b)
-            waiting[b] += 1
-    order = [i for i, count in enumerate(waiting) if count == 0]
-    for i in order:  # grows
-        for b in after.get(i, ()):
-            waiting[b] -= 1
-            if waiting[b] == 0:
-                order.append(b)
-    # insert_arg gives a node an input later than its others: then no one order explains them all
-    order += [i for i, count in enumerate(waiting) if count > 0]
-    return order
 
 
 # ---- reading --------------------------------------------------------------------------------

@@ -1,11 +1,363 @@
-"""To torch.fx and back: the only module of cfx that knows torch.fx."""
+"""Converts graphs and modules between torch.fx and cfx; nothing else of cfx knows torch.fx.
+
+Both functions make copies. Nodes keep their names, types, metadata, attributes and the order of
+their users; modules share their parameters, buffers, hooks and plain sub-modules. What cannot be
+converted is an error that names it.
+
+cfx.cond and cfx.while_loop become torch's operators, and their regions GraphModules that get_attr
+nodes read. What the branches of a cond read becomes an operand, because torch passes gradients to
+nothing else. torch has no for_loop: it stays a call of cfx.for_loop, which runs there too. On the
+way back the GraphModules are regions, and find their attributes below the path that they had.
+"""
+import collections
+import operator
 import sys
+import types
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import cfx
+
+from . import _core, ops
+from ._pickle import _STATE, _map
+
+try:
+    import torch
+except ImportError as e:
+    raise ImportError("cfx.interop converts from and to torch.fx: it needs torch") from e
+
+__all__ = ["from_torch", "to_torch", "wrapped_names"]
+
+# torch's operators: cfx's, and the places of the regions among the arguments.
+_OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    torch.ops.higher_order.cond: (ops.cond, (1, 2)),
+    torch.ops.higher_order.while_loop: (ops.while_loop, (0, 1)),
+    ops.for_loop: (ops.for_loop, (1,)),
+}
+_PATHS = ("get_attr", "call_module")
+# What a GraphModule makes itself, from its graph.
+_OWN = ("_graph", "_code", "_lineno_map", "_prologue_start", "_tracer_cls", "_tracer_extras")
 
 
-def wrapped_names():
-    """What libraries have registered with torch.fx.wrap: {(id of the globals, name): globals} and
-    [(class, name)]; nothing if torch.fx is not loaded."""
-    module = sys.modules.get("torch.fx._symbolic_trace")
-    if module is None:
-        return {}, []
-    return dict(module._wrapped_fns_to_patch), list(module._wrapped_methods_to_patch)
+class _Copy:
+    """The copy of one graph. `root` is torch's module that its paths lead into, or None."""
+
+    nodes: Any  # a method: the nodes to copy
+    branches: Any  # path -> the GraphModule of a region, or None where one is to go
+
+    def __init__(self, conversion: "_Conversion", graph: Any, root: Any) -> None:
+        self.conversion = conversion
+        self.source, self.dest = conversion.source, conversion.dest
+        self.graph = graph
+        self.root = root
+        self.result = self.dest.Graph()
+        self.twins: dict[Any, Any] = {}
+
+    def convert(self) -> Any:
+        nodes = self.nodes()
+        calls = {node: self.create(node) for node in nodes}
+        for node in self.by_use(nodes):
+            self.fill(node, *calls[node])
+        for node in nodes:
+            self.describe(node, calls[node][0])
+        taken, names = self.graph._graph_namespace._used_names, self.result._graph_namespace
+        for name in sorted(set(taken).difference(names._used_names)):
+            names.create_name(name, None)
+        for key in _STATE:
+            setattr(self.result, key, getattr(self.graph, key))
+        tracers = {self.source.Tracer: self.dest.Tracer}
+        self.result._tracer_cls = tracers.get(self.graph._tracer_cls)
+        self.result._codegen = self.codegen(self.graph._codegen)
+        return self.result
+
+    def by_use(self, nodes: list[Any]) -> Iterable[Any]:
+        """The nodes in the order in which they were given their arguments."""
+        order = _core._order_of_uses(nodes)
+        return nodes if order is None else [nodes[i] for i in order]
+
+    def create(self, node: Any) -> tuple[Any, Any, Any]:
+        """Makes the twin of a node; returns it, and the arguments it will get."""
+        return self.add(node, node.target), node.args, node.kwargs
+
+    def add(self, node: Any, target: Any) -> Any:
+        twin = self.result.create_node(node.op, target, None, None, node.name, node.type)
+        if twin.name != node.name:
+            twin.name = node.name
+        self.twins[node] = twin
+        return twin
+
+    def fill(self, node: Any, twin: Any, args: Any, kwargs: Any) -> None:
+        def convert(value):
+            if isinstance(value, self.source.Node):
+                if value not in self.twins:
+                    raise RuntimeError(f"node %{node} uses %{value}, which is not in its graph")
+                return self.twins[value]
+            if isinstance(value, _core.Graph) and self.dest is not cfx:
+                raise RuntimeError(f"node %{node} has a region, but calls nothing that takes one")
+            return value
+
+        if args:
+            twin.args = _map(args, convert)
+        if kwargs:
+            twin.kwargs = _map(kwargs, convert)
+
+    def describe(self, node: Any, twin: Any) -> None:
+        if node.meta:
+            twin.meta = self.meta(node.meta)
+        for key, value in vars(node).items():
+            setattr(twin, key, value)
+
+    def meta(self, meta: dict[str, Any]) -> dict[str, Any]:
+        """A copy in which nodes of the graph are those of the other; all else stays."""
+        from torch.utils._pytree import tree_map_only
+
+        copy = dict(meta)
+        for key, value in meta.items():
+            found: list[Any] = []
+            self.source.map_arg(value, found.append)
+            if found:
+                copy[key] = tree_map_only(type(found[0]), lambda n: self.twins.get(n, n), value)
+        return copy
+
+    def codegen(self, codegen: Any) -> Any:
+        name = type(codegen).__name__
+        known = type(codegen) is getattr(self.source.graph, name, None)
+        if not known or not hasattr(self.dest.graph, name):
+            raise TypeError(f"the code generator {type(codegen).__module__}.{name} has no "
+                            f"counterpart in {self.dest.__name__}; give the graph another one: "
+                            f"graph.set_codegen({self.source.__name__}.CodeGen())")  # fmt: skip
+        twin = object.__new__(getattr(self.dest.graph, name))
+        vars(twin).update(vars(codegen))
+        if getattr(twin, "pytree_info", None) is not None:
+            twin.pytree_info = self.dest.graph._PyTreeInfo(*codegen.pytree_info)
+        return twin
+
+
+# ---- from torch -------------------------------------------------------------------------------
+
+
+def _reads_only(node: Any, n: int) -> bool:
+    """Whether the users of a node only take items of it, each below `n`."""
+    read = [user.args[1] for user in node.users if user.target is operator.getitem]
+    return len(read) == len(node.users) and all(type(i) is int and 0 <= i < n for i in read)
+
+
+def _is_plain(module: Any) -> bool:
+    """Whether a module is a GraphModule that could be a region."""
+    graph = module.graph if isinstance(module, torch.fx.GraphModule) else None
+    return graph is not None and type(graph._codegen) is torch.fx.CodeGen
+
+
+class _FromTorch(_Copy):
+    """torch's operators become cfx's, with regions, where their GraphModules can be seen. The paths
+    of a region are those of its GraphModule, with a prefix."""
+
+    def __init__(self, conversion: "_Conversion", graph: Any, root: Any, prefix: str = "") -> None:
+        super().__init__(conversion, graph, root)
+        self.prefix = prefix
+        self.regions: dict[str, Any] = {}  # by path
+        inside = root.named_modules(remove_duplicate=False) if root is not None else ()
+        self.modules = {path: module for path, module in inside if _is_plain(module)}
+
+    def nodes(self) -> list[Any]:
+        found = {node: self.readers(node) for node in self.graph.nodes}
+        self.calls = {node for node in found if found[node]}
+        readers = {node.args[i] for node in self.calls for i in found[node]}
+        gone = {node for node in readers if self.calls.issuperset(node.users)}
+        return [node for node in found if node not in gone]
+
+    def readers(self, node: Any) -> list[int]:
+        """Which arguments of a call are GraphModules that become regions; none if it is another
+        call, or if one of them is something else."""
+        known = _OPERATORS.get(node.target) if node.op == "call_function" else None
+        if known is None or node.kwargs or len(node.args) < 3:
+            return []
+        found = [i for i in known[1] if getattr(node.args[i], "target", None) in self.modules]
+        return found if len(found) == len(known[1]) else []
+
+    def create(self, node: Any) -> tuple[Any, Any, Any]:
+        if node not in self.calls:
+            path = self.prefix + node.target if node.op in _PATHS else node.target
+            return self.add(node, path), node.args, node.kwargs
+        function, places = _OPERATORS[node.target]
+        args = list(node.args)
+        more = args.pop(3) if function is ops.while_loop and len(args) > 3 else ()
+        for i in places:
+            args[i] = self.region(args[i], len(more) if i == 1 else 0)
+        twin = self.add(node, function)
+        if more:
+            n = len(args[2])
+            args[2] = (*args[2], *more)
+            if not _reads_only(node, n):
+                first = (twin, slice(None, n))
+                self.twins[node] = self.result.call_function(operator.getitem, first)
+        return twin, tuple(args), {}
+
+    def region(self, reader: Any, more: int) -> Any:
+        """What torch's loop only reads, the last `more` inputs, belongs to the state here."""
+        if reader.target not in self.regions:
+            module = self.modules[reader.target]
+            prefix = f"{self.prefix}{reader.target}."
+            region = _FromTorch(self.conversion, module.graph, module, prefix).convert()
+            self.regions[reader.target] = region
+            if more:
+                result = region.output_node()
+                inputs = region.find_nodes(op="placeholder")
+                result.args = ((*result.args[0], *inputs[-more:]),)
+        return self.regions[reader.target]
+
+    @property
+    def branches(self) -> dict[str, None]:
+        """The paths of GraphModules that are regions now, and hold nothing that anyone reads."""
+        used = [f"{path}." for path in self.result._paths(False)]
+        gone = [p for p in self.regions if not any(path.startswith(f"{p}.") for path in used)]
+        return dict.fromkeys(gone)
+
+
+# ---- to torch ---------------------------------------------------------------------------------
+
+
+class _ToTorch(_Copy):
+    """cfx's operators become torch's: the graph is copied and brought into torch's form first."""
+
+    def nodes(self) -> list[Any]:
+        copy = self.graph._clone()
+        self.originals = dict(zip(copy.nodes, self.graph.nodes))
+        copy._pass("lift_attrs")
+        functions = {f"cfx.{known[0].__name__}": target for target, known in _OPERATORS.items()}
+        regions = copy._outline(functions, lambda path: hasattr(self.root, path))
+        self.branches = {path: self.branch(path, region) for path, region in regions.items()}
+        return list(copy.nodes)
+
+    def by_use(self, nodes: list[Any]) -> Iterable[Any]:
+        copies = {original: copy for copy, original in self.originals.items()}
+        new = [node for node in nodes if node not in self.originals]
+        return [*new, *(copies[node] for node in super().by_use(list(self.graph.nodes)))]
+
+    def add(self, node: Any, target: Any) -> Any:
+        twin = super().add(node, target)
+        self.twins[self.originals.get(node)] = twin  # metadata may mention it
+        return twin
+
+    def describe(self, node: Any, twin: Any) -> None:
+        if node in self.originals:
+            super().describe(self.originals[node], twin)
+            for key in ("_location", "_scope"):
+                if getattr(node, key) is not None:
+                    setattr(twin, key, getattr(node, key))  # torch's nodes keep any attribute
+        elif node.target in self.branches:
+            meta = self.originals[next(iter(node.users))].meta
+            twin.meta = {k: meta[k] for k in ("nn_module_stack", "stack_trace") if k in meta}
+
+    def branch(self, name: str, region: Any) -> Any:
+        copy = _ToTorch(self.conversion, region, self.root)
+        graph = copy.convert()
+        held = dict(copy.branches)
+        for node in graph.nodes:
+            if node.op not in _PATHS or node.target in held:
+                continue
+            what = f"node %{node} of the region {name} reads '{node.target}'"
+            if self.root is None:
+                raise RuntimeError(f"{what}, and there is no module: convert the GraphModule")
+            held[node.target] = found = operator.attrgetter(node.target)(self.root)
+            tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
+            wanted = any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+            if wanted and "for_loop" not in name:
+                warnings.warn(f"{what}, to which torch passes no gradients", stacklevel=2)
+        return self.dest.GraphModule(held, graph)
+
+
+# ---- modules ----------------------------------------------------------------------------------
+
+
+class _Conversion:
+    """One call of from_torch or to_torch: what is shared stays shared."""
+
+    def __init__(self, source: Any, dest: Any, copier: type[_Copy]) -> None:
+        self.source, self.dest, self.copier = source, dest, copier
+        self.done: dict[int, Any] = {}
+
+    def convert(self, x: Any) -> Any:
+        if isinstance(x, self.source.Graph):
+            copy = self.copier(self, x, x.owning_module if self.dest is cfx else None)
+            copy.convert()
+            if any(copy.branches.values()):  # somebody must have them
+                self.adopt(self.dest.GraphModule(torch.nn.Module(), self.dest.Graph()), copy)
+            return copy.result
+        if isinstance(x, torch.nn.Module):
+            return self.module(x)
+        what = f"a Graph or GraphModule of {self.source.__name__}"
+        raise TypeError(f"expected {what}, got {type(x).__module__}.{type(x).__qualname__}")
+
+    def module(self, module: Any) -> Any:
+        """A GraphModule becomes one of the other library; a module that has one inside is copied,
+        others stay what they are."""
+        if module is None:
+            return None
+        if id(module) in self.done:
+            return self.done[id(module)]
+        if isinstance(module, self.source.GraphModule):
+            return self.graph_module(module)
+        children = {name: self.module(child) for name, child in module._modules.items()}
+        copy = self.done[id(module)] = module
+        if any(child is not module._modules[name] for name, child in children.items()):
+            copy = self.done[id(module)] = object.__new__(type(module))
+            self.share(module, copy)
+            copy._modules = children
+        return copy
+
+    def share(self, module: Any, copy: Any) -> None:
+        """Gives a copy the attributes of a module; its dicts and lists are its own."""
+        for key, value in vars(module).items():
+            if isinstance(value, types.MethodType) and value.__self__ is module:
+                value = types.MethodType(value.__func__, copy)
+            elif type(value) in (dict, list, set, collections.OrderedDict):
+                value = value.copy()
+            if key not in _OWN:
+                vars(copy)[key] = value
+
+    def graph_module(self, module: Any) -> Any:
+        made = self.dest.GraphModule(torch.nn.Module(), self.dest.Graph(), type(module).__name__)
+        result = self.done[id(module)] = made
+        self.share(module, result)
+        result._modules = {name: self.module(child) for name, child in module._modules.items()}
+        copy = self.copier(self, module.graph, module if self.dest is cfx else result)
+        copy.convert()
+        self.adopt(result, copy)
+        return result
+
+    def adopt(self, module: Any, copy: Any) -> None:
+        for path, branch in copy.branches.items():
+            if branch is not None:
+                module.add_submodule(path, branch)
+            elif "." not in path:
+                del module._modules[path]
+        module.graph = copy.result
+        module._tracer_cls = copy.result._tracer_cls
+        module._tracer_extras = copy.result._tracer_extras
+
+
+def from_torch(x: Any) -> Any:
+    """A cfx.Graph or cfx.GraphModule from torch.fx's, from a torch ExportedProgram (its
+    graph_module), or from a module that has GraphModules inside."""
+    import torch.fx
+
+    program = hasattr(x, "graph_signature") and hasattr(x, "graph_module")
+    return _Conversion(torch.fx, cfx, _FromTorch).convert(x.graph_module if program else x)
+
+
+def to_torch(x: Any) -> Any:
+    """The torch.fx.Graph or torch.fx.GraphModule of a cfx.Graph or cfx.GraphModule, or of a module
+    that has GraphModules inside. A graph with regions gets an owning module that has them."""
+    import torch.fx
+
+    return _Conversion(cfx, torch.fx, _ToTorch).convert(x)
+
+
+def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[type, str]]]:
+    """What was given to torch.fx.wrap: {(id(globals), name): globals} of the functions, and
+    (class, name) of the methods that torch.fx patches while it traces."""
+    registry = sys.modules.get("torch.fx._symbolic_trace")
+    functions = getattr(registry, "_wrapped_fns_to_patch", {})
+    return dict(functions), list(getattr(registry, "_wrapped_methods_to_patch", ()))

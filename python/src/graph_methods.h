@@ -38,6 +38,7 @@ PyObject *graph_graph_copy(FAST_ARGS);
 
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
+PyObject *graph_pass(PyGraph *self, PyObject *name);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
 PyObject *graph_table(PyGraph *self, PyObject *unused);
@@ -45,5 +46,8 @@ PyObject *graph_text(PyGraph *self, PyObject *unused);
 PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
+
+/* regions.c */
+PyObject *graph_outline(PyGraph *self, PyObject *args);
 
 #endif

@@ -233,6 +233,8 @@ static PyMethodDef methods[] = {
     {"_clear_nodes", (PyCFunction)graph_clear_nodes, METH_NOARGS, NULL},
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
+    {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
+    {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},

@@ -5,6 +5,7 @@
 
 static const cfx_pass passes[] = {
     {"dce", "erase nodes that nobody uses and that have no effect", cfx_pass_dce},
+    {"lift_attrs", "pass what the branches of cond read as operands", cfx_pass_lift_attrs},
 };
 
 enum { PASS_COUNT = sizeof passes / sizeof *passes };

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
-PAGES = [ROOT / "README.md", ROOT / "docs/errors.md", ROOT / "docs/ownership.md"]
+NAMES = ("README.md", "docs/errors.md", "docs/interop.md", "docs/ownership.md")
+PAGES = [ROOT / name for name in NAMES]
 BLOCK = re.compile(r"^```(c|python|console)\n(.*?)^```$", re.M | re.S)
 
 # What a fragment of C may count on.
