@@ -4,7 +4,6 @@ The tracer's steps are C (python/src/tracer.c); this is what has to do with sign
 torch's modules.
 """
 import builtins
-import copy
 import inspect
 import math
 import sys
@@ -20,7 +19,7 @@ from . import _core, _glue, interop
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .node import base_types
-from .proxy import Proxy
+from .proxy import Proxy, deepcopy_tracer
 
 HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -220,15 +219,7 @@ class Tracer(_core.Tracer):
     def _filter_traceback_frames(self, user_stack_summary):
         return user_stack_summary
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Tracer":
-        copied = type(self).__new__(type(self))
-        memo[id(self)] = copied
-        for name, value in vars(self).items():
-            keep = name == "_autowrap_search"  # modules of Python cannot be copied
-            setattr(copied, name, value[:] if keep else copy.deepcopy(value, memo))
-        if hasattr(self, "graph"):
-            copied.graph = copy.deepcopy(self.graph, memo)
-        return copied
+    __deepcopy__ = deepcopy_tracer
 
     # ---- the inputs ----
 
@@ -284,6 +275,10 @@ class Tracer(_core.Tracer):
                 raise RuntimeError("``self`` argument cannot be part of *args expansion!")
             del names[0]
         if isinstance(concrete_args, tuple):
+            if not names and code.co_flags & inspect.CO_VARARGS:  # that many of *args
+                fixed = [f"input_{i}" for i in range(len(concrete_args))]
+                inputs = [self.create_proxy("placeholder", name, (), {}) for name in fixed]
+                return root_fn, [self.root, *inputs] if is_module else inputs
             if len(names) != len(concrete_args):
                 raise RuntimeError(
                     f"Tracing expected {len(names)} arguments but got {len(concrete_args)} "

@@ -27,7 +27,7 @@ try:
 except ImportError as e:
     raise ImportError("cfx.interop converts from and to torch.fx: it needs torch") from e
 
-__all__ = ["from_torch", "to_torch", "wrapped_names"]
+__all__ = ["from_torch", "side_effects", "to_torch", "wrapped_names"]
 
 # torch's operators: cfx's, and the places of the regions among the arguments.
 _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
@@ -353,6 +353,11 @@ def to_torch(x: Any) -> Any:
     import torch.fx
 
     return _Conversion(cfx, torch.fx, _ToTorch).convert(x)
+
+
+def side_effects() -> set:
+    """What was given to torch.fx.node.has_side_effect."""
+    return getattr(sys.modules.get("torch.fx.node"), "_side_effectful_functions", set())
 
 
 def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[type, str]]]:

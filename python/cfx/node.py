@@ -230,6 +230,15 @@ def _schema_is_impure(target, impure_random):
     return bool(impure_random and random)
 
 
+def _is_marked_elsewhere(target):
+    """Whether a library has given the function to torch.fx's own has_side_effect."""
+    if _glue.find_torch() is None:
+        return False
+    from . import interop
+
+    return target in interop.side_effects()
+
+
 def is_impure(self, impure_random: bool = True) -> bool:
     """Whether dead-code elimination must keep the node though nobody uses it."""
     if self.op in ("placeholder", "output"):
@@ -238,7 +247,7 @@ def is_impure(self, impure_random: bool = True) -> bool:
         target = self.target
         if target in _side_effectful_functions or target in _random_functions:
             return True
-        return _schema_is_impure(target, impure_random)
+        return _schema_is_impure(target, impure_random) or _is_marked_elsewhere(target)
     if self.op == "call_module":
         owner = self.graph.owning_module
         assert owner is not None, "self.graph.owning_module not set for purity check"

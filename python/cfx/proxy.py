@@ -1,5 +1,6 @@
 """Proxies, and the base of tracers. Proxy, Attribute and TracerBase are written in C."""
 import contextlib
+import copy
 import dataclasses
 from typing import Any
 
@@ -48,11 +49,23 @@ class ScopeContextManager:
         self._scope.module_path, self._scope.module_type = self._before
 
 
+def deepcopy_tracer(tracer, memo):
+    copied = memo[id(tracer)] = type(tracer).__new__(type(tracer))
+    for name, value in vars(tracer).items():
+        keep = name == "_autowrap_search"  # modules of Python cannot be copied
+        setattr(copied, name, value[:] if keep else copy.deepcopy(value, memo))
+    if hasattr(tracer, "graph"):
+        copied.graph = copy.deepcopy(tracer.graph, memo)
+    return copied
+
+
 class GraphAppendingTracer(TracerBase):
     """Records at the insertion point of a graph that exists already."""
 
     def __init__(self, graph: _core.Graph) -> None:
         self.graph = graph
+
+    __deepcopy__ = deepcopy_tracer
 
 
 class ParameterProxy(Proxy):

@@ -112,16 +112,6 @@ static void node_dealloc(PyNode *self)
     Py_DECREF(type);
 }
 
-static PyObject *node_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    (void)type;
-    (void)args;
-    (void)kwargs;
-    PyErr_SetString(PyExc_TypeError, "a Node belongs to a Graph: create it with "
-                                     "Graph.create_node, Graph.call_function, ...");
-    return NULL;
-}
-
 /* ---- targets and opcodes ------------------------------------------------------------------- */
 
 bool opcode_from_py(PyObject *o, cfx_opcode *op)
@@ -163,6 +153,25 @@ bool target_from_py(const module_state *st, cfx_opcode op, PyObject *o, cfx_targ
         PyErr_Format(PyExc_AssertionError, "Expected target to be str, got %R",
                      (PyObject *)Py_TYPE(o));
     return false;
+}
+
+static PyObject *node_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"graph", "name", "op", "target", "args", "kwargs", "return_type", NULL};
+    PyObject *in[7] = {NULL};
+    cfx_opcode op;
+    cfx_target target;
+    PyObject *keep = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOOO:Node", names, &in[0], &in[1], &in[2],
+                                     &in[3], &in[4], &in[5], &in[6]))
+        return NULL;
+    if (in[3] && opcode_from_py(in[2], &op))  /* what torch.fx complains about comes first */
+        target_from_py(state_of(type), op, in[3], &target, &keep);
+    Py_XDECREF(keep);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "a Node belongs to a Graph: create it with "
+                                         "Graph.create_node, Graph.call_function, ...");
+    return NULL;
 }
 
 static bool is_root(const PyNode *self)

@@ -517,7 +517,9 @@ static bool is_torchs(PyObject *function)
     PyTypeObject *type = Py_TYPE(function);
     if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || PyCFunction_Check(function))
         return true;
-    PyObject *home = PyFunction_Check(function) ? ((PyFunctionObject *)function)->func_module : NULL;
+    if (!PyFunction_Check(function))
+        return false;
+    PyObject *home = ((PyFunctionObject *)function)->func_module;
     const char *name = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
     return name && (strcmp(name, "torch") == 0 || strncmp(name, "torch.", 6) == 0);
 }
@@ -614,13 +616,26 @@ static PyObject *proxy_setstate(PyObject *self, PyObject *state)
     Py_RETURN_NONE;
 }
 
-/* A copy of a proxy stands for the same node. */
+/* copy.deepcopy(o, memo) */
+static PyObject *deepcopy(PyObject *o, PyObject *memo)
+{
+    PyObject *module = PyImport_ImportModule("copy");
+    PyObject *copy = module ? PyObject_CallMethod(module, "deepcopy", "OO", o, memo) : NULL;
+    Py_XDECREF(module);
+    return copy;
+}
+
+/* Everything it has is copied: it stands for the node of a copied graph. */
 static PyObject *proxy_deepcopy(PyProxy *self, PyObject *memo)
 {
-    (void)memo;
     PyObject *copy = Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0);
-    PyObject *state = copy ? proxy_getstate(self, NULL) : NULL;
+    PyObject *id = copy ? PyLong_FromVoidPtr(self) : NULL;
+    bool noted = id && PyObject_SetItem(memo, id, copy) == 0;
+    PyObject *mine = noted ? proxy_getstate(self, NULL) : NULL;
+    PyObject *state = mine ? deepcopy(mine, memo) : NULL;
     PyObject *done = state ? proxy_setstate(copy, state) : NULL;
+    Py_XDECREF(id);
+    Py_XDECREF(mine);
     Py_XDECREF(state);
     if (!done)
         Py_CLEAR(copy);

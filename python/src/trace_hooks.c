@@ -80,11 +80,13 @@ static void unpatch_all(module_state *st)
 /* Wraps `name` in `place`, where a builtin of that name may be meant. */
 static int wrap_name(module_state *st, PyObject *place, PyObject *name)
 {
-    PyObject *dict = PyType_Check(place) ? ((PyTypeObject *)place)->tp_dict : place;
+    bool is_class = PyType_Check(place);
+    PyObject *dict = is_class ? ((PyTypeObject *)place)->tp_dict : place;
     PyObject *original = PyDict_GetItemWithError(dict, name);
     bool there = original != NULL;
     if (!original && !PyErr_Occurred())
-        original = PyType_Check(place) ? NULL : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
+        original = is_class ? _PyType_Lookup((PyTypeObject *)place, name)
+                            : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
     if (!original) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_NameError, "'%U' is wrapped, but there is nothing of that name",
