@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'cfx' has no attribute '{name}'")
     module = importlib.import_module(f"cfx.{_LAZY[name]}")
-    value = globals()[name] = getattr(module, name, module)
+    value = globals()[name] = module if name in _MODULES else getattr(module, name)
     return value
 
 
