@@ -111,7 +111,7 @@ def torch_target(fn):
 
 def module_path(job):
     tracer, module = job
-    if tracer.submodule_paths is None:
+    if not tracer._busy:
         for path, found in tracer.root.named_modules():
             if found is module:
                 return path
