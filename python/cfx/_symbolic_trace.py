@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from . import _core, _glue, interop
+from . import _core, _glue, _tracing, interop
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .node import base_types
@@ -212,13 +212,6 @@ class Tracer(_core.Tracer):
             number += 1
         return f"{prefix}{number}"
 
-    def _find_user_frame(self):
-        """The innermost frame that is neither torch's nor cfx's, or None."""
-        return _tracing.user_frame()
-
-    def _filter_traceback_frames(self, user_stack_summary):
-        return user_stack_summary
-
     __deepcopy__ = deepcopy_tracer
 
     # ---- the inputs ----
@@ -378,8 +371,6 @@ def symbolic_trace(
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
     return _make_graph_module(tracer.root, graph, name)
 
-
-from . import _tracing  # noqa: E402  (needs the classes above)
 
 _glue.trace_code = Tracer.trace.__code__
 _core._register(trace_code=_glue.trace_code)
