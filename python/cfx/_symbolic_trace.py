@@ -181,6 +181,14 @@ def _patch_function(fn: types.FunctionType, nargs: int) -> types.FunctionType:
 # ---- the tracer ------------------------------------------------------------------------------
 
 
+def _ids_of_functions(module: types.ModuleType) -> set[int]:
+    functions = (value for name, value in vars(module).items() if not name.startswith("_"))
+    return {id(value) for value in functions if callable(value)}
+
+
+_IDS_OF_MATH = _ids_of_functions(math)  # which never change
+
+
 class Tracer(_core.Tracer):
     """Captures a module or function as a Graph: `Tracer().trace(root)`.
 
@@ -195,13 +203,10 @@ class Tracer(_core.Tracer):
         param_shapes_constant: bool = False,
     ) -> None:
         super().__init__()
-        self._autowrap_function_ids = {
-            id(value)
-            for module in autowrap_modules
-            for name, value in vars(module).items()
-            if not name.startswith("_") and callable(value)
-        }
-        self._autowrap_function_ids.update(map(id, autowrap_functions))
+        self._autowrap_function_ids = set(map(id, autowrap_functions))
+        for module in autowrap_modules:
+            ids = _IDS_OF_MATH if module is math else _ids_of_functions(module)
+            self._autowrap_function_ids |= ids
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
 
