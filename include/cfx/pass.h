@@ -41,9 +41,9 @@ CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *e
 
 /* Replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
- * do, nan equals nothing; host objects by identity). Only nodes without an effect are merged,
- * nothing across one that writes, and nothing that may be written to later. Fails with CFX_E_GRAPH,
- * before any change, on a graph that cfx_graph_lint complains about.
+ * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are
+ * merged, nothing across one that writes, and nothing that may be written to later. Fails with
+ * CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
  * `effect` is asked for every node but placeholders and outputs: a cfx_effect, or -1 to stop with
  * CFX_E_HOST; the worse of that and cfx_node_effect counts, but for a call_module the answer alone.
  * It can read the graph but not edit it. */
