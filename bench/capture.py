@@ -5,8 +5,9 @@
 Both libraries do the same work in one process, alternately, with the garbage collector off while
 the clock runs. Work of a few milliseconds is repeated until it has taken SAMPLE seconds, as timeit
 does; "once, cold" is the first time after a garbage collection has gone through all of torch's
-objects, and with them through the processor's caches. What they give is compared in the same run: the printed graph, the code, and what
-the code computes. Default Tracers; models are those of bench/models.py.
+objects, and with them through the processor's caches. What they give is compared in the same run:
+the printed graph, the code, and what the code computes. Default Tracers; models are those of
+bench/models.py.
 """
 import argparse
 import copy
