@@ -285,6 +285,7 @@ class Interpreter:
 
 # ---- tracing
 
+@disjoint_base
 class Proxy:
     node: Node
     tracer: TracerBase
@@ -341,12 +342,14 @@ class Proxy:
     def __pow__(self, value: Any, mod: Any = None, /) -> Any: ...
     def __rpow__(self, value: Any, mod: Any = None, /) -> Any: ...
 
+@disjoint_base
 class Attribute(Proxy):
     root: Proxy
     attr: str
     _node: Node | None
     def __init__(self, root: Proxy, attr: str) -> None: ...
 
+@disjoint_base
 class TracerBase:
     graph: Graph
     scope: Any
@@ -387,6 +390,8 @@ class TracerBase:
     def iter(self, obj: Proxy, /) -> Iterator[Any]: ...
     def keys(self, obj: Proxy, /) -> Any: ...
     def _output(self, result: Any, hint: Any, /) -> None: ...
+    def _find_user_frame(self) -> Any: ...
+    def _filter_traceback_frames(self, user_stack_summary: Any, /) -> Any: ...
 
 class Tracer(TracerBase):
     submodule_paths: Any
@@ -398,6 +403,7 @@ class Tracer(TracerBase):
     def _member_path(self, value: Any, /) -> str | None: ...
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any: ...
 
+@final
 class Wrapped:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...

@@ -14,7 +14,8 @@ def _call(region: Region, operands: Iterable[Any]) -> Any:
     if isinstance(region, Graph):
         from .interpreter import Interpreter
 
-        return Interpreter(region.owning_module, graph=region).run(*operands)
+        graph: Any = region
+        return Interpreter(region.owning_module, graph=graph).run(*operands)
     return region(*operands)
 
 

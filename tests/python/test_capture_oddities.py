@@ -16,31 +16,24 @@ from oddities import CASES, X, observe  # noqa: E402
 from parity import same  # noqa: E402
 
 # Where torch.fx fails, or gives a graph that cannot run, and cfx does not.
-MORE = {"a_cached_function", "calls_compiled", "deep_copies"}
-# Where cfx still differs.
-DIFFERENT = {
-    "SubmoduleAsArgument": "torch.fx: a get_attr node; cfx: NotImplementedError",
-    "builtin_reversed": "a TypeError, as for what is no sequence; torch.fx: len's RuntimeError",
-    "CompiledInside": "torch.compile sees the hooks; torch.fx: RuntimeError",
-}
+MORE = {"a_cached_function", "calls_compiled", "CompiledInside"}
+# Where torch.fx gives a graph that cannot run, and cfx refuses to trace.
+SOONER = {"deep_copies"}
 
 
 def failed(lines):
     return any(line.startswith(("trace: ", "run: ")) for line in lines)
 
 
-def marked(name):
-    marks = [pytest.mark.xfail(reason=DIFFERENT[name])] if name in DIFFERENT else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", [marked(name) for name in CASES])
+@pytest.mark.parametrize("name", CASES)
 def test_same(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs, ours = (observe(fx, *CASES[name]) for fx in (torch_fx, cfx))
     if name in MORE:
         assert failed(theirs) and not failed(ours)
+    elif name in SOONER:
+        assert failed(theirs) and ours == ["trace: RuntimeError"]
     else:
         assert ours == theirs
 
