@@ -46,9 +46,8 @@ class CSEPass(PassBase):
             target = getattr(node.target, "overloadpacket", node.target)
             if node.op == "get_attr" or target in self.banned_ops:
                 return _ALONE
-            if node.op != "call_module":
-                return _NONE
-            return _module_effect(graph_module.get_submodule(target))
+            called = graph_module.get_submodule(target) if node.op == "call_module" else None
+            return _NONE if called is None else _module_effect(called)
 
         graph = copy.deepcopy(graph_module.graph)
         if not graph._cse(effect):
