@@ -23,53 +23,8 @@ TransformCodeFunc = Callable[[list[str]], list[str]]
 
 # ---- operators that Python writes with a sign -------------------------------------------------
 
-reflectable_magic_methods = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "floordiv": "{} // {}",
-    "truediv": "{} / {}",
-    "div": "{} / {}",
-    "mod": "{} % {}",
-    "pow": "{} ** {}",
-    "lshift": "{} << {}",
-    "rshift": "{} >> {}",
-    "and_": "{} & {}",
-    "or_": "{} | {}",
-    "xor": "{} ^ {}",
-    "getitem": "{}[{}]",
-    "matmul": "{} @ {}",
-}
-
-magic_methods = {
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "lt": "{} < {}",
-    "gt": "{} > {}",
-    "le": "{} <= {}",
-    "ge": "{} >= {}",
-    "pos": "+{}",
-    "neg": "-{}",
-    "invert": "~{}",
-    **reflectable_magic_methods,
-}
-
-inplace_methods = {
-    "iadd": "{} += {}",
-    "iand": "{} &= {}",
-    "ifloordiv": "{} //= {}",
-    "ilshift": "{} <<= {}",
-    "imod": "{} %= {}",
-    "imul": "{} *= {}",
-    "imatmul": "{} @= {}",
-    "ior": "{} |= {}",
-    "ipow": "{} **= {}",
-    "irshift": "{} >>= {}",
-    "isub": "{} -= {}",
-    "itruediv": "{} /= {}",
-    "ixor": "{} ^= {}",
-    "setitem": "{}[{}] = {}",
-}
+reflectable_magic_methods, magic_methods, inplace_methods = _core._operator_formats()
+magic_methods.update(reflectable_magic_methods)
 
 
 # ---- names that every generated function may use ----------------------------------------------

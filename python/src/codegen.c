@@ -443,7 +443,48 @@ static PyObject *default_signature(PyObject *module, PyObject *args)
     return text;
 }
 
+/* ---- signs --------------------------------------------------------------------------------- */
+
+typedef struct operator_row {
+    const char *name, *format;
+    enum { REFLECTABLE, PLAIN, IN_PLACE, N_KINDS } kind;
+} operator_row;
+
+#define FORMAT_INFIX(sign) "{}" sign "{}"
+#define FORMAT_PREFIX(sign) sign "{}"
+#define FORMAT_INPLACE(sign) "{}" sign "{}"
+#define FORMAT_GETITEM(sign) "{}[{}]"
+#define FORMAT_SETITEM(sign) "{}[{}] = {}"
+static const operator_row operators[] = {
+#define CFX_PYOPERATOR(name, form, sign, kind) {#name, FORMAT_##form(sign), kind},
+#include <cfx/pyoperator.def>
+#undef CFX_PYOPERATOR
+};
+
+static PyObject *operator_formats(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *dicts[N_KINDS] = {PyDict_New(), PyDict_New(), PyDict_New()};
+    PyObject *result = NULL;
+    if (dicts[0] && dicts[1] && dicts[2])
+        result = PyTuple_Pack(N_KINDS, dicts[0], dicts[1], dicts[2]);
+    for (size_t i = 0; result && i < sizeof operators / sizeof *operators; i++) {
+        PyObject *format = PyUnicode_FromString(operators[i].format);
+        PyObject *dict = dicts[operators[i].kind];
+        if (!format || PyDict_SetItemString(dict, operators[i].name, format) < 0)
+            Py_CLEAR(result);
+        Py_XDECREF(format);
+    }
+    for (int i = 0; i < N_KINDS; i++)
+        Py_XDECREF(dicts[i]);
+    return result;
+}
+
 PyMethodDef codegen_functions[] = {
+    {"_operator_formats", operator_formats, METH_NOARGS,
+     PyDoc_STR("How operators are written: {name: format} of those that have a reflected method, "
+               "of others, and of those that assign.")},
     {"_generate", generate, METH_VARARGS, generate_doc},
     {"_signature", default_signature, METH_VARARGS, signature_doc},
     {NULL, NULL, 0, NULL},

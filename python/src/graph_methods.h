@@ -48,6 +48,15 @@ PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
+/* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
+ * refers to; -1 with an exception. */
+int check_reference(PyGraph *graph, cfx_opcode op, PyObject *path);
+PyObject *graph_check_paths(PyGraph *self, PyObject *unused);
+
+/* columns.c */
+PyObject *graph_columns(PyGraph *self, PyObject *args);
+PyObject *graph_fill(PyGraph *self, PyObject *args);
+
 /* regions.c */
 PyObject *graph_outline(PyGraph *self, PyObject *args);
 
