@@ -8,14 +8,17 @@ import linecache
 import os
 import sys
 import traceback
+from typing import Any
 
 from . import _core, _glue
 from .proxy import ParameterProxy, TraceError, assert_fn
 
+_LIBRARIES: tuple[Any, ...] = (_core,)
+_BASE: tuple[type, ...] = (str, int, float, bool, complex)
 try:
     import torch
 except ImportError:  # proxies of graphs that are built by hand need none
-    _LIBRARIES, _BASE = (_core,), (str, int, float, bool, complex)
+    pass
 else:
     from .node import base_types
 
