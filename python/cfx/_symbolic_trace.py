@@ -349,6 +349,7 @@ class Tracer(_core.Tracer):
                 "co_filename": code.co_filename,
                 "co_firstlineno": code.co_firstlineno,
             }
+            self._begin(code.co_filename, code.co_firstlineno)
         del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
         scopes = [vars(module) for module in self._autowrap_search]
         scopes.insert(0, getattr(fn, "__globals__", {}))

@@ -3,6 +3,7 @@
 The class is C (cfx._core); what depends on torch (tensors in a print, whether a function has
 effects) is written here and given to it.
 """
+import linecache
 import math
 import operator
 from collections.abc import Callable
@@ -145,6 +146,11 @@ def _schema_is_impure(target, impure_random):
     torch = _glue.find_torch()
     random = torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
     return bool(impure_random and random)
+
+
+def source_line(file: str, line: int) -> str:
+    """A line of the user's, as a traceback shows it."""
+    return f'  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}'.rstrip()
 
 
 def _is_marked_elsewhere(target):

@@ -85,6 +85,7 @@ int tracer_refresh(PyTracer *t)
         source_clear(&t->sources);
         t->sources.graph = t->graph;
         t->scope_number = 0;
+        t->origin = 0;
     }
     if (read_overrides(t, st) < 0 || read_switches(t) < 0)
         return -1;
@@ -155,7 +156,8 @@ static int note_scope(PyTracer *t, PyObject *node)
 static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
 {
     cfx_node_set_scope(n, t->scope_number);
-    cfx_node_set_location_number(n, source_location(&t->sources, graph));
+    uint32_t location = source_location(&t->sources, graph);
+    cfx_node_set_location_number(n, location ? location : t->origin);
     return !PyErr_Occurred();
 }
 
@@ -430,6 +432,21 @@ static PyObject *py_output(PyTracer *self, PyObject *args)
     return node ? Py_NewRef(Py_None) : NULL;
 }
 
+/* _begin(file, line): where the traced function begins. */
+static PyObject *py_begin(PyTracer *self, PyObject *args)
+{
+    cfx_error err = {0};
+    const char *file;
+    unsigned line;
+    PyGraph *graph = graph_of(self, state_of(Py_TYPE(self)));
+    if (!graph || !PyArg_ParseTuple(args, "sI:_begin", &file, &line) || tracer_refresh(self) < 0)
+        return NULL;
+    self->origin = cfx_graph_location(graph->g, file, line, &err);
+    if (!self->origin && err.status == CFX_E_NOMEM)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_find_user_frame(PyTracer *self, PyObject *unused)
 {
     (void)unused;
@@ -662,6 +679,7 @@ static PyMethodDef base_methods[] = {
     {"create_arg", (PyCFunction)py_create_arg, METH_O,
      SIGNED("create_arg($self, a, /)",
             "An object as the argument of a node. Override to allow more kinds of objects.")},
+    {"_begin", (PyCFunction)py_begin, METH_VARARGS, NULL},
     {"_output", (PyCFunction)py_output, METH_VARARGS, NULL},
     {"_find_user_frame", (PyCFunction)py_find_user_frame, METH_NOARGS,
      SIGNED("_find_user_frame($self, /)", "The innermost frame of the user's own code, or None.")},
