@@ -109,8 +109,10 @@ def _write(code: PythonCode) -> None:
         raise fields["error"]
     graph = fields["graph"]
     written = fields["codegen"]._gen_python_code(graph.nodes, "self", _Namespace())
-    code.__dict__ = {**vars(written), "_version": graph._version}
-    code.__class__ = PythonCode
+    if "graph" in fields:  # until the class changes, other threads find it pending
+        fields.update(vars(written), _version=graph._version)
+        code.__class__ = PythonCode
+        fields.pop("codegen", None), fields.pop("graph", None)
 
 
 def code_of(graph: Graph) -> PythonCode:

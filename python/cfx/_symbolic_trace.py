@@ -331,7 +331,7 @@ class Tracer(_core.Tracer):
         self.root_module_name = root._get_name()
         paths, self.tensor_attrs = _core._module_tree(root)
         if type(root).named_modules is not torch.nn.Module.named_modules:
-            paths = {module: path for path, module in root.named_modules()}
+            paths = _tracing.module_paths(root)
         return getattr(type(root), name), paths
 
     def trace(
