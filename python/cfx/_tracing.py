@@ -34,7 +34,7 @@ def trace_leaf(job):
     if isinstance(a, tuple):  # a named one
         items = tuple(map(tracer.create_arg, a))
         return tracer.create_node("call_function", type(a), items, {})
-    if hasattr(a, "__fx_create_arg__"):
+    if hasattr(type(a), "__fx_create_arg__"):  # a proxy of torch.fx has every attribute
         return a.__fx_create_arg__(tracer)
     if isinstance(tracer, _core.Tracer):
         node = _attribute_node(tracer, a)

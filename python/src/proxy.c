@@ -322,10 +322,16 @@ static PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr)
 }
 
 /* Anything that a Proxy does not have is an attribute of the value it stands for; but not its own
- * members, which a class may have left unset. */
+ * members, which a class may have left unset, nor what another library's tracer asks a stranger
+ * for: then it would record a call instead of saying that it does not know proxies of ours. */
 static PyObject *proxy_missing(PyObject *self, PyObject *name)
 {
     module_state *st = state_of(Py_TYPE(self));
+    if (PyUnicode_GET_LENGTH(name) > 2 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+        PyUnicode_CompareWithASCIIString(name, "__fx_create_arg__") == 0) {
+        PyErr_SetObject(PyExc_AttributeError, name);
+        return NULL;
+    }
     if (PyUnicode_Compare(name, st->str_node) != 0 && PyUnicode_Compare(name, st->str_tracer) != 0)
         return attribute_new(st, self, name);
     return PyErr_Format(PyExc_AttributeError, "this %s has no '%U': was Proxy.__init__ called?",

@@ -5,6 +5,10 @@ import functools
 import gc
 import itertools
 import math
+import os
+import subprocess
+import sys
+import threading
 import weakref
 
 import pytest
@@ -465,3 +469,74 @@ def test_a_proxy_of_an_erased_node():
     with pytest.raises(RuntimeError):
         y * 2
     assert z[-1].node.name == "add_100" or z[-1].node.name == "add_99"
+
+
+def test_one_library_inside_the_other():
+    """Their proxies do not mix: the error names the class, and nothing stays hooked."""
+
+    class Outer(nn.Module):
+        def __init__(self, fx):
+            super().__init__()
+            self.fx, self.add = fx, Add()
+
+        def forward(self, x):
+            self.fx.symbolic_trace(self.add)
+            return x
+
+    with pytest.raises(NotImplementedError, match="cfx.proxy.Proxy"):
+        cfx.symbolic_trace(Outer(torch.fx))
+    for outer, inner in ((torch.fx, cfx), (torch.fx, torch.fx), (cfx, cfx)):
+        assert len(outer.symbolic_trace(Outer(inner)).graph.nodes) >= 2
+
+
+def test_first_used_while_another_library_traces():
+    """What nn.Module has then is not its own."""
+    script = """
+import torch, torch.fx, cfx
+relu = torch.nn.ReLU()
+torch.fx.symbolic_trace(lambda x: cfx.symbolic_trace(lambda y: y + 1) and x)
+assert len(cfx.symbolic_trace(torch.nn.Sequential(relu)).graph.nodes) == 3
+assert len(torch.fx.symbolic_trace(torch.nn.Sequential(relu)).graph.nodes) == 3
+"""
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(cfx.__file__))}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_recompile_while_others_run():
+    """A module has its forward at any time."""
+    gm = cfx.symbolic_trace(Model())
+    x = torch.ones(3)
+    want, errors, done = gm(x), [], threading.Event()
+
+    def run():
+        try:
+            while not done.is_set():
+                assert torch.equal(gm(x), want) and "linear" in gm.code
+        except BaseException as e:
+            errors.append(e)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(1000):
+        gm.recompile()
+    done.set()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    assert not errors
+
+
+def test_code_that_was_replaced():
+    """What recompile() gave stays the code of the graph as it was then."""
+    gm = cfx.symbolic_trace(lambda x: x + 1)
+    node = list(gm.graph.nodes)[1]
+    codes = [gm.recompile() for _ in range(3)]
+    node.target = torch.sub
+    assert all("x + 1" in code.src for code in codes)
+    codes = [gm.recompile() for _ in range(3)]
+    assert "torch.sub" in codes[2].src
+    node.target = torch.mul
+    assert all("torch.sub" in code.src for code in codes)

@@ -167,7 +167,7 @@ def test_runs():
 
 
 def test_nothing_keeps_a_trace():
-    """Neither the graph, nor the tracer, nor the root survive; nor the proxies of a failed trace."""
+    """Neither graph, tracer, root nor proxies survive; nor those of a trace that fails."""
     refs = []
 
     def note(x):
