@@ -80,10 +80,15 @@ _forward_from_src = functools.partial(_method_from_src, "forward")
 
 class _PendingCode(PythonCode):
     """Becomes the PythonCode of a graph when somebody looks at it, or before the graph is edited.
-    `codegen` is a copy of the graph's."""
+    `codegen` is a copy of the graph's. `old`, which it takes the place of, need not be written if
+    that is pending, too: unless somebody still has it when this one is written."""
 
-    def __init__(self, graph: Graph, codegen: CodeGen) -> None:
-        self.graph, self.codegen = graph, codegen
+    def __init__(self, graph: Graph, codegen: CodeGen, old: PythonCode | None) -> None:
+        self.graph, self.codegen, self.old = graph, codegen, None
+        fields = object.__getattribute__(old, "__dict__") if is_pending(old) else {}
+        if fields.get("graph") is graph:
+            self.old = weakref.ref(old)  # type: ignore[assignment, arg-type]
+            fields["replaced"] = True
         graph._on_edit(self)
 
     def __getattribute__(self, name: str) -> Any:
@@ -91,10 +96,8 @@ class _PendingCode(PythonCode):
         return getattr(self, name)
 
     def __call__(self) -> None:
-        try:
-            _write(self)
-        except Exception as e:  # it is no fault of the edit
-            object.__getattribute__(self, "__dict__")["error"] = e
+        if not object.__getattribute__(self, "__dict__").pop("replaced", False):
+            _write_or_note(self)
 
 
 def is_pending(code: PythonCode | None) -> bool:
@@ -103,22 +106,34 @@ def is_pending(code: PythonCode | None) -> bool:
 
 def _write(code: PythonCode) -> None:
     fields = object.__getattribute__(code, "__dict__")
-    if "graph" not in fields:  # another thread was faster
+    graph, codegen = fields.get("graph"), fields.get("codegen")
+    if graph is None or codegen is None:  # another thread was faster
         return
     if "error" in fields:
         raise fields["error"]
-    graph = fields["graph"]
-    written = fields["codegen"]._gen_python_code(graph.nodes, "self", _Namespace())
-    code.__dict__ = {**vars(written), "_version": graph._version}
-    code.__class__ = PythonCode
+    written = codegen._gen_python_code(graph.nodes, "self", _Namespace())
+    if "graph" in fields:  # until the class changes, other threads find it pending
+        fields.update(vars(written), _version=graph._version)
+        code.__class__ = PythonCode
+        fields.pop("graph", None), fields.pop("codegen", None)
+    old = fields.pop("old", None)
+    if old is not None and is_pending(old()):
+        _write_or_note(old())
 
 
-def code_of(graph: Graph) -> PythonCode:
-    """The code of a graph: pending, unless code of the user has a part in it."""
+def _write_or_note(code: PythonCode) -> None:
+    try:
+        _write(code)
+    except Exception as e:  # whoever looks at the code will see it
+        object.__getattribute__(code, "__dict__")["error"] = e
+
+
+def code_of(graph: Graph, old: PythonCode | None) -> PythonCode:
+    """The code of a graph, in the place of `old`: pending, unless code of the user has a part."""
     codegen = graph._codegen
     stock = type(codegen) in (CodeGen, _BoxedCodeGen, _PyTreeCodeGen)
     if stock and not codegen._body_transformer and type(graph).python_code is Graph.python_code:
-        return _PendingCode(graph, copy.copy(codegen))
+        return _PendingCode(graph, copy.copy(codegen), old)
     code = graph.python_code("self")
     code._version = graph._version  # type: ignore[attr-defined]
     return code

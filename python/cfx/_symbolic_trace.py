@@ -65,8 +65,9 @@ def _twin(fn):
 
 def _prepare_hooks():
     """Tells the core which functions of nn.Module to hook, and with what."""
-    call = vars(torch.nn.Module)["_wrapped_call_impl"]
-    getattr_ = vars(torch.nn.Module)["__getattr__"]
+    # unwrapped: another library may be tracing while this module is imported
+    call = inspect.unwrap(vars(torch.nn.Module)["_wrapped_call_impl"])
+    getattr_ = inspect.unwrap(vars(torch.nn.Module)["__getattr__"])
     plain_call, plain_getattr = _twin(call), _twin(getattr_)
     call.__kwdefaults__ = {"__cfx_hook__": _core._hook_call}
     getattr_.__kwdefaults__ = {"__cfx_hook__": _core._hook_getattr}
@@ -329,7 +330,7 @@ class Tracer(_core.Tracer):
         self.root_module_name = root._get_name()
         paths, self.tensor_attrs = _core._module_tree(root)
         if type(root).named_modules is not torch.nn.Module.named_modules:
-            paths = {module: path for path, module in root.named_modules()}
+            paths = _tracing.module_paths(root)
         return getattr(type(root), name), paths
 
     def trace(

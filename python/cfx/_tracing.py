@@ -40,7 +40,7 @@ def trace_leaf(job):
     if isinstance(a, tuple):  # a named one
         items = tuple(map(tracer.create_arg, a))
         return tracer.create_node("call_function", type(a), items, {})
-    if hasattr(a, "__fx_create_arg__"):
+    if hasattr(type(a), "__fx_create_arg__"):  # a proxy of torch.fx has every attribute
         return a.__fx_create_arg__(tracer)
     if isinstance(tracer, _core.Tracer):
         node = _attribute_node(tracer, a)
@@ -64,14 +64,14 @@ def _attribute_node(tracer, a):
     """The get_attr node for a parameter, buffer, tensor or other constant of the root; None for
     anything else. A constant that is not an attribute of the root becomes one."""
     if isinstance(a, torch.nn.Parameter):
-        path = _member_path(tracer, a)
+        path = tracer._member_path(a)
         if path is None:
             raise NameError("parameter is not a member of this module" + _hint(
                 "a parameter is used that the traced module does not have",
                 "make it an attribute of the module, or pass it as an input",
             ))
     elif isinstance(a, _CONSTANTS):
-        path = _member_path(tracer, a) or tracer.tensor_attrs.get(a)
+        path = tracer._member_path(a) or tracer.tensor_attrs.get(a)
         if path is None:
             kind = "tensor_constant" if isinstance(a, torch.Tensor) else (
                 "opaque_obj" if isinstance(a, _OPAQUE) else "torchbind_obj")
@@ -86,14 +86,6 @@ def _attribute_node(tracer, a):
     else:
         return None
     return tracer.create_node("get_attr", path, (), {})
-
-
-def _member_path(tracer, a):
-    """The path of a parameter or buffer of the root, or None."""
-    if tracer.submodule_paths is not None:
-        return tracer._member_path(a)
-    members = (*tracer.root.named_parameters(), *tracer.root.named_buffers())
-    return next((path for path, member in members if member is a), None)
 
 
 def _add_constant(tracer, prefix, value):
@@ -113,6 +105,13 @@ def torch_target(fn):
 
 
 # ---- modules ---------------------------------------------------------------------------------
+
+
+def module_paths(root):
+    """{module: path} of all modules below a root, as its class lists them."""
+    if type(root).named_modules is torch.nn.Module.named_modules:
+        return _core._module_tree(root)[0]
+    return {module: path for path, module in root.named_modules()}
 
 
 def module_path(job):
@@ -306,6 +305,6 @@ def check_mutation(job):
 
 
 _glue.install(
-    trace_leaf, torch_target, module_path, is_parameter, parameter_factory,
+    trace_leaf, torch_target, module_paths, module_path, is_parameter, parameter_factory,
     record_stack, refuse, record_assert, check_mutation, user_frame,
 )  # fmt: skip

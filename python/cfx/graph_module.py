@@ -230,10 +230,8 @@ class GraphModule(Module):
         graph, cls = self._graph, type(self)
         if isinstance(graph._codegen, _PyTreeCodeGen) and graph._codegen.pytree_info is not None:
             self._in_spec, self._out_spec = graph._codegen.pytree_info[1:]
-        if _generated.is_pending(vars(cls).get("_python_code")):
-            del cls._python_code, cls.forward  # it need not be written
         self.__dict__["_recompiles"] = self._recompiles + 1
-        code = cls._python_code = _generated.code_of(graph)
+        code = cls._python_code = _generated.code_of(graph, vars(cls).get("_python_code"))
         cls.forward = _generated.lazy_forward(code, graph._co_fields)
         return code
 

@@ -221,10 +221,10 @@ static bool mentions_node(const module_state *st, PyObject *key)
 /* Nodes in keys are no uses, as in torch.fx: such a key is held as a plain object. */
 static cfx_value key_value(PyGraph *graph, PyObject *key)
 {
-    if (graph->tracer && find_proxy(graph->st, key)) {
+    if (graph->tracer && find_proxy(graph->st, key))
         refuse(graph->st, "key", key);
+    if (PyErr_Occurred())
         return cfx_invalid();
-    }
     return mentions_node(graph->st, key) ? host_value(graph, key) : value_from_py(graph, key);
 }
 

@@ -68,6 +68,8 @@ static PyObject *lazy_get(PyLazy *self, PyObject *obj, PyTypeObject *type)
 {
     if (!self->make)
         return PyErr_Format(PyExc_RuntimeError, "'%U' is gone", self->name);
+    if (type && (PyObject *)type != Py_None && !PyType_Check(type))
+        return PyErr_Format(PyExc_TypeError, "a class is needed, got %R", (PyObject *)type);
     PyObject *keep = Py_NewRef((PyObject *)self);  /* it leaves the class */
     PyObject *function = PyObject_CallNoArgs(self->make);
     PyObject *bound = NULL;

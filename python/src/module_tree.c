@@ -103,16 +103,28 @@ static int visit(tree *t, PyObject *module, PyObject *path)
     return failed;
 }
 
+static int need_text(PyObject *name, const char *what)
+{
+    if (PyUnicode_Check(name))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "the %s of a module must be a str, got %R", what, name);
+    return -1;
+}
+
 /* Adds what one module has to {id: path}. */
 static int add_members(PyObject *names, PyObject *members, PyObject *path)
 {
     PyObject *name, *value;
     Py_ssize_t at = 0;
+    if (need_text(path, "path") < 0)
+        return -1;
     while (PyDict_Next(members, &at, &name, &value)) {
         if (value == Py_None)
             continue;
-        PyObject *full = PyUnicode_GET_LENGTH(path) ? PyUnicode_FromFormat("%U.%S", path, name)
-                                                    : PyObject_Str(name);
+        if (need_text(name, "name of a member") < 0)
+            return -1;
+        PyObject *full = PyUnicode_GET_LENGTH(path) ? PyUnicode_FromFormat("%U.%U", path, name)
+                                                    : Py_NewRef(name);
         PyObject *id = full ? PyLong_FromVoidPtr(value) : NULL;
         bool failed = !id || !PyDict_SetDefault(names, id, full);
         Py_XDECREF(id);
@@ -123,7 +135,8 @@ static int add_members(PyObject *names, PyObject *members, PyObject *path)
     return 0;
 }
 
-PyObject *member_names(PyObject *paths, PyObject *kind)
+/* {id: path} of the `kind` ("_parameters", "_buffers") that modules have, by their paths. */
+static PyObject *member_names(PyObject *paths, PyObject *kind)
 {
     PyObject *names = PyDict_New();
     PyObject *module, *path;
@@ -136,6 +149,79 @@ PyObject *member_names(PyObject *paths, PyObject *kind)
             Py_CLEAR(names);
     }
     return names;
+}
+
+/* An entry of one of the dicts of a module: borrowed, or NULL, perhaps with an exception. */
+PyObject *module_entry(PyObject *module, PyObject *kind, PyObject *name)
+{
+    PyObject **dict = _PyObject_GetDictPtr(module);
+    PyObject *table = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
+    return table && PyDict_Check(table) ? PyDict_GetItemWithError(table, name) : NULL;
+}
+
+/* Whether the path leads to that very object now. */
+static bool leads_to(module_state *st, PyObject *root, PyObject *path, PyObject *kind,
+                     PyObject *value)
+{
+    PyObject *dot = PyUnicode_FromString(".");
+    PyObject *steps = dot ? PyUnicode_Split(path, dot, -1) : NULL;
+    Py_ssize_t last = steps ? PyList_GET_SIZE(steps) - 1 : -1;
+    PyObject *at = steps ? root : NULL;
+    for (Py_ssize_t i = 0; at && i <= last; i++)
+        at = module_entry(at, i < last ? st->str_modules : kind, PyList_GET_ITEM(steps, i));
+    Py_XDECREF(steps);
+    Py_XDECREF(dot);
+    return at == value;
+}
+
+/* The path of `value` by what was read before: a new reference, or NULL, perhaps with an exception.
+ * The traced code may have given the module something else since, and an object that is gone may
+ * have left its address to another: so the path is followed. */
+static PyObject *known_path(PyTracer *t, PyObject *root, PyObject **names, PyObject *kind,
+                            PyObject *value, bool check)
+{
+    if (!*names && t->paths)
+        *names = member_names(t->paths, kind);
+    PyObject *id = *names ? PyLong_FromVoidPtr(value) : NULL;
+    PyObject *path = id ? Py_XNewRef(PyDict_GetItemWithError(*names, id)) : NULL;
+    Py_XDECREF(id);
+    if (path && check && !leads_to(state_of(Py_TYPE(t)), root, path, kind, value))
+        Py_CLEAR(path);
+    return path;
+}
+
+/* Reads again which members the root has. */
+static int read_members(PyTracer *t, module_state *st, PyObject *root)
+{
+    PyObject *paths = call_glue(st, "module_paths", root);
+    PyObject *parameters = paths ? member_names(paths, st->str_parameters) : NULL;
+    PyObject *buffers = parameters ? member_names(paths, st->str_buffers) : NULL;
+    Py_XDECREF(paths);
+    if (!buffers) {
+        Py_XDECREF(parameters);
+        return -1;
+    }
+    Py_XSETREF(t->parameters, parameters);
+    Py_XSETREF(t->buffers, buffers);
+    return 0;
+}
+
+PyObject *member_path(PyTracer *t, bool or_buffer, PyObject *value)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *root = PyObject_GetAttr((PyObject *)t, st->str_root);
+    PyObject *path = NULL;
+    if (!root && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();  /* a tracer without a module has no members */
+    for (int again = 0; root && !path && !PyErr_Occurred() && again < 2; again++) {
+        if (again && read_members(t, st, root) < 0)
+            break;
+        path = known_path(t, root, &t->parameters, st->str_parameters, value, !again);
+        if (!path && or_buffer && !PyErr_Occurred())
+            path = known_path(t, root, &t->buffers, st->str_buffers, value, !again);
+    }
+    Py_XDECREF(root);
+    return path;
 }
 
 PyObject *module_tree(PyObject *module, PyObject *root)

@@ -204,24 +204,39 @@ PyObject *proxy_tracer(module_state *st, PyObject *proxy)
     return PyObject_GetAttr(proxy, st->str_tracer);
 }
 
-PyObject *find_proxy(module_state *st, PyObject *o)
+static PyObject *find_proxy_in(module_state *st, PyObject *o)
 {
     PyObject *found = NULL;
     if (PyTuple_Check(o) || PyList_Check(o)) {
-        for (Py_ssize_t i = 0; !found && i < PySequence_Fast_GET_SIZE(o); i++)
+        for (Py_ssize_t i = 0; !found && !PyErr_Occurred() && i < PySequence_Fast_GET_SIZE(o); i++)
             found = find_proxy(st, PySequence_Fast_GET_ITEM(o, i));
     } else if (PyDict_Check(o)) {
         Py_ssize_t at = 0;
         PyObject *key, *value;
-        while (!found && PyDict_Next(o, &at, &key, &value))
+        while (!found && !PyErr_Occurred() && PyDict_Next(o, &at, &key, &value))
             found = find_proxy(st, value);
     } else if (PySlice_Check(o)) {
         PySliceObject *slice = (PySliceObject *)o;
         found = find_proxy(st, slice->start);
         found = found ? found : find_proxy(st, slice->stop);
         found = found ? found : find_proxy(st, slice->step);
-    } else if (is_proxy(st, o)) {
-        found = o;
+    }
+    return found;
+}
+
+static bool is_container(PyObject *o)
+{
+    return PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PySlice_Check(o);
+}
+
+PyObject *find_proxy(module_state *st, PyObject *o)
+{
+    PyObject *found = NULL;
+    if (!is_container(o))
+        return is_proxy(st, o) ? o : NULL;
+    if (Py_EnterRecursiveCall(" while looking for proxies") == 0) {
+        found = find_proxy_in(st, o);
+        Py_LeaveRecursiveCall();
     }
     return found;
 }
@@ -307,10 +322,16 @@ static PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr)
 }
 
 /* Anything that a Proxy does not have is an attribute of the value it stands for; but not its own
- * members, which a class may have left unset. */
+ * members, which a class may have left unset, nor what another library's tracer asks a stranger
+ * for: then it would record a call instead of saying that it does not know proxies of ours. */
 static PyObject *proxy_missing(PyObject *self, PyObject *name)
 {
     module_state *st = state_of(Py_TYPE(self));
+    if (PyUnicode_GET_LENGTH(name) > 2 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+        PyUnicode_CompareWithASCIIString(name, "__fx_create_arg__") == 0) {
+        PyErr_SetObject(PyExc_AttributeError, name);
+        return NULL;
+    }
     if (PyUnicode_Compare(name, st->str_node) != 0 && PyUnicode_Compare(name, st->str_tracer) != 0)
         return attribute_new(st, self, name);
     return PyErr_Format(PyExc_AttributeError, "this %s has no '%U': was Proxy.__init__ called?",
@@ -495,8 +516,15 @@ static int same_tracer_in(module_state *st, PyTypeObject *class_, PyObject *o, P
 /* Finds the one tracer of all proxies of class `class_` inside `o`: *tracer, owned. */
 static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer)
 {
-    if (!PyObject_TypeCheck(o, class_))
-        return same_tracer_in(st, class_, o, tracer);
+    if (!PyObject_TypeCheck(o, class_)) {
+        if (!is_container(o))
+            return 0;
+        if (Py_EnterRecursiveCall(" while looking for proxies"))
+            return -1;
+        int failed = same_tracer_in(st, class_, o, tracer);
+        Py_LeaveRecursiveCall();
+        return failed;
+    }
     PyObject *other = proxy_tracer(st, o);
     if (!other)
         return -1;
@@ -751,6 +779,16 @@ static void attribute_dealloc(PyAttribute *self)
     proxy_dealloc(&self->base);
 }
 
+/* Whether nobody has taken its parts away; else an AttributeError. */
+static bool is_complete(const PyAttribute *self)
+{
+    if (self->root && self->attr && self->base.tracer)
+        return true;
+    PyErr_Format(PyExc_AttributeError, "this %s has no root, name or tracer: was "
+                 "Attribute.__init__ called?", Py_TYPE(self)->tp_name);
+    return false;
+}
+
 /* The node exists only once somebody asks for it: `x.relu` alone becomes `getattr(x, 'relu')`,
  * but `x.relu()` a method call. */
 static PyObject *attribute_get_node(PyAttribute *self, void *unused)
@@ -759,16 +797,18 @@ static PyObject *attribute_get_node(PyAttribute *self, void *unused)
     module_state *st = state_of(Py_TYPE(self));
     if (self->base.node)
         return Py_NewRef(self->base.node);
-    if (!self->root || !self->base.tracer) {
-        PyErr_SetString(PyExc_AttributeError, "node");
+    if (!is_complete(self))
         return NULL;
-    }
-    PyObject *const args[2] = {self->root, self->attr};
+    PyObject *tracer = Py_NewRef(self->base.tracer);  /* a tracer's own code may assign others */
+    PyObject *const args[2] = {Py_NewRef(self->root), Py_NewRef(self->attr)};
     trace_call call = {.op = CFX_OP_CALL_FUNCTION, .target = st->builtin_getattr, .args = args,
                        .n = 2};
-    PyObject *proxy = tracer_record(st, self->base.tracer, &call);
+    PyObject *proxy = tracer_record(st, tracer, &call);
     PyObject *node = proxy ? PyObject_GetAttr(proxy, st->str_node) : NULL;
     Py_XDECREF(proxy);
+    Py_DECREF(args[0]);
+    Py_DECREF(args[1]);
+    Py_DECREF(tracer);
     if (node)
         Py_XSETREF(self->base.node, Py_NewRef(node));
     return node;
@@ -789,7 +829,12 @@ static PyObject *attribute_peek(PyAttribute *self, void *unused)
 
 static PyObject *attribute_call(PyAttribute *self, PyObject *args, PyObject *kwargs)
 {
-    return call_method_of((PyObject *)self, self->root, self->attr, args, kwargs);
+    if (!is_complete(self))
+        return NULL;
+    PyObject *attr = Py_NewRef(self->attr);
+    PyObject *result = call_method_of((PyObject *)self, self->root, attr, args, kwargs);
+    Py_DECREF(attr);
+    return result;
 }
 
 /* Without making tuples of the arguments: the place before the first is ours, or copied. */
@@ -800,22 +845,26 @@ static PyObject *attribute_vectorcall(PyObject *callable, PyObject *const *args,
     module_state *st = state_of(Py_TYPE(self));
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     PyObject *kwargs;
-    if (named_args(args + n, kwnames, &kwargs) < 0)
+    if (!is_complete(self) || named_args(args + n, kwnames, &kwargs) < 0)
         return NULL;
+    PyObject *root = Py_NewRef(self->root);
+    PyObject *attr = Py_NewRef(self->attr);
     PyObject *small[8];
     PyObject **all = n < 8 ? small : PyMem_New(PyObject *, (size_t)n + 1);
     PyObject *result = NULL;
     if (all) {
-        all[0] = self->root;
+        all[0] = root;
         if (n > 0)  /* `args` may be NULL */
             memcpy(all + 1, args, (size_t)n * sizeof *args);
-        result = record_method(st, callable, self->attr, all, n + 1, kwargs);
+        result = record_method(st, callable, attr, all, n + 1, kwargs);
     } else {
         PyErr_NoMemory();
     }
     if (all != small)
         PyMem_Free(all);
     Py_XDECREF(kwargs);
+    Py_DECREF(root);
+    Py_DECREF(attr);
     return result;
 }
 

@@ -100,11 +100,12 @@ void source_clear(source_cache *cache)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Reads the lines of all instructions; false with an exception. */
-static bool read_lines(source_code *slot)
+/* The lines of all instructions; NULL with an exception. Garbage may be collected. */
+static int *read_lines(PyObject *code)
 {
-    PyObject *rows = PyObject_CallMethod(slot->code, "co_lines", NULL);
-    int *lines = rows ? PyMem_Calloc((size_t)slot->n + 1, sizeof *lines) : NULL;
+    Py_ssize_t n = Py_SIZE(code);
+    PyObject *rows = PyObject_CallMethod(code, "co_lines", NULL);
+    int *lines = rows ? PyMem_Calloc((size_t)n + 1, sizeof *lines) : NULL;
     PyObject *row = NULL;
     if (rows && !lines)
         PyErr_NoMemory();
@@ -112,41 +113,39 @@ static bool read_lines(source_code *slot)
         Py_ssize_t start, end;
         PyObject *line;
         if (PyArg_ParseTuple(row, "nnO", &start, &end, &line) && line != Py_None)
-            for (Py_ssize_t i = start / 2; i < end / 2 && i < slot->n; i++)
+            for (Py_ssize_t i = start / 2; i < end / 2 && i < n; i++)
                 lines[i] = (int)PyLong_AsLong(line);
         Py_DECREF(row);
     }
     Py_XDECREF(rows);
     if (PyErr_Occurred()) {
         PyMem_Free(lines);
-        return false;
+        return NULL;
     }
-    slot->lines = lines;
-    return true;
+    return lines;
 }
 
-static int line_of(source_code *slot, Py_ssize_t instruction)
+/* Reads the lines of a slot's code. Finalizers of garbage may trace, and so make the slots move or
+ * go: the slot is looked up again. NULL with an exception. */
+static source_code *with_lines(source_cache *cache, module_state *st, source_code *slot)
 {
-    if (slot->lookups < FEW_LOOKUPS) {
-        slot->lookups++;
-        return PyCode_Addr2Line((PyCodeObject *)slot->code, (int)(2 * instruction));
-    }
-    if (!slot->lines && !read_lines(slot))
-        return -1;
-    return slot->lines[instruction];
+    PyObject *code = Py_NewRef(slot->code);
+    int *lines = read_lines(code);
+    slot = lines ? find(cache, st, (PyCodeObject *)code) : NULL;
+    if (slot && !slot->lines)
+        slot->lines = lines;
+    else
+        PyMem_Free(lines);
+    if (!slot && !PyErr_Occurred())
+        PyErr_NoMemory();
+    Py_DECREF(code);
+    return slot;
 }
 
-/* The number of a location in the graph; 0 with or without an exception. */
-static uint32_t number_of(source_code *slot, Py_ssize_t instruction, PyGraph *graph)
+/* The number of a line in the graph; 0 with or without an exception. Runs no code. */
+static uint32_t number_line(source_code *slot, int line, PyGraph *graph)
 {
     cfx_error err = {0};
-    if (instruction < 0 || instruction >= slot->n)
-        return 0;
-    if (!slot->numbers && !(slot->numbers = PyMem_Calloc((size_t)slot->n, sizeof(uint32_t))))
-        return PyErr_NoMemory() ? 0 : 0;
-    if (slot->numbers[instruction])
-        return slot->numbers[instruction] - 1;
-    int line = line_of(slot, instruction);
     Py_ssize_t size;
     PyObject *keep = NULL;
     const char *file = line > 0 ? utf8_of(slot->file, &size, &keep) : NULL;
@@ -157,7 +156,32 @@ static uint32_t number_of(source_code *slot, Py_ssize_t instruction, PyGraph *gr
             raise_cfx(&err);
     }
     Py_XDECREF(keep);
-    if (!PyErr_Occurred())
+    return number;
+}
+
+/* The number of an instruction's line in the graph; 0 with or without an exception. */
+static uint32_t number_of(source_cache *cache, source_code *slot, Py_ssize_t instruction,
+                          PyGraph *graph)
+{
+    int line;
+    if (instruction < 0 || instruction >= slot->n)
+        return 0;
+    if (slot->numbers && slot->numbers[instruction])
+        return slot->numbers[instruction] - 1;
+    if (slot->lookups < FEW_LOOKUPS) {
+        slot->lookups++;
+        line = PyCode_Addr2Line((PyCodeObject *)slot->code, (int)(2 * instruction));
+    } else {
+        if (!slot->lines && !(slot = with_lines(cache, graph->st, slot)))
+            return 0;
+        line = slot->lines[instruction];
+    }
+    uint32_t number = number_line(slot, line, graph);
+    if (PyErr_Occurred() || cache->graph != (PyObject *)graph)
+        return number;
+    if (!slot->numbers)
+        slot->numbers = PyMem_Calloc((size_t)slot->n, sizeof *slot->numbers);
+    if (slot->numbers)  /* else it is looked up each time */
         slot->numbers[instruction] = number + 1;
     return number;
 }
@@ -180,11 +204,12 @@ uint32_t source_location(source_cache *cache, PyGraph *graph)
         Py_DECREF(code);
         if (!slot || start)
             break;
-        if (!slot->is_library || (!fallback && !slot->is_ours)) {
-            uint32_t here = number_of(slot, PyFrame_GetLasti(frame) / 2, graph);
+        bool library = slot->is_library;
+        if (!library || (!fallback && !slot->is_ours)) {
+            uint32_t here = number_of(cache, slot, PyFrame_GetLasti(frame) / 2, graph);
             if (PyErr_Occurred())
                 break;
-            if (!slot->is_library) {
+            if (!library) {
                 number = here;
                 break;
             }

@@ -36,7 +36,7 @@ typedef struct PyAttribute {
 typedef struct source_cache {
     struct source_code *slots;
     size_t n, capacity;
-    PyObject *graph;  /* whose numbers the cached locations are, borrowed: only compared */
+    PyObject *graph;  /* owned: whose numbers the cached locations are; or NULL */
 } source_cache;
 
 /* The steps that a class of tracers can override, and the switches it can set. One bit each, in
@@ -75,7 +75,7 @@ typedef struct PyTracer {
     PyObject *dict;
     PyObject *weak;
     PyObject *paths;         /* {module: path} while a trace runs, else NULL */
-    PyObject *parameters;    /* {id: path} of the root's parameters, NULL until needed */
+    PyObject *parameters;    /* {id: path} of the root's parameters when last read, or NULL */
     PyObject *buffers;       /* likewise of its buffers */
     PyObject *proxies;       /* {name: Proxy} of the parameters read so far, while a trace runs */
     PyObject *class_names;   /* {class: its qualified name}, likewise */
@@ -125,7 +125,8 @@ PyObject *proxy_of_core(module_state *st, PyGraph *graph, cfx_node *n, PyObject 
 /* proxy.node and proxy.tracer, whatever a class makes of them; new references. */
 PyObject *proxy_node(module_state *st, PyObject *proxy);
 PyObject *proxy_tracer(module_state *st, PyObject *proxy);
-/* The first Proxy inside `o`, which may be a container: borrowed, or NULL. */
+/* The first Proxy inside `o`, which may be a container: borrowed, or NULL, perhaps with an
+ * exception. */
 PyObject *find_proxy(module_state *st, PyObject *o);
 
 /* ---- tracers (tracer.c) -------------------------------------------------------------------- */
@@ -152,6 +153,8 @@ typedef struct trace_call {
 PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *call);
 /* Reads again what the class overrides, if it may have changed; -1 with an exception. */
 int tracer_refresh(PyTracer *t);
+/* Makes the tracer's numbers, of its scope and of source lines, those of `graph`, or of none. */
+void tracer_follow(PyTracer *t, PyObject *graph);
 /* Calls one of the steps through Python. */
 PyObject *call_step(PyTracer *t, int step, PyObject *const *args, Py_ssize_t n);
 /* The proxy of a node as the tracer makes it. */
@@ -175,8 +178,12 @@ extern PyType_Spec wrapped_spec;
 
 /* _module_tree(root): ({module: path}, {tensor: path}). */
 PyObject *module_tree(PyObject *module, PyObject *root);
-/* {id: path} of the `kind` ("_parameters", "_buffers") that modules have, by their paths. */
-PyObject *member_names(PyObject *paths, PyObject *kind);
+/* An entry of the dict `kind` ("_parameters", "_buffers", "_modules") of a module: borrowed, or
+ * NULL, perhaps with an exception. */
+PyObject *module_entry(PyObject *module, PyObject *kind, PyObject *name);
+/* The path of a parameter, or of a buffer too, that the tracer's root has now: a new reference, or
+ * NULL if it has none, perhaps with an exception. */
+PyObject *member_path(PyTracer *t, bool or_buffer, PyObject *value);
 
 /* The tracer whose trace runs in this thread: borrowed, or NULL. */
 PyTracer *current_tracer(module_state *st);

@@ -52,7 +52,9 @@ static PyObject *convert_sequence(PyTracer *t, PyObject *seq)
 static PyObject *convert_key(PyTracer *t, PyObject *key)
 {
     module_state *st = state_of(Py_TYPE(t));
-    return find_proxy(st, key) ? refuse(st, "key", key) : convert(t, key);
+    if (find_proxy(st, key))
+        refuse(st, "key", key);
+    return PyErr_Occurred() ? NULL : convert(t, key);
 }
 
 static PyObject *convert_dict(PyTracer *t, PyObject *dict)

@@ -70,11 +70,16 @@ static void unpatch(PyObject *entry)
         PyErr_WriteUnraisable(place);
 }
 
+/* Takes the patches off the list one by one: what is put back may run code that traces. */
 static void unpatch_all(module_state *st)
 {
-    for (Py_ssize_t i = PyList_GET_SIZE(st->patches); i > 0; i--)
-        unpatch(PyList_GET_ITEM(st->patches, i - 1));
-    PyList_SetSlice(st->patches, 0, PY_SSIZE_T_MAX, NULL);
+    for (Py_ssize_t n; (n = PyList_GET_SIZE(st->patches)) > 0;) {
+        PyObject *entry = Py_NewRef(PyList_GET_ITEM(st->patches, n - 1));
+        if (PyList_SetSlice(st->patches, n - 1, n, NULL) < 0)
+            PyErr_Clear();  /* it shrinks: memory is not asked for */
+        unpatch(entry);
+        Py_DECREF(entry);
+    }
 }
 
 /* Wraps `name` in `place`, where a builtin of that name may be meant. */
@@ -197,11 +202,16 @@ static PyObject *call_key(PyTracer *t, PyObject *path)
 {
     if (!t->num_calls && !(t->num_calls = PyDict_New()))
         return NULL;
+    if (!PyDict_Check(t->num_calls)) {
+        PyErr_Format(PyExc_TypeError, "the tracer's num_calls must be a dict, got %R",
+                     (PyObject *)Py_TYPE(t->num_calls));
+        return NULL;
+    }
     PyObject *count = PyDict_GetItemWithError(t->num_calls, path);
     if (!count && PyErr_Occurred())
         return NULL;
     long n = count ? PyLong_AsLong(count) : 0;
-    PyObject *next = PyLong_FromLong(n + 1);
+    PyObject *next = PyErr_Occurred() ? NULL : PyLong_FromLong(n + 1);
     PyObject *key = NULL;
     if (next && PyDict_SetItem(t->num_calls, path, next) == 0)
         key = n ? PyUnicode_FromFormat("%U@%ld", path, n) : Py_NewRef(path);
@@ -212,6 +222,7 @@ static PyObject *call_key(PyTracer *t, PyObject *path)
 /* What is to be put back when a module's call ends. */
 typedef struct scope_frame {
     uint32_t number;
+    PyObject *graph;          /* whose number it is, owned */
     PyObject *key;            /* owned */
     PyObject *path, *type;    /* of the Scope object, owned, or NULL if there is none */
 } scope_frame;
@@ -258,6 +269,8 @@ static int enter_scope(PyTracer *t, module_state *st, scope_frame *frame, PyObje
                        PyObject *module)
 {
     PyObject *type = (PyObject *)Py_TYPE(module);
+    tracer_follow(t, t->graph);
+    frame->graph = Py_XNewRef(t->graph);
     frame->number = t->scope_number;
     frame->key = call_key(t, path);
     if (!frame->key)
@@ -279,13 +292,16 @@ static void leave_scope(PyTracer *t, scope_frame *frame)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    t->scope_number = frame->number;
+    tracer_follow(t, t->graph);
+    if (t->graph == frame->graph)  /* another graph has other scopes */
+        t->scope_number = frame->number;
     if (t->scope && frame->path && frame->type)
         set_scope_object(t->scope, frame->path, frame->type);
     if (t->module_stack && frame->key)
         PyObject_DelItem(t->module_stack, frame->key);
     if (PyErr_Occurred())
         PyErr_Clear();  /* the user has taken it out already */
+    Py_XDECREF(frame->graph);
     Py_XDECREF(frame->key);
     Py_XDECREF(frame->path);
     Py_XDECREF(frame->type);
@@ -362,40 +378,10 @@ PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, P
 
 /* ---- attributes of modules ----------------------------------------------------------------- */
 
-/* The path of a parameter or buffer below the root: borrowed, or NULL if it is not there. All are
- * read at once; if one is missing, the module may have got it since. */
-static PyObject *member_path(PyTracer *t, PyObject **names, PyObject *kind, PyObject *value)
-{
-    PyObject *id = PyLong_FromVoidPtr(value);
-    PyObject *path = id && *names ? PyDict_GetItemWithError(*names, id) : NULL;
-    if (id && !path && !PyErr_Occurred()) {
-        PyObject *again = t->paths ? member_names(t->paths, kind) : PyDict_New();
-        if (again) {
-            Py_XSETREF(*names, again);
-            path = PyDict_GetItemWithError(*names, id);
-        }
-    }
-    Py_XDECREF(id);
-    return path;
-}
-
-static PyObject *parameter_path(PyTracer *t, module_state *st, PyObject *value)
-{
-    PyObject *path = member_path(t, &t->parameters, st->str_parameters, value);
-    if (path || PyErr_Occurred() || !(t->switches & SWITCH_proxy_buffer_attributes))
-        return path;
-    return member_path(t, &t->buffers, st->str_buffers, value);
-}
-
 PyObject *tracer_member_path(PyTracer *t, PyObject *value)
 {
-    module_state *st = state_of(Py_TYPE(t));
-    PyObject *path = member_path(t, &t->parameters, st->str_parameters, value);
-    if (!path && !PyErr_Occurred())
-        path = member_path(t, &t->buffers, st->str_buffers, value);
-    if (!path && PyErr_Occurred())
-        return NULL;
-    return Py_NewRef(path ? path : Py_None);
+    PyObject *path = member_path(t, true, value);
+    return path || PyErr_Occurred() ? path : Py_NewRef(Py_None);
 }
 
 static PyObject *parameter_proxy(PyTracer *t, module_state *st, PyObject *name, PyObject *value)
@@ -427,17 +413,16 @@ PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache)
 PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
 {
     module_state *st = state_of(Py_TYPE(t));
-    PyObject *name = parameter_path(t, st, value);
+    PyObject *name = member_path(t, t->switches & SWITCH_proxy_buffer_attributes, value);
     if (!name)
         return PyErr_Occurred() ? NULL : Py_NewRef(value);  /* of some other module */
     PyObject *proxy = PyObject_GetItem(cache, name);
-    if (proxy || !PyErr_ExceptionMatches(PyExc_KeyError))
-        return proxy;
-    PyErr_Clear();  /* the first time it is read */
-    Py_INCREF(name);
-    proxy = parameter_proxy(t, st, name, value);
-    if (proxy && PyObject_SetItem(cache, name, proxy) < 0)
-        Py_CLEAR(proxy);
+    if (!proxy && PyErr_ExceptionMatches(PyExc_KeyError)) {
+        PyErr_Clear();  /* the first time it is read */
+        proxy = parameter_proxy(t, st, name, value);
+        if (proxy && PyObject_SetItem(cache, name, proxy) < 0)
+            Py_CLEAR(proxy);
+    }
     Py_DECREF(name);
     return proxy;
 }
@@ -481,14 +466,6 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
     return result;
 }
 
-/* A parameter, buffer or sub-module by its name: borrowed, or NULL. */
-static PyObject *lookup(PyObject *module, PyObject *kind, PyObject *name)
-{
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    PyObject *table = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
-    return table && PyDict_Check(table) ? PyDict_GetItemWithError(table, name) : NULL;
-}
-
 /* module.__getattr__(name), as nn.Module has it, and the tracer's opinion about what it finds. */
 static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
 {
@@ -496,13 +473,13 @@ static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
     (void)n;
     PyObject *module = in[0];
     PyObject *name = in[1];
-    PyObject *value = lookup(module, st->str_parameters, name);
+    PyObject *value = module_entry(module, st->str_parameters, name);
     bool parameter = value && value != Py_None;
     bool buffer = false;
     if (!value && !PyErr_Occurred())
-        buffer = (value = lookup(module, st->str_buffers, name)) != NULL && value != Py_None;
+        buffer = (value = module_entry(module, st->str_buffers, name)) != NULL && value != Py_None;
     if (!value && !PyErr_Occurred())
-        value = lookup(module, st->str_modules, name);
+        value = module_entry(module, st->str_modules, name);
     if (!value)
         return PyErr_Occurred() ? NULL : PyObject_CallFunctionObjArgs(st->plain_getattr, module,
                                                                       name, NULL);
@@ -675,7 +652,7 @@ static PyObject *is_tracing(PyObject *module, PyObject *unused)
 static PyObject *py_find_proxy(PyObject *module, PyObject *o)
 {
     PyObject *found = find_proxy(PyModule_GetState(module), o);
-    return Py_NewRef(found ? found : Py_None);
+    return PyErr_Occurred() ? NULL : Py_NewRef(found ? found : Py_None);
 }
 
 PyMethodDef trace_functions[] = {

@@ -75,18 +75,23 @@ static int read_switches(PyTracer *t)
     return 0;
 }
 
+void tracer_follow(PyTracer *t, PyObject *graph)
+{
+    if (t->sources.graph == graph)
+        return;
+    source_clear(&t->sources);
+    t->scope_number = 0;
+    t->origin = 0;
+    Py_XSETREF(t->sources.graph, Py_XNewRef(graph));
+}
+
 int tracer_refresh(PyTracer *t)
 {
     PyTypeObject *type = Py_TYPE(t);
     if (t->version && t->version == type->tp_version_tag)
         return 0;
     module_state *st = state_of(type);
-    if (t->sources.graph != t->graph) {  /* a new graph numbers its scopes and lines anew */
-        source_clear(&t->sources);
-        t->sources.graph = t->graph;
-        t->scope_number = 0;
-        t->origin = 0;
-    }
+    tracer_follow(t, t->graph);
     if (read_overrides(t, st) < 0 || read_switches(t) < 0)
         return -1;
     t->version = PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
@@ -152,9 +157,11 @@ static int note_scope(PyTracer *t, PyObject *node)
     return failed;
 }
 
-/* Gives a new node its scope and source line; false with an exception. */
+/* Gives a new node its scope and source line; false with an exception. `n` must be held: garbage
+ * may be collected. */
 static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
 {
+    tracer_follow(t, (PyObject *)graph);  /* code that ran may have assigned another one */
     cfx_node_set_scope(n, t->scope_number);
     uint32_t location = source_location(&t->sources, graph);
     cfx_node_set_location_number(n, location ? location : t->origin);
@@ -294,8 +301,10 @@ static PyObject *record_in_core(PyTracer *t, module_state *st, const node_parts 
     if (!graph)
         return NULL;
     Py_INCREF((PyObject *)graph);
+    cfx_iter held = hold(graph->g);
     cfx_node *n = graph_create_core(graph, parts);
     PyObject *proxy = n && place(t, graph, n) ? proxy_of_core(st, graph, n, (PyObject *)t) : NULL;
+    cfx_iter_end(&held);
     Py_DECREF((PyObject *)graph);
     return proxy;
 }
@@ -589,9 +598,13 @@ static PyObject *get_lazy(PyTracer *self, void *closure)
 {
     const lazy *row = closure;
     PyObject **slot = (PyObject **)((char *)self + row->offset);
-    if (!*slot)
-        *slot = row->make(self);
-    return Py_XNewRef(*slot);
+    if (*slot)
+        return Py_NewRef(*slot);
+    tracer_follow(self, self->graph);
+    PyObject *made = row->make(self);
+    if (made)
+        Py_XSETREF(*slot, Py_NewRef(made));
+    return made;
 }
 
 static int set_lazy(PyTracer *self, PyObject *value, void *closure)
@@ -633,13 +646,14 @@ void tracer_end(PyTracer *t)
     Py_CLEAR(t->proxies);
     Py_CLEAR(t->class_names);
     source_clear(&t->sources);
-    t->sources.graph = NULL;
+    Py_CLEAR(t->sources.graph);
     t->version = 0;
 }
 
 static int tracer_traverse(PyTracer *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->sources.graph);
 #define X(name) Py_VISIT(self->name);
     TRACER_OBJECTS(X)
 #undef X
@@ -648,6 +662,8 @@ static int tracer_traverse(PyTracer *self, visitproc visit, void *arg)
 
 static int tracer_clear(PyTracer *self)
 {
+    source_clear(&self->sources);
+    Py_CLEAR(self->sources.graph);
 #define X(name) Py_CLEAR(self->name);
     TRACER_OBJECTS(X)
 #undef X
@@ -660,7 +676,6 @@ static void tracer_dealloc(PyTracer *self)
     PyObject_GC_UnTrack(self);
     if (self->weak)
         PyObject_ClearWeakRefs((PyObject *)self);
-    source_clear(&self->sources);
     tracer_clear(self);
     type->tp_free(self);
     Py_DECREF(type);

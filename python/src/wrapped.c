@@ -78,7 +78,7 @@ static PyObject *wrapped_call(PyWrapped *self, PyObject *args, PyObject *kwargs)
 {
     module_state *st = state_of(Py_TYPE(self));
     PyObject *proxy = find_proxy(st, args);
-    if (!proxy && kwargs)
+    if (!proxy && kwargs && !PyErr_Occurred())
         proxy = find_proxy(st, kwargs);
     PyObject *tracer = proxy ? proxy_tracer(st, proxy) : NULL;
     int wanted = tracer ? is_wanted(self, tracer) : 0;
