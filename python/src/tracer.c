@@ -430,6 +430,18 @@ static PyObject *py_output(PyTracer *self, PyObject *args)
     return node ? Py_NewRef(Py_None) : NULL;
 }
 
+static PyObject *py_find_user_frame(PyTracer *self, PyObject *unused)
+{
+    (void)unused;
+    return call_glue(state_of(Py_TYPE(self)), "user_frame", Py_None);
+}
+
+static PyObject *py_filter_frames(PyTracer *self, PyObject *summary)
+{
+    (void)self;
+    return Py_NewRef(summary);
+}
+
 static PyObject *py_create_arg(PyTracer *self, PyObject *a)
 {
     return tracer_refresh(self) < 0 ? NULL : tracer_create_arg(self, a);
@@ -651,6 +663,11 @@ static PyMethodDef base_methods[] = {
      SIGNED("create_arg($self, a, /)",
             "An object as the argument of a node. Override to allow more kinds of objects.")},
     {"_output", (PyCFunction)py_output, METH_VARARGS, NULL},
+    {"_find_user_frame", (PyCFunction)py_find_user_frame, METH_NOARGS,
+     SIGNED("_find_user_frame($self, /)", "The innermost frame of the user's own code, or None.")},
+    {"_filter_traceback_frames", (PyCFunction)py_filter_frames, METH_O,
+     SIGNED("_filter_traceback_frames($self, user_stack_summary, /)",
+            "Override to choose which frames of the user's become the stack trace of a node.")},
     {"proxy", (PyCFunction)py_proxy, METH_O,
      SIGNED("proxy($self, node, /)", "The Proxy of a node. Override for a class of your own.")},
     {"to_bool", (PyCFunction)py_to_bool, METH_O,
