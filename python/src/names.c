@@ -188,6 +188,30 @@ PyObject *target_name(module_state *st, PyObject *target)
     return text;
 }
 
+/* Where in torch it is, generated code can say, and needs no global for it. */
+int is_from_torch(module_state *st, PyObject *o)
+{
+    PyObject *module = attr_or_none(o, st->str_module);
+    if (module && module != Py_None) {
+        const char *text = PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+        PyErr_Clear();  /* a name without UTF-8 is none of torch's */
+        bool found = text && strncmp(text, "torch", 5) == 0 &&
+                     (text[5] == '\0' ||
+                      (text[5] == '.' && strncmp(text, "torch._dynamo.", 14) != 0));
+        Py_DECREF(module);
+        return found;
+    }
+    Py_XDECREF(module);
+    PyObject *name = module ? attr_or_none(o, st->str_name) : NULL;
+    PyObject *found = NULL;
+    if (name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "torch") != 0)
+        found = guess_module(st, o, name);
+    bool failed = PyErr_Occurred();
+    Py_XDECREF(name);
+    Py_XDECREF(found);
+    return failed ? -1 : found && found != Py_None;
+}
+
 /* ---- any object ---------------------------------------------------------------------------- */
 
 static int is_enum(PyObject *o)
@@ -254,7 +278,22 @@ static PyObject *py_module_of(PyObject *module, PyObject *function)
     return module_of(PyModule_GetState(module), function);
 }
 
+static PyObject *py_is_from_torch(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                  PyObject *kwnames)
+{
+    static const char *const names[] = {"obj"};
+    static const arg_spec spec = {"_is_from_torch", names, 1, 1, 1};
+    PyObject *o;
+    if (!take_args(&spec, args, nargs, kwnames, &o))
+        return NULL;
+    int found = is_from_torch(PyModule_GetState(module), o);
+    return found < 0 ? NULL : PyBool_FromLong(found);
+}
+
 PyMethodDef name_functions[] = {
+    {"_is_from_torch", FAST(py_is_from_torch),
+     SIGNED("_is_from_torch($module, /, obj)",
+            "Whether generated code can say where in torch `obj` is, and needs no global for it.")},
     {"_type_repr", py_type_repr, METH_O,
      PyDoc_STR("A type as annotations spell it: int, torch.Tensor, typing.List[int].")},
     {"_get_qualified_name", py_function_name, METH_O,

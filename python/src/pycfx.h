@@ -190,10 +190,27 @@ PyObject *loaded_module(const char *name);
 PyObject *type_repr(PyObject *o);
 PyObject *function_name(module_state *st, PyObject *function);
 PyObject *target_name(module_state *st, PyObject *target);
+int is_from_torch(module_state *st, PyObject *o);  /* -1 with an exception */
 /* The name under which resolve_name finds an object again; None if it has none. */
 PyObject *object_name(module_state *st, PyObject *o);
 /* The object that a name stands for, among what is loaded: NULL, too, if there is none. */
 PyObject *resolve_name(module_state *st, const char *name, size_t size);
+
+/* ---- names in generated code (codegen_names.c): likewise ----------------------------------- */
+
+typedef struct code_names {
+    module_state *st;
+    cfx_pycode *gen;  /* NULL until the core has begun */
+    PyObject *known;  /* {object: the name of its global} */
+} code_names;
+
+/* The name of the global for an object, made of a wish if it has none yet. */
+PyObject *code_global(const code_names *names, PyObject *wish, PyObject *o);
+PyObject *code_add_global(const code_names *names, PyObject *wish, PyObject *o,
+                          bool allow_reserved);
+/* How a function is called, and the annotation for a type. */
+PyObject *code_target(const code_names *names, PyObject *function);
+PyObject *code_type(const code_names *names, PyObject *type);
 
 /* ---- graphs and nodes ---------------------------------------------------------------------- */
 
