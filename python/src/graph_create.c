@@ -30,13 +30,13 @@ static PyObject *wish_of(PyObject *name)
     Py_ssize_t size;
     PyObject *keep = NULL;
     const char *text = PyUnicode_Check(name) ? utf8_of(name, &size, &keep) : NULL;
-    PyObject *wish = text ? PyBytes_FromStringAndSize(text, size) : NULL;
+    /* Filled here: bytes that are made from a text may be shared, as all of one character are. */
+    PyObject *wish = text ? PyBytes_FromStringAndSize(NULL, size) : NULL;
     if (!text && !PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "the name of a node must be a str, got %R",
                      (PyObject *)Py_TYPE(name));
     for (Py_ssize_t i = 0; wish && i < size; i++)
-        if (PyBytes_AS_STRING(wish)[i] == '\0')
-            PyBytes_AS_STRING(wish)[i] = '.';
+        PyBytes_AS_STRING(wish)[i] = text[i] ? text[i] : '.';
     Py_XDECREF(keep);
     return wish;
 }

@@ -3,6 +3,7 @@ import copy
 import gc
 import operator
 import pickle
+import struct
 import sys
 import threading
 import weakref
@@ -317,6 +318,15 @@ def test_names_that_are_no_identifiers():
             assert g.create_node("call_method", "m", name=wish).name.isidentifier()
         except (ValueError, UnicodeEncodeError):
             pass
+
+
+def test_names_leave_the_bytes_of_python_alone():
+    """Python shares the bytes objects of one character: a name of one must not be edited there."""
+    g = cfx.Graph()
+    for code in range(256):
+        g.create_node("placeholder", "x", name=chr(code))
+    assert [bytes([code])[0] for code in range(256)] == list(range(256))
+    assert int.from_bytes(b"\x00", "little") == 0 and struct.pack("<B", 0) == bytes(1)
 
 
 def test_texts_with_surrogates_and_nulls():
