@@ -540,3 +540,40 @@ def test_code_that_was_replaced():
     assert "torch.sub" in codes[2].src
     node.target = torch.mul
     assert all("torch.sub" in code.src for code in codes)
+
+
+def assigns(x):
+    x[0] = 1
+    return x
+
+
+def deletes(x):
+    del x[0]
+    return x
+
+
+@pytest.mark.parametrize("program, error, advice", [
+    (assigns, TypeError, "torch.where"),
+    (deletes, TypeError, "x[1:]"),
+    (lambda x: f"{x:.2f}", TypeError, "concrete_args"),
+    (lambda x: [1, 2][x], TypeError, "concrete_args"),
+    (lambda x: round(x), TypeError, "concrete_args"),
+    (lambda x: int(x.shape), TypeError, "concrete_args"),
+    (lambda x: range(x.size(0)), TypeError, "concrete_args"),
+    (lambda x: memoryview(b"").cast(x), TypeError, "concrete_args"),
+])  # fmt: skip
+def test_notes_of_errors(program, error, advice):
+    """Errors of Python's own name the line of the program and say what to do."""
+    with pytest.raises(error) as caught:
+        cfx.symbolic_trace(program)
+    note = "\n".join(caught.value.__notes__)
+    assert f"{__file__}:{program.__code__.co_firstlineno}" in note or "x[0]" in note
+    assert advice in note and "cfx.wrap" in note
+
+
+def test_notes_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    for program in (lambda x: numpy.sqrt(x), lambda x: numpy.ones(3) + x):
+        with pytest.raises(Exception) as caught:
+            cfx.symbolic_trace(program)
+        assert "use torch's functions" in "\n".join(caught.value.__notes__)
