@@ -3,8 +3,11 @@
     python bench/capture.py [--repeats 7] [--growth] [--only WORD] [--json FILE]
 
 Both libraries do the same work in one process, alternately, with the garbage collector off while
-the clock runs. What they give is compared in the same run: the printed graph, the code, and what
-the code computes. Default Tracers; models are those of bench/models.py.
+the clock runs. Work of a few milliseconds is repeated until it has taken SAMPLE seconds, as timeit
+does; "once, cold" is the first time after a garbage collection has gone through all of torch's
+objects, and with them through the processor's caches. What they give is compared in the same run:
+the printed graph, the code, and what the code computes. Default Tracers; models are those of
+bench/models.py.
 """
 import argparse
 import copy
@@ -84,6 +87,7 @@ SMALL = ("40,000 ops",)  # where arithmetic, or copying weights, does not hide w
 ROWS = [
     # name, prepare, work, {model: goal}
     ("Tracer.trace", the_model, trace, dict(zip(EVERY, (15, 15, 40)))),
+    ("  once, cold", the_model, trace, dict.fromkeys(EVERY[:2])),
     ("symbolic_trace", the_model, symbolic_trace, dict(zip(EVERY, (15, 15, 30)))),
     ("  and first call", the_model, trace_and_call, dict.fromkeys(SMALL)),
     ("Transformer", traced, transform, dict.fromkeys(EVERY, 5)),
@@ -97,13 +101,18 @@ ROWS = [
 # ---- measuring
 
 
-def timed(work, fx, state, inputs):
+SAMPLE = 0.03  # seconds
+
+
+def timed(work, fx, state, inputs, number):
+    """Seconds for one of `number` times, and the last result."""
     gc.collect()
     gc.disable()
     try:
         start = time.perf_counter()
-        result = work(fx, state, inputs)
-        return time.perf_counter() - start, result
+        for _ in range(number):
+            result = work(fx, state, inputs)
+        return (time.perf_counter() - start) / number, result
     finally:
         gc.enable()
 
@@ -128,10 +137,15 @@ def compare(row, model, inputs, repeats):
     name, prepare, work, _ = row
     times = {fx: [] for fx in LIBRARIES}
     states = {fx: prepare(fx, model, inputs) for fx in LIBRARIES}
+    number = dict.fromkeys(LIBRARIES, 1)
+    if not name.endswith("cold"):
+        for fx in LIBRARIES:
+            seconds, _ = timed(work, fx, states[fx], inputs, 1)
+            number[fx] = max(1, round(SAMPLE / seconds))
     for i in range(repeats):
         views = []
         for fx in LIBRARIES:
-            seconds, result = timed(work, fx, states[fx], inputs)
+            seconds, result = timed(work, fx, states[fx], inputs, number[fx])
             times[fx].append(seconds)
             if i == 0:
                 views.append(shown(result, inputs))
@@ -178,7 +192,7 @@ def growth(figures):
                 if fx not in LIBRARIES or (fx is torch.fx and n > 100_000):
                     cells.append("-")
                     continue
-                seconds, result = timed(work, fx, model, inputs)
+                seconds, result = timed(work, fx, model, inputs, 1)
                 cells.append(f"{seconds / n * 1e6:.3f}")
                 del result
         print(f"{n:>10}{cells[0]:>18}{cells[1]:>10}{cells[2]:>27}{cells[3]:>10}", flush=True)

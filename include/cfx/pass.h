@@ -26,6 +26,33 @@ CFX_API const cfx_pass *cfx_pass_find(const char *name);
 CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const void *opts,
                                 bool *changed, cfx_error *err);
 
+/* What a call does to the world, as far as computing it once or twice makes a difference. */
+typedef enum cfx_effect {
+    CFX_EFFECT_NONE,   /* nothing: the same call on the same values gives the same */
+    CFX_EFFECT_ALONE,  /* every call counts: random numbers, assertions, modules with a state */
+    CFX_EFFECT_WRITES  /* it may change its arguments, or what later calls see */
+} cfx_effect;
+
+/* The effect of a node by its name (in-place functions and methods, an `out` or `inplace` among the
+ * arguments, random functions), by what the host says (cfx_node_is_impure), and for operators by
+ * what is in their regions. A module whose host does not call it impure is ALONE: it may have a
+ * state, but is trusted not to change its arguments. Placeholders and outputs are ALONE. */
+CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err);
+
+/* Replaces each call, and each get_attr, by an earlier node with the same opcode, target and
+ * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
+ * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are
+ * merged, nothing across one that writes, and nothing that may be written to later. Fails with
+ * CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
+ * `effect` is asked for every node but placeholders and outputs: a cfx_effect, or -1 to stop with
+ * CFX_E_HOST; the worse of that and cfx_node_effect counts, but for a call_module the answer alone.
+ * It can read the graph but not edit it. */
+typedef struct cfx_cse_options {
+    int (*effect)(void *ctx, cfx_node *n);
+    void *ctx;
+} cfx_cse_options;
+CFX_API cfx_status cfx_pass_cse(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
+
 /* Erases what has no users and no effect, from the end backwards; placeholders and the output
  * stay. Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
  * `is_impure` overrides the answer: it is asked for every node, used or not, even for placeholders

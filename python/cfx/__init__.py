@@ -35,16 +35,18 @@ __all__ = [
     "while_loop",
 ]
 
-# Loaded when somebody asks for them, because they need torch: name -> module.
+# Loaded when somebody asks for them, because most need torch: name -> module.
+_MODULES = (
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "experimental", "graph_module", "interop",
+    "operator_schemas", "proxy", "traceback",
+)  # fmt: skip
 _LAZY = {
-    **{name: name for name in ("_symbolic_trace", "graph_module", "interpreter", "proxy")},
+    **{name: name for name in _MODULES},
     "GraphModule": "graph_module",
-    "Interpreter": "interpreter",
     "PH": "_symbolic_trace",
     "Proxy": "proxy",
     "ProxyableClassMeta": "_symbolic_trace",
     "Tracer": "_symbolic_trace",
-    "Transformer": "interpreter",
     "symbolic_trace": "_symbolic_trace",
     "wrap": "_symbolic_trace",
 }
@@ -54,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'cfx' has no attribute '{name}'")
     module = importlib.import_module(f"cfx.{_LAZY[name]}")
-    value = globals()[name] = getattr(module, name, module)
+    value = globals()[name] = module if name in _MODULES else getattr(module, name)
     return value
 
 

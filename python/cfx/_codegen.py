@@ -1,75 +1,29 @@
 """Code generation: what torch.fx.graph offers for it, and the Python side of a run.
 
-The generator is C (src/codegen). It asks about Python's own objects: what a function or a type is
-called, how an object is written, what stands in a comment. A `_Job` holds the answers for one run.
+The generator is C (src/codegen, python/src/codegen.c). It asks about torch's objects and about what
+a CodeGen changes: how an object is written, what stands in a comment. A `_Job` holds the answers
+for one run.
 """
-import builtins
 import contextlib
 import enum
 import inspect
 import math
 import re
 import sys
-import types
-import typing
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import _core, _glue, _pytree
-from .node import Argument, _get_qualified_name, _type_repr
+from ._core import _get_qualified_name, _is_from_torch
+from .node import Argument
 
 TransformCodeFunc = Callable[[list[str]], list[str]]
 
 # ---- operators that Python writes with a sign -------------------------------------------------
 
-reflectable_magic_methods = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "floordiv": "{} // {}",
-    "truediv": "{} / {}",
-    "div": "{} / {}",
-    "mod": "{} % {}",
-    "pow": "{} ** {}",
-    "lshift": "{} << {}",
-    "rshift": "{} >> {}",
-    "and_": "{} & {}",
-    "or_": "{} | {}",
-    "xor": "{} ^ {}",
-    "getitem": "{}[{}]",
-    "matmul": "{} @ {}",
-}
-
-magic_methods = {
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "lt": "{} < {}",
-    "gt": "{} > {}",
-    "le": "{} <= {}",
-    "ge": "{} >= {}",
-    "pos": "+{}",
-    "neg": "-{}",
-    "invert": "~{}",
-    **reflectable_magic_methods,
-}
-
-inplace_methods = {
-    "iadd": "{} += {}",
-    "iand": "{} &= {}",
-    "ifloordiv": "{} //= {}",
-    "ilshift": "{} <<= {}",
-    "imod": "{} %= {}",
-    "imul": "{} *= {}",
-    "imatmul": "{} @= {}",
-    "ior": "{} |= {}",
-    "ipow": "{} **= {}",
-    "irshift": "{} >>= {}",
-    "isub": "{} -= {}",
-    "itruediv": "{} /= {}",
-    "ixor": "{} ^= {}",
-    "setitem": "{}[{}] = {}",
-}
+reflectable_magic_methods, magic_methods, inplace_methods = _core._operator_formats()
+magic_methods.update(reflectable_magic_methods)
 
 
 # ---- names that every generated function may use ----------------------------------------------
@@ -171,22 +125,6 @@ _DTYPES = {
 dtype_abbrs = _DtypeAbbrs()
 if _glue.find_torch() is not None:
     dtype_abbrs._fill(_glue.find_torch())
-
-
-def _is_from_torch(obj: object) -> bool:
-    """Whether generated code can say where in torch `obj` is, and needs no global for it."""
-    module = getattr(obj, "__module__", None)
-    if module is not None:
-        if not isinstance(module, str):
-            return False
-        return module == "torch" or (
-            module.startswith("torch.") and not module.startswith("torch._dynamo.")
-        )
-    name = getattr(obj, "__name__", None)
-    torch = _glue.find_torch()
-    if not isinstance(name, str) or name == "torch" or torch is None:
-        return False
-    return any(getattr(m, name, None) is obj for m in (torch, torch.nn.functional))
 
 
 def _is_magic(x: str) -> bool:
@@ -520,13 +458,6 @@ class _PyTreeCodeGen(CodeGen):
 
 # ---- one run ----------------------------------------------------------------------------------
 
-_origin_type_map = {
-    list: typing.List,
-    dict: typing.Dict,
-    set: typing.Set,
-    frozenset: typing.FrozenSet,
-    tuple: typing.Tuple,
-}
 _NO_STACK_TRACE = "No stacktrace found for following nodes"
 
 
@@ -545,7 +476,7 @@ def _shorten(value: object) -> object:
 
 class _Job:
     """What the generator asks while it writes one function (python/src/codegen.c): a hook that is
-    None is not asked for. It sets `add_global` and `expression` for the time of the run."""
+    None is not asked for. It sets the last three attributes for the time of the run."""
 
     begin: Any = None
     annotation: Any = None
@@ -554,7 +485,9 @@ class _Job:
     output: Any = None
     signature: Any = None
     transform: Any = None
-    add_global: Callable[[Any, str, bool], str]
+    names: dict[Any, str]  # of the globals
+    add_global: Callable[[Any, str], str]
+    global_for: Callable[[str, Any], str]  # the name of the global that stands for an object
     expression: Callable[[object], str]
 
     def __init__(self, codegen: CodeGen, expanded_def: bool, colors: dict) -> None:
@@ -580,21 +513,7 @@ class _Job:
     def reserve_names(self) -> None:
         for name, builtin in _custom_builtins.items():
             if name not in _RESERVED:
-                self.names[builtin.obj] = self.add_global(builtin.obj, name, True)
-
-    def global_for(self, wish: str, obj: Any) -> str:
-        """The name of the global that stands for `obj`; equal objects share one."""
-        if _is_from_torch(obj) and obj is not self.torch.device:
-            return _get_qualified_name(obj)
-        name = self.names.get(obj)
-        if name is None:
-            is_builtin = vars(builtins).get(wish, self) is obj
-            name = self.names[obj] = self.add_global(obj, wish, is_builtin)
-        return name
-
-    def target(self, obj: Any) -> str:
-        """How a function is called."""
-        return self.global_for(_get_qualified_name(obj), obj)
+                self.names[builtin.obj] = self.add_global(builtin.obj, name)
 
     def value(self, obj: Any) -> str | None:
         """How an object stands among the arguments; None for its repr."""
@@ -615,21 +534,6 @@ class _Job:
         for name, cls in classes.items():
             self.global_for(name, cls)
         return text
-
-    def type(self, obj: Any) -> str:
-        """The annotation for a type."""
-        if isinstance(obj, types.UnionType):
-            return "|".join(map(self.type, obj.__args__))
-        if isinstance(obj, list):  # the parameters of a Callable
-            return f"[{','.join(map(self.type, obj))}]"
-        if not hasattr(obj, "__origin__"):
-            return self.global_for(_type_repr(obj), obj)
-        origin = obj.__origin__
-        if isinstance(obj, typing._GenericAlias):  # type: ignore[attr-defined]
-            origin = _origin_type_map.get(origin, origin)
-        name = self.global_for(_type_repr(origin), origin)
-        args = typing.get_args(obj) or getattr(obj, "__args__", ())
-        return f"{name}[{','.join(map(self.type, args))}]" if args else name
 
     # ---- what a CodeGen overrides ----
 

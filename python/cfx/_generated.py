@@ -13,7 +13,7 @@ from typing import Any
 from . import _core
 from ._codegen import _BoxedCodeGen, _parse_stack_trace, _PyTreeCodeGen
 from .graph import CodeGen, Graph, PythonCode, _Namespace
-from .node import Node
+from .node import Node, source_line
 
 
 class _Generated:
@@ -162,10 +162,7 @@ def _origin(node: Node) -> str:
     frame = _parse_stack_trace(node.meta.get("stack_trace", ""))
     if frame is not None:
         return f'\n  File "{frame.file}", line {frame.lineno}, in {frame.name}\n    {frame.code}'
-    if node._location is None:
-        return ""
-    file, line = node._location
-    return f'\n  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}'.rstrip()
+    return "" if node._location is None else "\n" + source_line(*node._location)
 
 
 def _node_of_line(graph: Graph, code: PythonCode, line: int) -> Node | None:

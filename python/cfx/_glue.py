@@ -1,10 +1,9 @@
-"""What the C core asks of Python: names of objects, objects of names, purity, references.
+"""What the C core asks of Python: torch, its values by name, lambdas, purity.
 
 Nothing here is for users. cfx._core calls these functions by name (python/src/host.c).
 """
-import enum
+import inspect
 import sys
-import typing
 from typing import Any
 
 from . import _core
@@ -52,43 +51,17 @@ def token(key):
     return found
 
 
-def qualified_name(obj):
-    """The name under which `resolve` finds `obj` again, or None for an object without one."""
-    from .node import Node, _type_repr
-
-    if isinstance(obj, enum.Enum):
-        return f"{type(obj).__module__}.{type(obj).__qualname__}.{obj.name}"
-    if typing.get_origin(obj) is not None:  # list[int], typing.Optional[int], int | str
-        return _type_repr(obj)
-    if not callable(obj) and not hasattr(obj, "__name__"):
-        return None
-    return Node._pretty_print_target(obj)
-
-
-def type_repr(obj):
-    from .node import _type_repr
-
-    return _type_repr(obj)
-
-
-def resolve(name):
-    """The object that `name` stands for: a dotted name of something already loaded, perhaps with
-    arguments in brackets (`typing.List[int]`). A `Name` if there is none. Imports nothing."""
-    from ._resolve import resolve as find
-
-    found = find(name)
-    return Name(name) if found is None else found
+def lambda_name(func):
+    """What the source assigns a lambda to, or the source itself."""
+    try:
+        source = inspect.getsource(func)
+    except (OSError, TypeError) as e:
+        raise RuntimeError("Unable to represent lambda") from e
+    return source.split("=")[0].strip()
 
 
 def is_impure(node):
     return node.is_impure()
-
-
-def check_reference(job):
-    """Warns, or raises, as torch.fx does where a module lacks what a new node refers to."""
-    from ._modules import check_reference as check
-
-    return check(*job)
 
 
 # ---- tracing -----------------------------------------------------------------------------------

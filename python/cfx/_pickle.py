@@ -1,9 +1,10 @@
 """Pickling a graph as what it is: a flat list of nodes, however deep their arguments hang together.
 
-Nodes inside arguments are written as their numbers, so that no recursion follows the graph's
-edges. Metadata is restored after the nodes, so that it may refer to them.
+The nodes are columns (python/src/columns.c): one list for each attribute. Metadata is restored
+after them, so that it may refer to nodes.
 """
-from ._core import Node, _order_of_uses, map_aggregate
+from . import _core
+from ._core import Node
 
 
 class _Ref(int):
@@ -34,9 +35,9 @@ class _Operator:
 def _find_operator(name):
     import torch
 
-    found = torch
-    for part in name.split(".")[1:]:
-        found = getattr(found, part)
+    found = _core._resolve(name)
+    if found is None:
+        raise AttributeError(f"this {torch.__name__} has no {name}")
     return found
 
 
@@ -46,36 +47,6 @@ def portable(value):
         return value
     name = Node._pretty_print_target(value)
     return _Operator(name) if name.startswith("torch.ops.") else value
-
-
-# ---- arguments ------------------------------------------------------------------------------
-
-_KEYED = (dict, set, frozenset)
-_CONTAINERS = (tuple, list, slice, *_KEYED)
-
-
-def _map(tree, fn):
-    """map_aggregate, and the keys of dicts and members of sets, which it leaves as they are."""
-    return _map_keys(map_aggregate(tree, fn), fn)
-
-
-def _map_key(key, fn):
-    mapped = map_aggregate(key, fn)
-    same = mapped is key or mapped == key
-    return key if same else mapped  # a tuple of another class stays what it is
-
-
-def _map_keys(tree, fn):
-    if isinstance(tree, dict):
-        return type(tree)({_map_key(k, fn): _map_keys(v, fn) for k, v in tree.items()})
-    if type(tree) in _KEYED:
-        return type(tree)(_map_key(member, fn) for member in tree)
-    if isinstance(tree, slice):
-        return slice(*(_map_keys(part, fn) for part in (tree.start, tree.stop, tree.step)))
-    if not isinstance(tree, (tuple, list)) or not any(isinstance(v, _CONTAINERS) for v in tree):
-        return tree
-    items = [_map_keys(item, fn) for item in tree]
-    return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -97,32 +68,11 @@ def reduce_graph(graph):
     taken = sorted(graph._graph_namespace._used_names.difference(node.name for node in nodes))
     return (
         _build,
-        (type(graph), _columns(nodes), taken),
+        (type(graph), graph._columns(_Ref, portable), taken),
         (extras, state, other, graph.owning_module),
         None,
         None,
         _restore,
-    )
-
-
-def _columns(nodes):
-    """The nodes attribute by attribute, which pickle writes faster than node by node. What few
-    nodes have stands in dicts."""
-    refs = {node: _Ref(i) for i, node in enumerate(nodes)}
-
-    def number(value):
-        return refs.get(value, value) if type(value) is Node else portable(value)
-
-    return (
-        [node.op for node in nodes],
-        [node.name for node in nodes],
-        [portable(node.target) for node in nodes],
-        [_map(node.args, number) for node in nodes],
-        {i: dict(_map(n.kwargs, number)) for i, n in enumerate(nodes) if n.kwargs},
-        {i: node.type for i, node in enumerate(nodes) if node.type is not None},
-        {i: node._location for i, node in enumerate(nodes) if node._location is not None},
-        {i: node._scope for i, node in enumerate(nodes) if node._scope is not None},
-        _order_of_uses(nodes),  # `users` has its own
     )
 
 
@@ -131,28 +81,7 @@ def _columns(nodes):
 
 def _build(cls, columns, taken):
     graph = cls.__new__(cls)
-    ops, names, targets, args, kwargs, types, locations, scopes, order = columns
-    create = graph.create_node
-    nodes = [
-        create(op, target, None, None, name, types.get(i))
-        for i, (op, target, name) in enumerate(zip(ops, targets, names))
-    ]
-    for node, name in zip(nodes, names):
-        if node.name != name:
-            node.name = name
-    for i, location in locations.items():
-        nodes[i]._location = location
-    for i, scope in scopes.items():
-        nodes[i]._scope = scope
-
-    def node_of(value):
-        return nodes[value] if type(value) is _Ref else value
-
-    for i in range(len(nodes)) if order is None else order:
-        if args[i]:
-            nodes[i].args = _map(args[i], node_of)
-        if i in kwargs:
-            nodes[i].kwargs = _map(kwargs[i], node_of)
+    graph._fill(columns, _Ref)
     for name in taken:
         graph._graph_namespace.create_name(name, None)
     return graph

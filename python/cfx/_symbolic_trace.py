@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from . import _core, _glue, interop
+from . import _core, _glue, _tracing, interop
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .node import base_types
@@ -182,6 +182,14 @@ def _patch_function(fn: types.FunctionType, nargs: int) -> types.FunctionType:
 # ---- the tracer ------------------------------------------------------------------------------
 
 
+def _ids_of_functions(module: types.ModuleType) -> set[int]:
+    functions = (value for name, value in vars(module).items() if not name.startswith("_"))
+    return {id(value) for value in functions if callable(value)}
+
+
+_IDS_OF_MATH = _ids_of_functions(math)  # which never change
+
+
 class Tracer(_core.Tracer):
     """Captures a module or function as a Graph: `Tracer().trace(root)`.
 
@@ -196,13 +204,10 @@ class Tracer(_core.Tracer):
         param_shapes_constant: bool = False,
     ) -> None:
         super().__init__()
-        self._autowrap_function_ids = {
-            id(value)
-            for module in autowrap_modules
-            for name, value in vars(module).items()
-            if not name.startswith("_") and callable(value)
-        }
-        self._autowrap_function_ids.update(map(id, autowrap_functions))
+        self._autowrap_function_ids = set(map(id, autowrap_functions))
+        for module in autowrap_modules:
+            ids = _IDS_OF_MATH if module is math else _ids_of_functions(module)
+            self._autowrap_function_ids |= ids
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
 
@@ -212,13 +217,6 @@ class Tracer(_core.Tracer):
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1
         return f"{prefix}{number}"
-
-    def _find_user_frame(self):
-        """The innermost frame that is neither torch's nor cfx's, or None."""
-        return _tracing.user_frame()
-
-    def _filter_traceback_frames(self, user_stack_summary):
-        return user_stack_summary
 
     __deepcopy__ = deepcopy_tracer
 
@@ -352,6 +350,7 @@ class Tracer(_core.Tracer):
                 "co_filename": code.co_filename,
                 "co_firstlineno": code.co_firstlineno,
             }
+            self._begin(code.co_filename, code.co_firstlineno)
         del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
         scopes = [vars(module) for module in self._autowrap_search]
         scopes.insert(0, getattr(fn, "__globals__", {}))
@@ -379,8 +378,6 @@ def symbolic_trace(
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
     return _make_graph_module(tracer.root, graph, name)
 
-
-from . import _tracing  # noqa: E402  (needs the classes above)
 
 _glue.trace_code = Tracer.trace.__code__
 _core._register(trace_code=_glue.trace_code)

@@ -8,21 +8,27 @@ import linecache
 import os
 import sys
 import traceback
-
-import torch
+from typing import Any
 
 from . import _core, _glue
-from .node import base_types
 from .proxy import ParameterProxy, TraceError, assert_fn
 
-_OPAQUE = (torch.Generator,)
-_CONSTANTS = (torch.Tensor, torch.ScriptObject, *_OPAQUE)
-_LIBRARY = tuple(os.path.dirname(str(m.__file__)) + os.sep for m in (torch, _core))
-_core._register(
-    library_paths=_LIBRARY,
-    sequential=torch.nn.Sequential,
-    tensor_types=(torch.Tensor, torch.ScriptObject),
-)
+_LIBRARIES: tuple[Any, ...] = (_core,)
+_BASE: tuple[type, ...] = (str, int, float, bool, complex)
+try:
+    import torch
+except ImportError:  # proxies of graphs that are built by hand need none
+    pass
+else:
+    from .node import base_types
+
+    _LIBRARIES, _BASE = (_core, torch), (*base_types, torch._ops.HigherOrderOperator)
+    _OPAQUE = (torch.Generator,)
+    _CONSTANTS = (torch.Tensor, torch.ScriptObject, *_OPAQUE)
+    _core._register(sequential=torch.nn.Sequential, tensor_types=_CONSTANTS[:2])
+
+_PATHS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in _LIBRARIES)
+_core._register(library_paths=_PATHS)
 
 
 # ---- leaves of arguments ---------------------------------------------------------------------
@@ -40,7 +46,7 @@ def trace_leaf(job):
         node = _attribute_node(tracer, a)
         if node is not None:
             return node
-    if isinstance(a, (*base_types, enum.Enum, torch._ops.HigherOrderOperator)):
+    if isinstance(a, (*_BASE, enum.Enum)):
         return a
     if dataclasses.is_dataclass(a) and not isinstance(a, type):
         fields = {f.name: tracer.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a)}
@@ -110,7 +116,7 @@ def module_paths(root):
 
 def module_path(job):
     tracer, module = job
-    if tracer.submodule_paths is None:
+    if not tracer._busy:
         for path, found in tracer.root.named_modules():
             if found is module:
                 return path
@@ -140,7 +146,7 @@ def parameter_factory(job):
 
 
 def is_library(file):
-    return file.startswith(_LIBRARY)
+    return file.startswith(_PATHS)
 
 
 def record_stack(job):
@@ -162,7 +168,8 @@ def _user_frames(frame):
         frame = frame.f_back
 
 
-def user_frame():
+def user_frame(_=None):
+    """The innermost frame that is neither torch's nor cfx's, or None."""
     return next((frame for frame, _ in _user_frames(sys._getframe(1))), None)
 
 
@@ -315,5 +322,5 @@ def check_mutation(job):
 
 _glue.install(
     trace_leaf, torch_target, module_paths, module_path, is_parameter, parameter_factory,
-    record_stack, refuse, record_assert, check_mutation,
+    record_stack, refuse, record_assert, check_mutation, user_frame,
 )  # fmt: skip

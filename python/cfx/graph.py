@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _core, _modules, _symint
+from . import _core, _symint
 from ._codegen import (
     CodeGen,
     PythonCode,
@@ -195,7 +195,7 @@ class Graph(_core.Graph):
         findings = self._faults(False)
         if findings:
             raise RuntimeError(findings[0])
-        _modules.check_paths(self)
+        self._check_paths()
 
     def verify(self) -> list[str]:
         """Everything that is wrong with the graph, by rules stricter than `lint`'s: placeholders

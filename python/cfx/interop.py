@@ -20,7 +20,7 @@ from typing import Any
 import cfx
 
 from . import _core, ops
-from ._pickle import _STATE, _map
+from ._pickle import _STATE
 
 try:
     import torch
@@ -98,9 +98,9 @@ class _Copy:
             return value
 
         if args:
-            twin.args = _map(args, convert)
+            twin.args = _core._map_all(args, convert)
         if kwargs:
-            twin.kwargs = _map(kwargs, convert)
+            twin.kwargs = _core._map_all(kwargs, convert)
 
     def describe(self, node: Any, twin: Any) -> None:
         if node.meta:

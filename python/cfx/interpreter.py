@@ -9,7 +9,7 @@ from . import _core
 from ._compatibility import compatibility
 from ._core import map_aggregate
 from .graph import Graph
-from .node import Argument, Node, Target
+from .node import Argument, Node, Target, source_line
 from .traceback import preserve_node_meta
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Interpreter(_core.Interpreter):
             return
         origin = node.stack_trace
         if origin is None and node._location is not None:
-            origin = '  File "{}", line {}'.format(*node._location)
+            origin = source_line(*node._location)
         parts = [f"{error.args[0]}\n"] if error.args else []
         parts += [f"While executing {node.format_node()}", "Original traceback:", str(origin)]
         error.args = ("\n".join(parts), *error.args[1:])
@@ -126,6 +126,7 @@ def _tracer_class() -> Any:
             self.graph = graph
             self.tensor_attrs: dict[Any, str] = {}
             self.root = root
+            self.submodule_paths = _core._module_tree(root)[0]
 
         def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
             return True

@@ -1,19 +1,18 @@
 """Node, and what torch.fx.node offers beside it.
 
-The class is C (cfx._core); what depends on Python's own objects (how a function is called, what a
-type is called, whether a function has effects) is written here and given to it.
+The class is C (cfx._core); what depends on torch (tensors in a print, whether a function has
+effects) is written here and given to it.
 """
-import builtins
-import inspect
+import linecache
 import math
 import operator
-import types
 from collections.abc import Callable
 from typing import Any, TypeVar, Union
 
 from . import _core, _glue
 from ._compatibility import compatibility
-from ._core import Node, map_aggregate, map_arg
+from ._core import Node, _find_module_of_method, _get_qualified_name, _pretty_print_target
+from ._core import _type_repr, map_aggregate, map_arg
 
 __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
@@ -35,82 +34,6 @@ def __getattr__(name: str) -> Any:
     kinds = (torch.dtype, torch.Tensor, torch.device, torch.memory_format, torch.layout)
     symbolic = (torch._ops.OpOverload, torch.SymInt, torch.SymBool, torch.SymFloat)
     return (str, int, float, bool, complex, *kinds, *symbolic)
-
-
-# ---- names of functions and types -----------------------------------------------------------
-
-
-def _find_module_of_method(orig_method: Callable[..., Any]) -> str:
-    """The module of a builtin that does not say where it lives: torch or torch.nn.functional."""
-    module = orig_method.__module__
-    if module is not None:
-        return module
-    torch = _glue.find_torch()
-    name = orig_method.__name__
-    for guess in (torch, torch.nn.functional) if torch is not None else ():
-        if getattr(guess, name, None) is orig_method:
-            return guess.__name__
-    raise RuntimeError(f"cannot find module for {orig_method}")
-
-
-def _is_tensor_method(func):
-    torch = _glue.find_torch()
-    kinds = (types.MethodDescriptorType, types.WrapperDescriptorType)
-    return torch is not None and isinstance(func, kinds) and (
-        getattr(torch.Tensor, func.__name__, None) is func
-    )
-
-
-def _name_of_lambda(func):
-    """What the source assigns it to, or the source itself."""
-    try:
-        source = inspect.getsource(func)
-    except (OSError, TypeError) as e:
-        raise RuntimeError("Unable to represent lambda") from e
-    return source.split("=")[0].strip()
-
-
-def _get_qualified_name(func: Callable[..., Any]) -> str:
-    """The name under which generated code calls a function."""
-    name = func.__name__
-    if getattr(builtins, name, None) is func:
-        return name
-    if _is_tensor_method(func):
-        return f"torch.Tensor.{name}"
-    if name == "<lambda>":
-        name = _name_of_lambda(func)
-    module = _find_module_of_method(func)
-    if module == "torch._ops" or module.startswith("torch._ops."):
-        module = "torch.ops" + module[len("torch._ops") :]
-    return f"{module}.{name}"
-
-
-def _pretty_print_target(target: Any) -> str:
-    """The name that people know a function by: operator.add, builtins.len, torch.relu."""
-    if isinstance(target, str):
-        return target
-    name = getattr(target, "__name__", None)
-    if isinstance(name, str):
-        if getattr(builtins, name, None) is target:
-            return f"builtins.{name}"
-        if getattr(operator, name, None) is target and not isinstance(target, type):
-            return f"operator.{name}"
-    elif getattr(type(target), "__module__", "") in ("typing", "types"):
-        return _type_repr(target)  # an annotation such as typing.List[int]
-    return _get_qualified_name(target)
-
-
-def _type_repr(obj: object) -> str:
-    """A type as annotations spell it: int, torch.Tensor, typing.List[int]."""
-    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
-        if obj.__module__ == "builtins":
-            return obj.__qualname__
-        return f"{obj.__module__}.{obj.__qualname__}"
-    if obj is ...:
-        return "..."
-    if isinstance(obj, types.FunctionType):
-        return obj.__name__
-    return repr(obj)
 
 
 # ---- printing -------------------------------------------------------------------------------
@@ -185,7 +108,7 @@ def has_side_effect(fn: _F) -> _F:
 def _register_side_effects(torch):
     """torch's functions that do something beside computing their result."""
     _side_effectful_functions.update((torch._assert, torch._assert_async))
-    for path in (
+    paths = (
         "ops.aten._assert_async.msg",
         "ops.aten._assert_scalar.default",
         "ops.aten._assert_tensor_metadata.default",
@@ -200,14 +123,9 @@ def _register_side_effects(torch):
         "_C._set_grad_enabled",
         "amp._enter_autocast",
         "amp._exit_autocast",
-    ):
-        obj = torch
-        for name in path.split("."):
-            obj = getattr(obj, name, None)
-            if obj is None:
-                break
-        if obj is not None:
-            _side_effectful_functions.add(obj)
+    )
+    found = {_core._resolve(f"torch.{path}") for path in paths}
+    _side_effectful_functions.update(found - {None})
     for name in ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli"):
         _random_functions.add(getattr(torch, name))
     _random_functions.update(
@@ -228,6 +146,11 @@ def _schema_is_impure(target, impure_random):
     torch = _glue.find_torch()
     random = torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
     return bool(impure_random and random)
+
+
+def source_line(file: str, line: int) -> str:
+    """A line of the user's, as a traceback shows it."""
+    return f'  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}'.rstrip()
 
 
 def _is_marked_elsewhere(target):

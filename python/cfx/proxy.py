@@ -137,3 +137,5 @@ def assert_fn(x: object) -> None:
 
 
 _core._register(appending_tracer=GraphAppendingTracer, scope_class=Scope)
+
+from . import _tracing  # noqa: E402, F401  (needs the classes above)

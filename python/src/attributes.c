@@ -39,16 +39,6 @@ static int assign(const module_state *st, PyObject *module, PyObject *name, PyOb
     return result ? 0 : -1;
 }
 
-/* getattr(o, name, None): a new reference, or NULL with another exception. */
-static PyObject *get_or_none(PyObject *o, PyObject *name)
-{
-    PyObject *found = PyObject_GetAttr(o, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return found;
-    PyErr_Clear();  /* absent is an answer */
-    return Py_NewRef(Py_None);
-}
-
 /* ---- paths --------------------------------------------------------------------------------- */
 
 /* Splits "a.b.c" into "a.b" and "c"; the first is "" if there is no dot. */
@@ -93,7 +83,7 @@ static PyObject *follow(PyObject *o, PyObject *steps)
 /* getattr(o, name), a new module if that is absent or None: a new reference. */
 static PyObject *enter_step(const module_state *st, PyObject *o, PyObject *name)
 {
-    PyObject *child = get_or_none(o, name);
+    PyObject *child = attr_or_none(o, name);
     if (child != Py_None)
         return child;
     Py_SETREF(child, PyObject_CallNoArgs(st->module_class));
@@ -169,7 +159,7 @@ static PyObject *get(const copy_run *run, PyObject *o, PyObject *name, bool or_n
         return found;
     if (plain && or_none)
         return Py_NewRef(Py_None);
-    return or_none ? get_or_none(o, name) : PyObject_GetAttr(o, name);
+    return or_none ? attr_or_none(o, name) : PyObject_GetAttr(o, name);
 }
 
 /* ---- copying: writing ---------------------------------------------------------------------- */

@@ -2,17 +2,17 @@
  *
  * The Python side of one run is an object, the job. Its attributes named in HOOKS are functions, or
  * None where the core's default will do; they are fetched once, so that a plain graph costs no call
- * of Python for each node. While the run lasts the job has two more: add_global and expression.
+ * of Python for each node. `names` is a dict with the names of the globals that are known before.
+ * While the run lasts the job has three functions more: job_methods.
  */
 #include "pycfx.h"
 
-#define HOOKS(X)                                                                                   \
-    X(begin) X(target) X(value) X(type) X(annotation) X(comment) X(remark) X(output) X(signature)  \
-    X(transform)
+#define HOOKS(X)                                                                                \
+    X(begin) X(value) X(annotation) X(comment) X(remark) X(output) X(signature) X(transform)
 
 typedef struct code_run {
     PyGraph *graph;
-    cfx_pycode *gen;    /* NULL until the core has begun */
+    code_names names;
     PyObject *handle;   /* capsule around this struct, for the functions that the job gets */
     bool shows_names;   /* this run told the graph's nodes to show their generated names */
 #define X(name) PyObject *name;
@@ -50,7 +50,7 @@ static cfx_status write_answer(PyObject *answer, const char *hook, cfx_sink out,
 static cfx_status begin(void *ctx, cfx_pycode *gen, cfx_error *err)
 {
     code_run *run = ctx;
-    run->gen = gen;
+    run->names.gen = gen;
     if (!run->graph->code) {
         run->graph->code = gen;
         run->shows_names = true;
@@ -66,7 +66,7 @@ static cfx_status target(void *ctx, cfx_pycode *gen, void *object, cfx_sink out,
 {
     (void)gen;
     code_run *run = ctx;
-    return write_answer(PyObject_CallOneArg(run->target, object), "target", out, err);
+    return write_answer(code_target(&run->names, object), "target", out, err);
 }
 
 static cfx_status value(void *ctx, cfx_pycode *gen, void *object, cfx_sink out, cfx_error *err)
@@ -81,7 +81,7 @@ static cfx_status type(void *ctx, cfx_pycode *gen, cfx_value v, cfx_sink out, cf
     (void)gen;
     code_run *run = ctx;
     PyObject *object = value_to_py(run->graph, v);
-    PyObject *answer = object ? PyObject_CallOneArg(run->type, object) : NULL;
+    PyObject *answer = object ? code_type(&run->names, object) : NULL;
     Py_XDECREF(object);
     return write_answer(answer, "type", out, err);
 }
@@ -192,27 +192,25 @@ static code_run *run_of(PyObject *handle)
     return NULL;
 }
 
-/* add_global(object, wish, allow_reserved): the name of a global that stands for the object. The
- * job keeps the object alive. */
+/* add_global(object, wish): the name of a new global, which may be a reserved word. The job keeps
+ * the object alive. */
 static PyObject *add_global(PyObject *handle, PyObject *args)
 {
-    cfx_error err = {0};
-    PyObject *object = NULL;
-    PyObject *wish = NULL;
-    PyObject *keep = NULL;
-    Py_ssize_t size;
-    int allow_reserved = 0;
-    const char *name = NULL;
+    PyObject *object, *wish;
     code_run *run = run_of(handle);
-    if (!run || !PyArg_ParseTuple(args, "OUp:add_global", &object, &wish, &allow_reserved))
+    if (!run || !PyArg_ParseTuple(args, "OU:add_global", &object, &wish))
         return NULL;
-    const char *text = utf8_of(wish, &size, &keep);
-    if (!text)
+    return code_add_global(&run->names, wish, object, true);
+}
+
+/* global_for(wish, object): the name of the global that stands for the object. */
+static PyObject *global_for(PyObject *handle, PyObject *args)
+{
+    PyObject *wish, *object;
+    code_run *run = run_of(handle);
+    if (!run || !PyArg_ParseTuple(args, "UO:global_for", &wish, &object))
         return NULL;
-    cfx_status status = cfx_pycode_global(run->gen, object, text, (size_t)size, allow_reserved,
-                                          &name, &err);
-    Py_XDECREF(keep);
-    return status == CFX_OK ? PyUnicode_FromString(name) : raise_cfx(&err);
+    return code_global(&run->names, wish, object);
 }
 
 /* expression(value): how the value is written among the arguments of a call. */
@@ -226,7 +224,7 @@ static PyObject *expression(PyObject *handle, PyObject *object)
     if (v.kind == CFX_KIND_INVALID)
         return NULL;
     cfx_buffer_init(&out, NULL);
-    if (cfx_pycode_value(run->gen, v, cfx_buffer_sink(&out), &err) == CFX_OK)
+    if (cfx_pycode_value(run->names.gen, v, cfx_buffer_sink(&out), &err) == CFX_OK)
         text = str_from_utf8(out.data, out.size);
     else
         raise_cfx(&err);
@@ -237,6 +235,7 @@ static PyObject *expression(PyObject *handle, PyObject *object)
 
 static PyMethodDef job_methods[] = {
     {"add_global", add_global, METH_VARARGS, NULL},
+    {"global_for", global_for, METH_VARARGS, NULL},
     {"expression", expression, METH_O, NULL},
 };
 
@@ -266,8 +265,14 @@ static bool fetch_hook(PyObject *job, const char *name, PyObject **hook)
 static bool run_begin(code_run *run, PyObject *job)
 {
     run->handle = PyCapsule_New(run, running, NULL);
-    if (!run->handle || !equip_job(run, job))
+    run->names.st = run->graph->st;
+    run->names.known = PyObject_GetAttrString(job, "names");
+    if (!run->handle || !run->names.known || !equip_job(run, job))
         return false;
+    if (!PyDict_Check(run->names.known)) {
+        PyErr_SetString(PyExc_TypeError, "the names of a job must be a dict");
+        return false;
+    }
 #define X(name)                                                                                    \
     if (!fetch_hook(job, #name, &run->name))                                                       \
         return false;
@@ -283,6 +288,7 @@ static void run_end(code_run *run)
     if (run->shows_names)
         run->graph->code = NULL;
     Py_XDECREF(run->handle);
+    Py_XDECREF(run->names.known);
 #define X(name) Py_XDECREF(run->name);
     HOOKS(X)
 #undef X
@@ -292,9 +298,9 @@ static void set_callbacks(const code_run *run, cfx_pycode_options *options)
 {
     options->begin = begin;
     options->is_wrapped = is_wrapped;
-    options->target = run->target ? target : NULL;
+    options->target = target;
     options->value = run->value ? value : NULL;
-    options->type = run->type ? type : NULL;
+    options->type = type;
     options->annotation = run->annotation ? annotation : NULL;
     options->comment = run->comment ? comment : NULL;
     options->remark = run->remark ? remark : NULL;
@@ -443,7 +449,48 @@ static PyObject *default_signature(PyObject *module, PyObject *args)
     return text;
 }
 
+/* ---- signs --------------------------------------------------------------------------------- */
+
+typedef struct operator_row {
+    const char *name, *format;
+    enum { REFLECTABLE, PLAIN, IN_PLACE, N_KINDS } kind;
+} operator_row;
+
+#define FORMAT_INFIX(sign) "{}" sign "{}"
+#define FORMAT_PREFIX(sign) sign "{}"
+#define FORMAT_INPLACE(sign) "{}" sign "{}"
+#define FORMAT_GETITEM(sign) "{}[{}]"
+#define FORMAT_SETITEM(sign) "{}[{}] = {}"
+static const operator_row operators[] = {
+#define CFX_PYOPERATOR(name, form, sign, kind) {#name, FORMAT_##form(sign), kind},
+#include <cfx/pyoperator.def>
+#undef CFX_PYOPERATOR
+};
+
+static PyObject *operator_formats(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *dicts[N_KINDS] = {PyDict_New(), PyDict_New(), PyDict_New()};
+    PyObject *result = NULL;
+    if (dicts[0] && dicts[1] && dicts[2])
+        result = PyTuple_Pack(N_KINDS, dicts[0], dicts[1], dicts[2]);
+    for (size_t i = 0; result && i < sizeof operators / sizeof *operators; i++) {
+        PyObject *format = PyUnicode_FromString(operators[i].format);
+        PyObject *dict = dicts[operators[i].kind];
+        if (!format || PyDict_SetItemString(dict, operators[i].name, format) < 0)
+            Py_CLEAR(result);
+        Py_XDECREF(format);
+    }
+    for (int i = 0; i < N_KINDS; i++)
+        Py_XDECREF(dicts[i]);
+    return result;
+}
+
 PyMethodDef codegen_functions[] = {
+    {"_operator_formats", operator_formats, METH_NOARGS,
+     PyDoc_STR("How operators are written: {name: format} of those that have a reflected method, "
+               "of others, and of those that assign.")},
     {"_generate", generate, METH_VARARGS, generate_doc},
     {"_signature", default_signature, METH_VARARGS, signature_doc},
     {NULL, NULL, 0, NULL},

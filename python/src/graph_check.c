@@ -85,15 +85,22 @@ PyObject *graph_faults(PyGraph *self, PyObject *strict)
     return raise_cfx(&err);
 }
 
-static int ask_impure(void *ctx, cfx_node *n)
+/* What `callable` answers for a node: a new reference; NULL with an exception. */
+static PyObject *ask(PyObject *callable, cfx_node *n)
 {
     if (PyErr_Occurred())
-        return -1;
+        return NULL;
     PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
-    PyObject *answer = node ? PyObject_CallOneArg(ctx, node) : NULL;
+    PyObject *answer = node ? PyObject_CallOneArg(callable, node) : NULL;
+    Py_XDECREF(node);
+    return answer;
+}
+
+static int ask_impure(void *ctx, cfx_node *n)
+{
+    PyObject *answer = ask(ctx, n);
     int impure = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
-    Py_XDECREF(node);
     return impure;
 }
 
@@ -105,6 +112,28 @@ PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
     cfx_iter here = hold(self->g);
     cfx_status status = cfx_pass_dce(self->g, is_impure == Py_None ? NULL : &options, &changed,
                                      &err);
+    cfx_iter_end(&here);
+    if (status != CFX_OK || PyErr_Occurred())
+        return raise_cfx(&err);
+    return PyBool_FromLong(changed);
+}
+
+/* A cfx_effect. */
+static int ask_effect(void *ctx, cfx_node *n)
+{
+    PyObject *answer = ask(ctx, n);
+    long effect = answer ? PyLong_AsLong(answer) : -1;
+    Py_XDECREF(answer);
+    return effect < 0 || effect > CFX_EFFECT_WRITES ? -1 : (int)effect;
+}
+
+PyObject *graph_cse(PyGraph *self, PyObject *effect)
+{
+    cfx_error err = {0};
+    bool changed = false;
+    cfx_cse_options options = {ask_effect, effect};
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_pass_cse(self->g, effect == Py_None ? NULL : &options, &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);

@@ -3,19 +3,6 @@
 
 /* ---- creating nodes ------------------------------------------------------------------------ */
 
-/* torch.fx warns or raises where the owning module lacks what a node refers to. */
-static int check_reference(PyGraph *self, cfx_opcode op, PyObject *target)
-{
-    if (!self->owning_module || (op != CFX_OP_GET_ATTR && op != CFX_OP_CALL_MODULE))
-        return 0;
-    PyObject *job = Py_BuildValue("(OOO)", self->owning_module,
-                                  PyTuple_GET_ITEM(self->st->op_names, op), target);
-    PyObject *done = job ? call_glue(self->st, "check_reference", job) : NULL;
-    Py_XDECREF(job);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
-}
-
 static bool convert_parts(PyGraph *self, const node_parts *parts, cfx_value *args,
                           cfx_value *kwargs, cfx_value *type)
 {

@@ -39,6 +39,7 @@ PyObject *graph_graph_copy(FAST_ARGS);
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
 PyObject *graph_pass(PyGraph *self, PyObject *name);
+PyObject *graph_cse(PyGraph *self, PyObject *effect);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
 PyObject *graph_table(PyGraph *self, PyObject *unused);
@@ -46,6 +47,15 @@ PyObject *graph_text(PyGraph *self, PyObject *unused);
 PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
+
+/* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
+ * refers to; -1 with an exception. */
+int check_reference(PyGraph *graph, cfx_opcode op, PyObject *path);
+PyObject *graph_check_paths(PyGraph *self, PyObject *unused);
+
+/* columns.c */
+PyObject *graph_columns(PyGraph *self, PyObject *args);
+PyObject *graph_fill(PyGraph *self, PyObject *args);
 
 /* regions.c */
 PyObject *graph_outline(PyGraph *self, PyObject *args);

@@ -58,7 +58,7 @@ static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_erro
 {
     if (PyErr_Occurred())
         return failed(err);
-    PyObject *name = call_glue(ctx, "qualified_name", object);
+    PyObject *name = object_name(ctx, object);
     if (!name)
         return nameless(err);
     if (name != Py_None)
@@ -94,7 +94,7 @@ static cfx_status show(void *ctx, void *object, cfx_show where, cfx_sink out, cf
     case CFX_SHOW_STR:
         return write_result(PyObject_Str(object), out, err);
     case CFX_SHOW_TYPE:
-        return write_result(call_glue(ctx, "type_repr", object), out, err);
+        return write_result(type_repr(object), out, err);
     case CFX_SHOW_TARGET:
         break;
     }
@@ -109,18 +109,8 @@ static cfx_status name_hint(void *ctx, void *object, cfx_sink out, cfx_error *er
 
 static cfx_status resolve(void *ctx, const char *name, void **object, cfx_error *err)
 {
-    module_state *st = ctx;
-    PyObject *text = str_from_utf8(name, strlen(name));
-    PyObject *found = text ? call_glue(st, "resolve", text) : NULL;
-    Py_XDECREF(text);
-    if (!found)
-        return failed(err);
-    if (is_name(st, found)) {  /* not to be found: stays a name */
-        Py_DECREF(found);
-        found = NULL;
-    }
-    *object = found;
-    return CFX_OK;
+    *object = resolve_name(ctx, name, strlen(name));
+    return PyErr_Occurred() ? failed(err) : CFX_OK;
 }
 
 /* Objects that cannot be compared (tensors, say) are equal only if they are the same. */

@@ -118,6 +118,127 @@ PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
     return result;
 }
 
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static bool is_set(PyObject *o) { return PyAnySet_CheckExact(o); }
+
+static bool is_container(PyObject *o)
+{
+    return PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PySlice_Check(o) || is_set(o);
+}
+
+/* A key that stays equal stays what it is: a tuple of another class would become a plain one. */
+static PyObject *map_key(module_state *st, PyObject *key, map_leaf_fn *fn, void *ctx)
+{
+    PyObject *mapped = map_tree(st, key, fn, ctx);
+    int same = mapped && mapped != key ? PyObject_RichCompareBool(mapped, key, Py_EQ) : 0;
+    if (same)
+        Py_SETREF(mapped, same > 0 ? Py_NewRef(key) : NULL);
+    return mapped;
+}
+
+static PyObject *map_keys(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
+
+/* The class of `like` called with `content`, a reference that is given up. */
+static PyObject *make_like(PyObject *like, PyObject *content)
+{
+    PyObject *made = content ? PyObject_CallOneArg((PyObject *)Py_TYPE(like), content) : NULL;
+    Py_XDECREF(content);
+    return made;
+}
+
+static PyObject *map_keys_of_dict(module_state *st, PyObject *dict, map_leaf_fn *fn, void *ctx)
+{
+    PyObject *pairs = PyMapping_Items(dict);
+    PyObject *result = pairs ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; result && i < PyList_GET_SIZE(pairs); i++) {
+        PyObject *pair = PyList_GET_ITEM(pairs, i);
+        PyObject *key = map_key(st, PyTuple_GET_ITEM(pair, 0), fn, ctx);
+        PyObject *value = key ? map_keys(st, PyTuple_GET_ITEM(pair, 1), fn, ctx) : NULL;
+        if (!value || PyDict_SetItem(result, key, value) < 0)
+            Py_CLEAR(result);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    Py_XDECREF(pairs);
+    return make_like(dict, result);
+}
+
+/* A list of `items`, each mapped. */
+static PyObject *map_list_with(module_state *st, PyObject *items, map_leaf_fn *fn, void *ctx,
+                               PyObject *(*map)(module_state *, PyObject *, map_leaf_fn *, void *))
+{
+    PyObject *list = PySequence_List(items);
+    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); i++) {
+        PyObject *mapped = map(st, PyList_GET_ITEM(list, i), fn, ctx);
+        if (!mapped || PyList_SetItem(list, i, mapped) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *map_keys_of_slice(module_state *st, PySliceObject *s, map_leaf_fn *fn, void *ctx)
+{
+    PyObject *parts = PyTuple_Pack(3, s->start, s->stop, s->step);
+    PyObject *list = parts ? map_list_with(st, parts, fn, ctx, map_keys) : NULL;
+    PyObject *result = NULL;
+    if (list)
+        result = PySlice_New(PyList_GET_ITEM(list, 0), PyList_GET_ITEM(list, 1),
+                             PyList_GET_ITEM(list, 2));
+    Py_XDECREF(parts);
+    Py_XDECREF(list);
+    return result;
+}
+
+static PyObject *map_keys_of_items(module_state *st, PyObject *items, map_leaf_fn *fn, void *ctx)
+{
+    PyObject *list = map_list_with(st, items, fn, ctx, map_keys);
+    if (!list || !PyObject_HasAttr(items, st->str_fields))
+        return make_like(items, list);
+    PyObject *fields = PyList_AsTuple(list);  /* a named tuple takes them one by one */
+    PyObject *result = fields ? PyObject_CallObject((PyObject *)Py_TYPE(items), fields) : NULL;
+    Py_XDECREF(fields);
+    Py_DECREF(list);
+    return result;
+}
+
+static bool has_containers(PyObject *items)
+{
+    PyObject **item = PySequence_Fast_ITEMS(items);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++)
+        if (is_container(item[i]))
+            return true;
+    return false;
+}
+
+static PyObject *map_keys(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
+{
+    PyObject *result = NULL;
+    bool has_items = PyTuple_Check(tree) || PyList_Check(tree);
+    if (has_items ? !has_containers(tree) : !is_container(tree))
+        return Py_NewRef(tree);
+    if (Py_EnterRecursiveCall(" while mapping nested arguments"))
+        return NULL;
+    if (has_items)
+        result = map_keys_of_items(st, tree, fn, ctx);
+    else if (PyDict_Check(tree))
+        result = map_keys_of_dict(st, tree, fn, ctx);
+    else if (PySlice_Check(tree))
+        result = map_keys_of_slice(st, (PySliceObject *)tree, fn, ctx);
+    else
+        result = make_like(tree, map_list_with(st, tree, fn, ctx, map_key));
+    Py_LeaveRecursiveCall();
+    return result;
+}
+
+PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
+{
+    PyObject *mapped = map_tree(st, tree, fn, ctx);
+    if (mapped)
+        Py_SETREF(mapped, map_keys(st, mapped, fn, ctx));
+    return mapped;
+}
+
 /* ---- the functions ------------------------------------------------------------------------- */
 
 static const char *const names[] = {"a", "fn"};
@@ -160,6 +281,14 @@ static PyObject *map_arg(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return map_tree(call.st, given[0], call_node, &call);
 }
 
+static PyObject *py_map_all(PyObject *module, PyObject *args)
+{
+    PyObject *tree, *fn;
+    if (!PyArg_ParseTuple(args, "OO:_map_all", &tree, &fn))
+        return NULL;
+    return map_all(PyModule_GetState(module), tree, call_leaf, fn);
+}
+
 PyDoc_STRVAR(map_aggregate_doc,
 "map_aggregate($module, /, a, fn)\n--\n\n"
 "A copy of `a` with fn(item) in the place of every item that is no container.\n\n"
@@ -173,5 +302,7 @@ PyDoc_STRVAR(map_arg_doc,
 PyMethodDef map_functions[] = {
     {"map_aggregate", FAST(map_aggregate), map_aggregate_doc},
     {"map_arg", FAST(map_arg), map_arg_doc},
+    {"_map_all", py_map_all, METH_VARARGS,
+     PyDoc_STR("map_aggregate, and the keys of dicts and members of sets, which that leaves.")},
     {0},
 };

@@ -23,22 +23,30 @@ static bool is_tensor(tree *t, PyTypeObject *type)
     return false;
 }
 
-/* `prefix` ends with a dot, unless it is empty. */
-static PyObject *join(PyObject *prefix, PyObject *name)
+/* The path of a module, and with a dot behind it once somebody needs that: most have nothing. */
+typedef struct place {
+    PyObject *path;    /* borrowed */
+    PyObject *prefix;  /* owned, or NULL */
+} place;
+
+static PyObject *join(place *at, PyObject *name)
 {
-    if (PyUnicode_Check(name))
-        return PyUnicode_Concat(prefix, name);
-    return PyUnicode_FromFormat("%U%S", prefix, name);
+    if (!at->prefix)
+        at->prefix = PyUnicode_GET_LENGTH(at->path) ? PyUnicode_FromFormat("%U.", at->path)
+                                                    : Py_NewRef(at->path);
+    if (!at->prefix || PyUnicode_Check(name))
+        return at->prefix ? PyUnicode_Concat(at->prefix, name) : NULL;
+    return PyUnicode_FromFormat("%U%S", at->prefix, name);
 }
 
-static int add_tensors(tree *t, PyObject *attributes, PyObject *prefix)
+static int add_tensors(tree *t, PyObject *attributes, place *at)
 {
     PyObject *name, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(attributes, &at, &name, &value)) {
+    Py_ssize_t i = 0;
+    while (PyDict_Next(attributes, &i, &name, &value)) {
         if (!is_tensor(t, Py_TYPE(value)))
             continue;
-        PyObject *path = join(prefix, name);
+        PyObject *path = join(at, name);
         int failed = path ? PyDict_SetItem(t->tensors, value, path) : -1;
         Py_XDECREF(path);
         if (failed)
@@ -49,14 +57,14 @@ static int add_tensors(tree *t, PyObject *attributes, PyObject *prefix)
 
 static int visit(tree *t, PyObject *module, PyObject *path);
 
-static int visit_children(tree *t, PyObject *children, PyObject *prefix)
+static int visit_children(tree *t, PyObject *children, place *at)
 {
     PyObject *pairs = PyDict_Items(children);
     int failed = pairs ? 0 : -1;
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(pairs); i++) {
         PyObject *pair = PyList_GET_ITEM(pairs, i);
         PyObject *child = PyTuple_GET_ITEM(pair, 1);
-        PyObject *path = child == Py_None ? NULL : join(prefix, PyTuple_GET_ITEM(pair, 0));
+        PyObject *path = child == Py_None ? NULL : join(at, PyTuple_GET_ITEM(pair, 0));
         if (path)
             failed = visit(t, child, path);
         else if (PyErr_Occurred())
@@ -70,16 +78,15 @@ static int visit_children(tree *t, PyObject *children, PyObject *prefix)
 /* The attributes and children of a module that is called `path`. */
 static int visit_inside(tree *t, PyObject *attributes, PyObject *path)
 {
-    PyObject *prefix = PyUnicode_GET_LENGTH(path) ? PyUnicode_FromFormat("%U.", path)
-                                                  : Py_NewRef(path);
-    int failed = prefix ? add_tensors(t, attributes, prefix) : -1;
+    place at = {path, NULL};
+    int failed = add_tensors(t, attributes, &at);
     PyObject *children = failed ? NULL : PyDict_GetItemWithError(attributes, t->st->str_modules);
     if (children && PyDict_Check(children) && PyDict_GET_SIZE(children) > 0 &&
         Py_EnterRecursiveCall(" while looking at the modules of a model") == 0) {
-        failed = visit_children(t, children, prefix);
+        failed = visit_children(t, children, &at);
         Py_LeaveRecursiveCall();
     }
-    Py_XDECREF(prefix);
+    Py_XDECREF(at.prefix);
     return failed || PyErr_Occurred() ? -1 : 0;
 }
 

@@ -180,6 +180,38 @@ PyObject *str_from_utf8(const char *text, size_t size);
 /* What stands for an object that is known by its qualified name only. */
 PyObject *name_object(module_state *st, const char *name, size_t size);
 
+/* ---- names (names.c, resolve.c): new references, NULL with an exception --------------------- */
+
+/* getattr(o, name, None) */
+PyObject *attr_or_none(PyObject *o, PyObject *name);
+/* A module that is loaded, borrowed; NULL without an exception. */
+PyObject *loaded_module(const char *name);
+/* A type as annotations spell it; how generated code calls a function; how people call it. */
+PyObject *type_repr(PyObject *o);
+PyObject *function_name(module_state *st, PyObject *function);
+PyObject *target_name(module_state *st, PyObject *target);
+int is_from_torch(module_state *st, PyObject *o);  /* -1 with an exception */
+/* The name under which resolve_name finds an object again; None if it has none. */
+PyObject *object_name(module_state *st, PyObject *o);
+/* The object that a name stands for, among what is loaded: NULL, too, if there is none. */
+PyObject *resolve_name(module_state *st, const char *name, size_t size);
+
+/* ---- names in generated code (codegen_names.c): likewise ----------------------------------- */
+
+typedef struct code_names {
+    module_state *st;
+    cfx_pycode *gen;  /* NULL until the core has begun */
+    PyObject *known;  /* {object: the name of its global} */
+} code_names;
+
+/* The name of the global for an object, made of a wish if it has none yet. */
+PyObject *code_global(const code_names *names, PyObject *wish, PyObject *o);
+PyObject *code_add_global(const code_names *names, PyObject *wish, PyObject *o,
+                          bool allow_reserved);
+/* How a function is called, and the annotation for a type. */
+PyObject *code_target(const code_names *names, PyObject *function);
+PyObject *code_type(const code_names *names, PyObject *type);
+
 /* ---- graphs and nodes ---------------------------------------------------------------------- */
 
 /* While Python code may run, nodes that it erases stay readable: until cfx_iter_end. */
@@ -236,10 +268,19 @@ PyObject *immutable_dict_new(module_state *st);
 typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 
+/* Likewise, and the keys of dicts and the members of sets, which map_tree leaves as they are. */
+PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
+
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
+extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
+extern PyMethodDef resolve_functions[];    /* _resolve */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
+
+/* The numbers of a list of nodes in the order in which they were given arguments; None if that
+ * is the order of the nodes (use_order.c). */
+PyObject *order_of_uses(PyObject *nodes);
 
 /* ---- types --------------------------------------------------------------------------------- */
 

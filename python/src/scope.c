@@ -8,10 +8,8 @@ PyObject *scope_class_of(PyGraph *graph, uint32_t scope)
     if (object)
         return Py_NewRef(object);
     const char *name = cfx_scope_type(graph->g, scope);
-    PyObject *text = str_from_utf8(name, strlen(name));
-    PyObject *found = text ? call_glue(graph->st, "resolve", text) : NULL;
-    Py_XDECREF(text);
-    return found;
+    PyObject *found = resolve_name(graph->st, name, strlen(name));
+    return found || PyErr_Occurred() ? found : name_object(graph->st, name, strlen(name));
 }
 
 PyObject *scope_pair(PyGraph *graph, uint32_t scope)

@@ -24,18 +24,20 @@ typedef struct source_code {
     Py_ssize_t n;        /* instructions */
     int lookups;
     bool is_library;     /* torch's or cfx's own code */
+    bool is_ours;        /* cfx's */
 } source_code;
 
 /* ---- code objects -------------------------------------------------------------------------- */
 
-static bool is_library(module_state *st, PyObject *file)
+/* The number of the library that has the file: 0 is cfx; -1 if it is in none. */
+static int library_of(module_state *st, PyObject *file)
 {
     for (Py_ssize_t i = 0; st->library_paths && i < PyTuple_GET_SIZE(st->library_paths); i++) {
         PyObject *path = PyTuple_GET_ITEM(st->library_paths, i);
         if (PyUnicode_Tailmatch(file, path, 0, PY_SSIZE_T_MAX, -1) == 1)
-            return true;
+            return (int)i;
     }
-    return false;
+    return -1;
 }
 
 static source_code *slot_of(source_code *slots, size_t capacity, PyObject *code)
@@ -72,7 +74,9 @@ static source_code *find(source_cache *cache, module_state *st, PyCodeObject *co
     if (!slot->code) {
         slot->code = Py_NewRef((PyObject *)code);
         slot->file = Py_NewRef(code->co_filename);
-        slot->is_library = is_library(st, code->co_filename);
+        int library = library_of(st, code->co_filename);
+        slot->is_library = library >= 0;
+        slot->is_ours = library == 0;
         slot->n = Py_SIZE((PyObject *)code);
         cache->n++;
     }
@@ -201,7 +205,7 @@ uint32_t source_location(source_cache *cache, PyGraph *graph)
         if (!slot || start)
             break;
         bool library = slot->is_library;
-        if (!library || !fallback) {
+        if (!library || (!fallback && !slot->is_ours)) {
             uint32_t here = number_of(cache, slot, PyFrame_GetLasti(frame) / 2, graph);
             if (PyErr_Occurred())
                 break;

@@ -86,6 +86,7 @@ typedef struct PyTracer {
     PyObject *module_stack;
     PyObject *name_scopes;
     uint32_t scope_number;   /* the current scope in the graph */
+    uint32_t origin;         /* the location of the traced function in the graph, or 0 */
     uint32_t overrides;
     uint32_t switches;
     unsigned version;        /* of the class when these were read; 0: read them again */
@@ -213,7 +214,8 @@ uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *c
 
 /* ---- where a node comes from (source.c) ---------------------------------------------------- */
 
-/* The number of the user's source line in `graph`, found on the stack; 0 if there is none. */
+/* The number of the user's source line in `graph`, found on the stack; 0 if there is none: where
+ * the traced function begins is the answer then (the tracer's `origin`). */
 uint32_t source_location(source_cache *cache, PyGraph *graph);
 void source_clear(source_cache *cache);
 /* If the instruction that runs now unpacks into n names, n; else -1. */

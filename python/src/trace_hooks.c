@@ -187,11 +187,8 @@ static bool starts_with(PyObject *text, const char *prefix)
 
 int module_is_leaf(module_state *st, PyObject *module)
 {
-    PyObject *home = PyObject_GetAttr(module, st->str_module);
-    if (!home)
-        return -1;
-    bool torchs = starts_with(home, "torch.nn") || starts_with(home, "torch.ao.nn");
-    Py_DECREF(home);
+    PyObject *home = _PyType_Lookup(Py_TYPE(module), st->str_module);  /* borrowed */
+    bool torchs = home && (starts_with(home, "torch.nn") || starts_with(home, "torch.ao.nn"));
     if (!torchs || !st->sequential)
         return torchs;
     return !PyObject_TypeCheck(module, (PyTypeObject *)st->sequential);

@@ -81,6 +81,7 @@ void tracer_follow(PyTracer *t, PyObject *graph)
         return;
     source_clear(&t->sources);
     t->scope_number = 0;
+    t->origin = 0;
     Py_XSETREF(t->sources.graph, Py_XNewRef(graph));
 }
 
@@ -162,7 +163,8 @@ static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
 {
     tracer_follow(t, (PyObject *)graph);  /* code that ran may have assigned another one */
     cfx_node_set_scope(n, t->scope_number);
-    cfx_node_set_location_number(n, source_location(&t->sources, graph));
+    uint32_t location = source_location(&t->sources, graph);
+    cfx_node_set_location_number(n, location ? location : t->origin);
     return !PyErr_Occurred();
 }
 
@@ -439,6 +441,33 @@ static PyObject *py_output(PyTracer *self, PyObject *args)
     return node ? Py_NewRef(Py_None) : NULL;
 }
 
+/* _begin(file, line): where the traced function begins. */
+static PyObject *py_begin(PyTracer *self, PyObject *args)
+{
+    cfx_error err = {0};
+    const char *file;
+    unsigned line;
+    PyGraph *graph = graph_of(self, state_of(Py_TYPE(self)));
+    if (!graph || !PyArg_ParseTuple(args, "sI:_begin", &file, &line) || tracer_refresh(self) < 0)
+        return NULL;
+    self->origin = cfx_graph_location(graph->g, file, line, &err);
+    if (!self->origin && err.status == CFX_E_NOMEM)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_find_user_frame(PyTracer *self, PyObject *unused)
+{
+    (void)unused;
+    return call_glue(state_of(Py_TYPE(self)), "user_frame", Py_None);
+}
+
+static PyObject *py_filter_frames(PyTracer *self, PyObject *summary)
+{
+    (void)self;
+    return Py_NewRef(summary);
+}
+
 static PyObject *py_create_arg(PyTracer *self, PyObject *a)
 {
     return tracer_refresh(self) < 0 ? NULL : tracer_create_arg(self, a);
@@ -672,7 +701,13 @@ static PyMethodDef base_methods[] = {
     {"create_arg", (PyCFunction)py_create_arg, METH_O,
      SIGNED("create_arg($self, a, /)",
             "An object as the argument of a node. Override to allow more kinds of objects.")},
+    {"_begin", (PyCFunction)py_begin, METH_VARARGS, NULL},
     {"_output", (PyCFunction)py_output, METH_VARARGS, NULL},
+    {"_find_user_frame", (PyCFunction)py_find_user_frame, METH_NOARGS,
+     SIGNED("_find_user_frame($self, /)", "The innermost frame of the user's own code, or None.")},
+    {"_filter_traceback_frames", (PyCFunction)py_filter_frames, METH_O,
+     SIGNED("_filter_traceback_frames($self, user_stack_summary, /)",
+            "Override to choose which frames of the user's become the stack trace of a node.")},
     {"proxy", (PyCFunction)py_proxy, METH_O,
      SIGNED("proxy($self, node, /)", "The Proxy of a node. Override for a class of your own.")},
     {"to_bool", (PyCFunction)py_to_bool, METH_O,

@@ -127,11 +127,8 @@ static PyObject *merged(const chains *c)
     return list;
 }
 
-/* _order_of_uses(nodes): the numbers of the nodes in that order; None if it is the order of the
- * nodes. */
-static PyObject *order_of_uses(PyObject *module, PyObject *nodes)
+PyObject *order_of_uses(PyObject *nodes)
 {
-    (void)module;
     if (!PyList_Check(nodes))
         return PyErr_Format(PyExc_TypeError, "expected a list of nodes");
     chains c = {.nodes = (size_t)PyList_GET_SIZE(nodes)};
@@ -149,7 +146,13 @@ static PyObject *order_of_uses(PyObject *module, PyObject *nodes)
     return order;
 }
 
+static PyObject *py_order_of_uses(PyObject *module, PyObject *nodes)
+{
+    (void)module;
+    return order_of_uses(nodes);
+}
+
 PyMethodDef use_order_functions[] = {
-    {"_order_of_uses", order_of_uses, METH_O, NULL},
+    {"_order_of_uses", py_order_of_uses, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

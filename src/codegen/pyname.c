@@ -434,25 +434,9 @@ typedef struct operator_row {
 } operator_row;
 
 static const operator_row operators[] = {
-    {"add", CFXI_PY_INFIX, " + "},         {"sub", CFXI_PY_INFIX, " - "},
-    {"mul", CFXI_PY_INFIX, " * "},         {"truediv", CFXI_PY_INFIX, " / "},
-    {"floordiv", CFXI_PY_INFIX, " // "},   {"mod", CFXI_PY_INFIX, " % "},
-    {"pow", CFXI_PY_INFIX, " ** "},        {"lshift", CFXI_PY_INFIX, " << "},
-    {"rshift", CFXI_PY_INFIX, " >> "},     {"and_", CFXI_PY_INFIX, " & "},
-    {"or_", CFXI_PY_INFIX, " | "},         {"xor", CFXI_PY_INFIX, " ^ "},
-    {"matmul", CFXI_PY_INFIX, " @ "},      {"eq", CFXI_PY_INFIX, " == "},
-    {"ne", CFXI_PY_INFIX, " != "},         {"lt", CFXI_PY_INFIX, " < "},
-    {"gt", CFXI_PY_INFIX, " > "},          {"le", CFXI_PY_INFIX, " <= "},
-    {"ge", CFXI_PY_INFIX, " >= "},         {"getitem", CFXI_PY_GETITEM, ""},
-    {"neg", CFXI_PY_PREFIX, "-"},          {"pos", CFXI_PY_PREFIX, "+"},
-    {"invert", CFXI_PY_PREFIX, "~"},       {"iadd", CFXI_PY_INPLACE, " += "},
-    {"isub", CFXI_PY_INPLACE, " -= "},     {"imul", CFXI_PY_INPLACE, " *= "},
-    {"itruediv", CFXI_PY_INPLACE, " /= "}, {"ifloordiv", CFXI_PY_INPLACE, " //= "},
-    {"imod", CFXI_PY_INPLACE, " %= "},     {"ipow", CFXI_PY_INPLACE, " **= "},
-    {"ilshift", CFXI_PY_INPLACE, " <<= "}, {"irshift", CFXI_PY_INPLACE, " >>= "},
-    {"iand", CFXI_PY_INPLACE, " &= "},     {"ior", CFXI_PY_INPLACE, " |= "},
-    {"ixor", CFXI_PY_INPLACE, " ^= "},     {"imatmul", CFXI_PY_INPLACE, " @= "},
-    {"setitem", CFXI_PY_SETITEM, ""},
+#define CFX_PYOPERATOR(name, form, sign, kind) {#name, CFXI_PY_##form, sign},
+#include <cfx/pyoperator.def>
+#undef CFX_PYOPERATOR
 };
 
 static const operator_row *find_operator(cfx_pycode_text name)

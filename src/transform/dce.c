@@ -14,9 +14,7 @@
  * One walk backwards: when a node is met, whatever uses it has been erased if it could be. Linear
  * in nodes and edges. Regions of the nodes that stay are treated likewise.
  */
-#include "../ir/graph_impl.h"
-
-#include <cfx/pass.h>
+#include "transform_impl.h"
 
 /* An operator counts on the inputs and the output of its regions, whatever the caller thinks. */
 static bool is_end_of_region(const cfx_node *n)
@@ -54,49 +52,24 @@ static cfx_status sweep(cfx_graph *g, const cfx_dce_options *opts, bool *changed
     return status;
 }
 
-static cfx_status sweep_all(cfx_graph *g, const cfx_dce_options *opts, bool *changed,
-                            cfx_error *err);
+typedef struct sweep_job {
+    const cfx_dce_options *opts;
+    bool changed;
+} sweep_job;
 
-/* Sweeping calls back into the host, which may do anything to the table of references, so regions
- * are collected and held first. */
-static cfx_status sweep_regions(cfx_graph *g, const cfx_dce_options *opts, bool *changed,
-                                cfx_error *err)
+static cfx_status sweep_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
-    cfxi_vec regions = {0};
-    cfx_status status = CFX_OK;
-    size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
-        if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
-            continue;
-        if (!cfxi_vec_reserve(&regions, 1, sizeof(cfx_graph *), g->allocator)) {
-            status = cfxi_nomem(err);
-            break;
-        }
-        ((cfx_graph **)regions.data)[regions.size++] = cfx_graph_retain(ref->region);
-    }
-    for (size_t i = 0; i < regions.size; i++) {
-        cfx_graph *region = ((cfx_graph **)regions.data)[i];
-        if (status == CFX_OK)
-            status = sweep_all(region, opts, changed, err);
-        cfx_graph_release(region);
-    }
-    cfxi_vec_free(&regions, sizeof(cfx_graph *), g->allocator);
-    return status;
-}
-
-static cfx_status sweep_all(cfx_graph *g, const cfx_dce_options *opts, bool *changed,
-                            cfx_error *err)
-{
-    CFX_TRY(sweep(g, opts, changed, err));
-    return sweep_regions(g, opts, changed, err);
+    sweep_job *job = ctx;
+    CFX_TRY(sweep(g, job->opts, &job->changed, err));
+    return cfxi_each_region(g, sweep_all, job, err);
 }
 
 cfx_status cfx_pass_dce(cfx_graph *g, const void *opts, bool *changed, cfx_error *err)
 {
-    bool any = false;
+    sweep_job job = {.opts = opts};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
-    cfx_status status = sweep_all(g, opts, &any, err);
+    cfx_status status = sweep_all(g, &job, err);
     if (changed)
-        *changed = any;
+        *changed = job.changed;
     return status;
 }

@@ -4,10 +4,9 @@
  * (there is no host, or it does not know them) are told by the tables below, which agree with what
  * torch.fx 2.13 answers for those functions.
  */
-#include "../ir/graph_impl.h"
+#include "transform_impl.h"
 
 #include <cfx/ops.h>
-#include <cfx/pass.h>
 
 #include <stdlib.h>
 
@@ -43,39 +42,37 @@ static int compare_row(const void *key, const void *row)
     return order ? order : -(word[k->size] != '\0');
 }
 
-static bool is_listed(part name, const char *const *rows, size_t n)
+bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n)
 {
-    return bsearch(&name, rows, n, sizeof *rows, compare_row) != NULL;
+    const part key = {name, size};
+    return bsearch(&key, rows, n, sizeof *rows, compare_row) != NULL;
 }
 
-static part up_to_dot(const char *text)
+bool cfxi_overload_writes(const char *name)
 {
-    return (part){text, strcspn(text, ".")};
+    size_t size = strcspn(name, ".");
+    const char *overload = name[size] ? name + size + 1 : "";
+    bool dunder = size > 2 && memcmp(name + size - 2, "__", 2) == 0;
+    bool in_place = size > 1 && name[size - 1] == '_' && !dunder;
+    size_t last = strlen(overload);
+    return in_place || (last >= 3 && strcmp(overload + last - 3, "out") == 0);
 }
 
 /* `name` is "add_.Tensor" of "torch.ops.aten.add_.Tensor". */
 static bool is_impure_overload(const char *name)
 {
-    part packet = up_to_dot(name);
-    const char *overload = name[packet.size] ? name + packet.size + 1 : "";
-    size_t size = packet.size;
-    bool dunder = size > 2 && memcmp(packet.text + size - 2, "__", 2) == 0;
-    bool in_place = size > 1 && packet.text[size - 1] == '_' && !dunder;
-    size_t last = strlen(overload);
-    return in_place || (last >= 3 && strcmp(overload + last - 3, "out") == 0) ||
-           is_listed(packet, packets, sizeof packets / sizeof *packets);
+    return cfxi_overload_writes(name) ||
+           cfxi_is_listed(name, strcspn(name, "."), packets, sizeof packets / sizeof *packets);
 }
 
-static bool is_impure_name(const cfx_str *name)
+bool cfxi_name_is_impure(const cfx_str *name)
 {
     static const char ops[] = "torch.ops.";
     if (strncmp(name->data, ops, sizeof ops - 1) == 0) {
-        const char *space = name->data + sizeof ops - 1;
-        part first = up_to_dot(space);
-        return space[first.size] && is_impure_overload(space + first.size + 1);
+        const char *dot = strchr(name->data + sizeof ops - 1, '.');
+        return dot && is_impure_overload(dot + 1);
     }
-    part whole = {name->data, name->size};
-    return is_listed(whole, functions, sizeof functions / sizeof *functions);
+    return cfxi_is_listed(name->data, name->size, functions, sizeof functions / sizeof *functions);
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -92,7 +89,7 @@ static int function_is_impure(cfx_node *n)
     if (callee->impure >= 0)
         return callee->impure;
     int answer = callee->ref->kind == CFXI_REF_OBJECT ? ask_host(n)
-                                                       : is_impure_name(callee->ref->name);
+                                                       : cfxi_name_is_impure(callee->ref->name);
     if (answer >= 0)
         callee->impure = (int8_t)(answer > 0);
     return answer > 0 ? 1 : answer;

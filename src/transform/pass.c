@@ -4,6 +4,7 @@
 #include <cfx/pass.h>
 
 static const cfx_pass passes[] = {
+    {"cse", "compute once what is computed twice", cfx_pass_cse},
     {"dce", "erase nodes that nobody uses and that have no effect", cfx_pass_dce},
     {"lift_attrs", "pass what the branches of cond read as operands", cfx_pass_lift_attrs},
 };

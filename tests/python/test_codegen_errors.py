@@ -243,7 +243,7 @@ def test_core_functions_check_their_arguments():
     for args in [(), (5, None, "self", "f", {}, False, False, False)]:
         with pytest.raises(TypeError):
             generate(*args)
-    with pytest.raises(AttributeError, match="add_global"):
+    with pytest.raises(AttributeError, match="names"):
         generate(cfx.Graph(), object(), "self", "f", {}, False, False, False)
     with pytest.raises(TypeError):
         signature("f", ("a",), "", False)

@@ -1,8 +1,10 @@
 """Corners of the extension that ordinary programs do not reach."""
 import gc
+import operator
 import os
 import subprocess
 import sys
+import typing
 import weakref
 from pathlib import Path
 
@@ -236,3 +238,57 @@ def test_without_torch():
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+# ---- names and columns --------------------------------------------------------------------------
+
+FOUND = {
+    "int": int, "builtins.len": len, "NoneType": type(None), "operator.add": operator.add,
+    "list[int]": list[int], "typing.Dict[str, list[int]]": typing.Dict[str, list[int]],
+    "typing.Callable[[int, str], None]": typing.Callable[[int, str], None],
+    "int | None": int | None, "tuple[int, ...]": tuple[int, ...],
+    "typing.Callable[[], int]": typing.Callable[[], int],
+    "dict[str, int | None]": dict[str, int | None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_names_are_resolved(name):
+    assert core._resolve(name) == FOUND[name]
+
+
+@pytest.mark.parametrize("name", [
+    "", "no_such_builtin", "operator.no.such", "operator.", "operator..add", ".add", "list[",
+    "list[]", "list]", "int[int]", "list[no_such]", "int |", "| int", "len | len", "é.ü",
+    "this_is.not_loaded", "...", "None", "[int]",
+])  # fmt: skip
+def test_names_of_nothing_that_is_loaded(name):
+    assert core._resolve(name) is None
+
+
+def test_deep_names_do_not_overflow():
+    with pytest.raises(RecursionError):
+        core._resolve("list[" * 100_000 + "int" + "]" * 100_000)
+    with pytest.raises(TypeError):
+        core._resolve(5)
+
+
+COLUMNS = [["placeholder"], ["x"], ["x"], [()], {}, {}, {}, {}, None]
+
+
+@pytest.mark.parametrize("column, wrong, error", [
+    (0, 5, ValueError), (0, ["bad"], AssertionError), (1, [], IndexError), (2, [5], Exception),
+    (3, [], IndexError), (3, [5], Exception), (4, [], ValueError), (6, {0: 5}, TypeError),
+    (8, 5, ValueError), (8, [3], IndexError), (8, [-1], IndexError), (8, ["x"], TypeError),
+])  # fmt: skip
+def test_columns_are_checked(column, wrong, error):
+    cfx.Graph()._fill(tuple(COLUMNS), bool)
+    columns = [wrong if i == column else good for i, good in enumerate(COLUMNS)]
+    with pytest.raises(error):
+        cfx.Graph()._fill(tuple(columns), bool)
+
+
+def test_references_that_lead_nowhere():
+    columns = [*COLUMNS[:3], [(True,)], *COLUMNS[4:]]  # True is a reference to node 1
+    with pytest.raises(IndexError):
+        cfx.Graph()._fill(tuple(columns), bool)

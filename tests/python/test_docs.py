@@ -1,5 +1,6 @@
 """What README.md and docs/*.md show has to be true: C compiles and runs, Python runs, commands
 print what stands there, and the table of statuses is status.def."""
+import doctest
 import os
 import re
 import shlex
@@ -72,6 +73,15 @@ def test_console(source):
     for command, want in zip(parts[1::2], parts[2::2]):
         done = run("sh", "-c", f"{command} 2>&1", cwd=ROOT, env=dict(os.environ, PATH=path))
         assert done.stdout == want
+
+
+def test_tutorial():
+    """The session of docs/tutorial.md, from its first line to its last."""
+    pytest.importorskip("torch")
+    how = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    page = str(ROOT / "docs/tutorial.md")
+    done = doctest.testfile(page, module_relative=False, optionflags=how, encoding="utf-8")
+    assert done.attempted > 30 and done.failed == 0
 
 
 def test_statuses():

@@ -764,6 +764,24 @@ def test_materialize_unbacked_symints(fx, show):
         show(lambda: g._resolve_unbacked_binding(x, path, lambda s: s), str(g))
 
 
+@same
+def test_references_to_the_owning_module(fx, show):
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    g = fx.GraphModule(module, fx.symbolic_trace(module).graph).graph
+    for path in ("nope.x", "0.weight", "0.foo", "0", "0.weight.x"):
+        show(lambda: g.get_attr(path))
+    for path in ("zz", "0.weight", "0"):
+        show(lambda: g.call_module(path, (1,)))
+    show(lambda: g.lint())
+    for node in reversed([node for node in g.nodes if node.op == "get_attr"]):
+        g.erase_node(node)
+    show(lambda: g.lint())
+    for op, path in (("call_module", "0.weight"), ("call_module", "a.b"), ("get_attr", "0.no.x")):
+        node = g.create_node(op, path, ())
+        show(lambda: g.lint())
+        g.erase_node(node)
+
+
 # ---- what cfx adds ------------------------------------------------------------------------------
 
 

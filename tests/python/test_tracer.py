@@ -608,6 +608,8 @@ def test_locations():
     graph = ours.Tracer().trace(Net())
     places = {n.name: n._location for n in graph.nodes}
     first = Block.forward.__code__.co_firstlineno
+    where = __file__, Net.forward.__code__.co_firstlineno
+    assert places["x"] == places["output"] == where
     assert places["a_lin"] == places["a_lin_2"] == (__file__, first + 1)
     assert places["mul"] == (__file__, first + 2)
     assert places["seq_0"] == (__file__, Net.forward.__code__.co_firstlineno + 3)

@@ -50,6 +50,19 @@ h.output(h.graph_copy(g, {}))
 assert "floor" in str(h) and h.verify() == []
 g._table(), h.print_tabular()
 
+p = cfx.Graph()
+value = cfx.Proxy(p.placeholder("v"))
+first, second = value
+p.output(((first + 1).f(second, k=[value.shape]) @ -value).node)
+assert [n.name for n in p.nodes][:4] == ["v", "getitem", "getitem_1", "add"] and p.verify() == []
+for bad in (lambda: bool(value), lambda: value.f(object()), lambda: len(value)):
+    try:
+        bad()
+    except (ValueError, NotImplementedError, RuntimeError) as error:
+        assert "to do: " in str(error)
+    else:
+        raise SystemExit("a proxy answered")
+
 then, other = cfx.Graph(), cfx.Graph()
 for region, f in ((then, operator.neg), (other, operator.pos)):
     region.output(region.call_function(f, (region.placeholder("a"),)))

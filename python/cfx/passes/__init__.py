@@ -1,0 +1,1 @@
+"""Transforms under the names that torch.fx.passes gives them (they need torch)."""

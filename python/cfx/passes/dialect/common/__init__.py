@@ -1,0 +1,1 @@
+"""Passes for every dialect: see cse_pass."""

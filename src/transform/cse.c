@@ -1,0 +1,327 @@
+/* cse.c - common sub-expression elimination: computes once what is computed twice.
+ *
+ *     before                                            after
+ *     %x = placeholder[target=x]()                      %x = placeholder[target=x]()
+ *     %a = call_function[target=torch.add](%x, 1)       %a = call_function[target=torch.add](%x, 1)
+ *     %b = call_function[target=torch.add](%x, 1)       %c = call_function[target=torch.neg](%a)
+ *     %c = call_function[target=torch.neg](%a)          output((%c, %c))
+ *     %d = call_function[target=torch.neg](%b)
+ *     output((%c, %d))
+ *
+ * Needs: a graph that cfx_graph_lint accepts.
+ * Keeps: names, order, types and locations of all nodes that stay: the first of each kind. Calls
+ * with an effect (effect.c) all stay. A call that writes keeps two things apart: what was computed
+ * before it from what is computed after it, since it may read what was written; and the results
+ * that may be written to from all others, since two fresh tensors with the same content are not
+ * one. As nobody knows what shares its memory, the latter are all that the call's arguments were
+ * computed from. What the graph returns counts as read only, what a region returns does if nothing
+ * writes.
+ *
+ * Value numbering: one walk to ask for effects, one backwards to find what may be written to, one
+ * forwards that looks each node up by its target and the numbers of its arguments, one that gives
+ * each user its new arguments. Linear in nodes and edges, except that the effect of an operator is
+ * found by looking at its regions, once on each level that they nest.
+ */
+#include "transform_impl.h"
+
+/* A node, by its place in the graph. */
+typedef struct entry {
+    cfx_node *node;
+    struct entry *leader;  /* the first node that computes the same: itself, if there is none */
+    uint32_t hash;
+    uint32_t epoch;        /* how many calls before it write */
+    uint8_t effect;        /* a cfx_effect */
+    bool written;          /* its value may be written to */
+} entry;
+
+/* What stays the same for a graph and its regions. */
+typedef struct cse_job {
+    const cfx_cse_options *opts;
+    bool writes;   /* something in the whole graph does */
+    bool changed;
+} cse_job;
+
+typedef struct numbering {
+    cfx_graph *graph;
+    entry *entries;
+    size_t n;
+    uint32_t stamp;    /* nodes are numbered by their marks */
+    cfxi_table table;  /* of the entries that later ones can be replaced by */
+    size_t merged;
+} numbering;
+
+static entry *entry_of(const numbering *v, const cfx_node *n)
+{
+    return &v->entries[n->mark - v->stamp];
+}
+
+/* ---- effects ------------------------------------------------------------------------------- */
+
+/* The host may run any code, so the graph is frozen meanwhile. */
+static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
+{
+    cfx_status status = CFX_OK;
+    entry *e = v->entries;
+    cfxi_graph_freeze(v->graph);
+    for (cfx_node *n = v->graph->root.next; n != &v->graph->root && status == CFX_OK; n = n->next) {
+        cfx_effect effect = CFX_EFFECT_NONE;
+        status = cfxi_node_effect(n, job->opts, &effect, err);
+        *e = (entry){.node = n, .leader = e, .effect = (uint8_t)effect};
+        job->writes = job->writes || effect == CFX_EFFECT_WRITES;
+        e++;
+    }
+    cfxi_graph_thaw(v->graph);
+    return status;
+}
+
+/* Backwards: whoever gave something to a call that writes, and whoever gave something to those. */
+static void find_written(const cse_job *job, const numbering *v)
+{
+    for (size_t i = v->n; i-- > 0;) {
+        const entry *e = &v->entries[i];
+        bool returned = job->writes && e->node->op == CFX_OP_OUTPUT && v->graph->parent;
+        if (e->effect != CFX_EFFECT_WRITES && !e->written && !returned)
+            continue;
+        for (uint32_t k = 0; k < e->node->n_inputs; k++)
+            entry_of(v, e->node->inputs[k].def)->written = true;
+    }
+}
+
+/* ---- hashing and comparing ----------------------------------------------------------------- */
+
+static uint64_t hash_value(const numbering *v, cfx_value a);
+
+static uint64_t hash_items(const numbering *v, uint64_t h, const cfx_seq *seq)
+{
+    for (uint32_t i = 0; seq && i < seq->size; i++)
+        h = cfxi_hash_mix(h, hash_value(v, seq->items[i]));
+    return cfxi_hash_mix(h, seq ? seq->size : 0);
+}
+
+static uint64_t hash_value(const numbering *v, cfx_value a)
+{
+    uint64_t h = cfxi_hash_mix(0, a.kind);
+    if (cfxi_is_seq(a))
+        return hash_items(v, h, a.as.seq);
+    if (cfxi_is_str(a))
+        return cfxi_hash_mix(h, cfxi_hash_bytes(a.as.str->data, a.as.str->size));
+    switch (a.kind) {
+    case CFX_KIND_INVALID:
+    case CFX_KIND_NONE:
+    case CFX_KIND_ELLIPSIS:
+        return h;
+    case CFX_KIND_BOOL:
+        return cfxi_hash_mix(h, a.as.b);
+    case CFX_KIND_NODE:
+        return cfxi_hash_mix(h, (uint64_t)(entry_of(v, a.as.node)->leader - v->entries));
+    case CFX_KIND_GRAPH:
+    case CFX_KIND_HOST:
+        return cfxi_hash_mix(h, (uintptr_t)a.as.ref);
+    default:
+        return cfxi_hash_mix(h, (uint64_t)a.as.i);
+    }
+}
+
+static uint32_t hash_node(const numbering *v, const cfx_node *n, uint32_t epoch)
+{
+    uint64_t h = cfxi_hash_mix(epoch, (uintptr_t)n->callee);
+    h = hash_items(v, hash_items(v, h, n->args), n->kwargs);
+    return (uint32_t)(h ^ (h >> 32));
+}
+
+static bool same_value(const numbering *v, cfx_value a, cfx_value b);
+
+/* In their order, also for sets and keywords: nothing is lost but a merge. */
+static bool same_items(const numbering *v, const cfx_seq *a, const cfx_seq *b)
+{
+    uint32_t size = a ? a->size : 0;
+    if (size != (b ? b->size : 0))
+        return false;
+    for (uint32_t i = 0; i < size; i++)
+        if (!same_value(v, a->items[i], b->items[i]))
+            return false;
+    return true;
+}
+
+static bool same_value(const numbering *v, cfx_value a, cfx_value b)
+{
+    if (a.kind != b.kind)
+        return false;
+    if (cfxi_is_seq(a))
+        return same_items(v, a.as.seq, b.as.seq);
+    if (cfxi_is_str(a))
+        return a.as.str->size == b.as.str->size &&
+               memcmp(a.as.str->data, b.as.str->data, a.as.str->size) == 0;
+    switch (a.kind) {
+    case CFX_KIND_INVALID:
+    case CFX_KIND_NONE:
+    case CFX_KIND_ELLIPSIS:
+        return true;
+    case CFX_KIND_BOOL:
+        return a.as.b == b.as.b;
+    case CFX_KIND_FLOAT:
+        return a.as.i == b.as.i && a.as.f == a.as.f;  /* no nan */
+    case CFX_KIND_NODE:
+        return entry_of(v, a.as.node)->leader == entry_of(v, b.as.node)->leader;
+    case CFX_KIND_GRAPH:
+    case CFX_KIND_HOST:
+        return a.as.ref == b.as.ref;
+    default:
+        return a.as.i == b.as.i;
+    }
+}
+
+/* The callee is the opcode and the target. */
+static bool same_entry(const void *item, const void *key, size_t size)
+{
+    const entry *a = item;
+    const numbering *v = key;
+    const entry *b = &v->entries[size];
+    return a->hash == b->hash && a->epoch == b->epoch && a->node->callee == b->node->callee &&
+           same_items(v, a->node->args, b->node->args) &&
+           same_items(v, a->node->kwargs, b->node->kwargs);
+}
+
+static uint32_t hash_of_entry(const void *item) { return ((const entry *)item)->hash; }
+
+/* ---- numbering ----------------------------------------------------------------------------- */
+
+static cfx_status find_leaders(numbering *v, cfx_error *err)
+{
+    uint32_t epoch = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        entry *e = &v->entries[i];
+        epoch += e->effect == CFX_EFFECT_WRITES;
+        if (e->effect != CFX_EFFECT_NONE || e->written)
+            continue;
+        e->epoch = epoch;
+        e->hash = hash_node(v, e->node, epoch);
+        entry *first = cfxi_table_find(&v->table, e->hash, same_entry, v, i);
+        if (first) {
+            e->leader = first;
+            v->merged++;
+        } else if (cfxi_table_reserve(&v->table, hash_of_entry, v->graph->allocator)) {
+            cfxi_table_insert(&v->table, e->hash, e);
+        } else {
+            return cfxi_nomem(err);
+        }
+    }
+    return CFX_OK;
+}
+
+/* ---- merging ------------------------------------------------------------------------------- */
+
+/* From here on hooks may run, which may number nodes for themselves: so a map, not the marks. */
+static cfx_value leader_of(void *map, cfx_node *n, cfx_error *err)
+{
+    cfx_value leader = cfx_node_map_get(map, n);
+    (void)err;
+    return leader.kind == CFX_KIND_INVALID ? cfx_from_node(n) : leader;
+}
+
+/* Whether `n` uses what is to be replaced; hooks hear of each such use. */
+static cfx_status announce(cfx_node *n, const cfx_node_map *leaders, bool *any, cfx_error *err)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        cfx_value leader = cfx_node_map_get(leaders, n->inputs[i].def);
+        if (leader.kind == CFX_KIND_INVALID)
+            continue;
+        *any = true;
+        CFX_TRY(cfxi_run_hooks(n->graph, CFX_HOOK_REPLACE, n->inputs[i].def, leader, n, err));
+    }
+    return CFX_OK;
+}
+
+/* All its arguments at once: one by one would be quadratic in a list of many. */
+static cfx_status give_leaders(cfx_node *n, cfx_node_map *leaders, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    bool any = false;
+    CFX_TRY(announce(n, leaders, &any, err));
+    if (!any)
+        return CFX_OK;
+    cfx_value args = cfx_value_map(g, g, cfx_node_args(n), leader_of, leaders, err);
+    cfx_value kwargs = cfx_value_map(g, g, cfx_node_kwargs(n), leader_of, leaders, err);
+    cfx_status status = CFX_E_NOMEM;
+    if (args.kind != CFX_KIND_INVALID && kwargs.kind != CFX_KIND_INVALID)
+        status = cfx_node_set_args_kwargs(n, args, kwargs, err);
+    if (status != CFX_OK) {
+        cfx_value_discard(g, args);
+        cfx_value_discard(g, kwargs);
+    }
+    return status;
+}
+
+static cfx_status fill_map(const numbering *v, cfx_node_map *leaders, cfx_error *err)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const entry *e = &v->entries[i];
+        if (e->leader != e)
+            CFX_TRY(cfx_node_map_set(leaders, e->node, cfx_from_node(e->leader->node), err));
+    }
+    return CFX_OK;
+}
+
+/* What goes keeps its arguments until then, so it goes from the end. */
+static cfx_status merge(const numbering *v, cfx_node_map *leaders, bool *changed, cfx_error *err)
+{
+    CFX_TRY(fill_map(v, leaders, err));
+    *changed = true;
+    for (size_t i = 0; i < v->n; i++) {
+        const entry *e = &v->entries[i];
+        if (e->leader == e && !cfxi_node_erased(e->node))
+            CFX_TRY(give_leaders(e->node, leaders, err));
+    }
+    for (size_t i = v->n; i-- > 0;) {
+        const entry *e = &v->entries[i];
+        if (e->leader != e && !cfxi_node_erased(e->node))
+            CFX_TRY(cfx_graph_erase(v->graph, e->node, err));
+    }
+    return CFX_OK;
+}
+
+static cfx_status merge_held(const numbering *v, bool *changed, cfx_error *err)
+{
+    cfx_iter pin;  /* what a hook erases stays readable */
+    cfx_node_map *leaders = cfx_node_map_new(v->graph->allocator, err);
+    if (!leaders)
+        return CFX_E_NOMEM;
+    cfx_iter_begin(&pin, v->graph, false);
+    cfx_status status = merge(v, leaders, changed, err);
+    cfx_iter_end(&pin);
+    cfx_node_map_free(leaders);
+    return status;
+}
+
+static cfx_status number(cse_job *job, numbering *v, cfx_error *err)
+{
+    CFX_TRY(find_effects(job, v, err));
+    v->stamp = cfxi_graph_number(v->graph);
+    find_written(job, v);
+    CFX_TRY(find_leaders(v, err));
+    return v->merged > 0 ? merge_held(v, &job->changed, err) : CFX_OK;
+}
+
+static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cse_job *job = ctx;
+    numbering v = {.graph = g, .n = g->size};
+    const size_t bytes = v.n * sizeof *v.entries;
+    v.entries = v.n ? cfxi_alloc(g->allocator, bytes) : NULL;
+    if (v.n && !v.entries)
+        return cfxi_nomem(err);
+    cfx_status status = number(job, &v, err);
+    cfxi_table_free(&v.table, g->allocator);
+    cfxi_free(g->allocator, v.entries, bytes);
+    return status == CFX_OK ? cfxi_each_region(g, eliminate, job, err) : status;
+}
+
+cfx_status cfx_pass_cse(cfx_graph *g, const void *opts, bool *changed, cfx_error *err)
+{
+    cse_job job = {.opts = opts};
+    CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
+    cfx_status status = eliminate(g, &job, err);
+    if (changed)
+        *changed = job.changed;
+    return status;
+}

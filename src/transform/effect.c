@@ -1,0 +1,271 @@
+/* effect.c - what a call does to the world: nothing, something of its own, or to its arguments.
+ *
+ * impure.c answers what torch.fx asks: whether a call may be dropped. That is not enough to merge
+ * two calls into one, where operator.iadd, x.add_(1) or a dropout matter too. The lists err on the
+ * safe side; a function that is in none of them does what the host says of it.
+ */
+#include "transform_impl.h"
+
+#include <cfx/ops.h>
+
+#define ROWS(table) (table), sizeof(table) / sizeof *(table)
+
+/* Of the modules operator and builtins; as methods between two underscores on either side. Sorted,
+ * as are all of these. */
+static const char *const writers[] = {
+    "delattr", "delitem", "exec", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul",
+    "imod", "imul", "ior", "ipow", "irshift", "isub", "itruediv", "ixor", "next", "setattr",
+    "setitem",
+};
+
+/* Methods that write though they do not end with '_': of lists, dicts and sets; the gradients. No
+ * method of Tensor that only computes has one of these names. */
+static const char *const writing_methods[] = {
+    "append", "backward", "clear", "discard", "extend", "insert", "pop", "popitem", "remove",
+    "reverse", "setdefault", "update",
+};
+
+static const char *const random_methods[] = {"bernoulli", "multinomial"};
+
+/* Functions that draw random numbers, or keep statistics; dce need not keep them. */
+static const char *const lone_functions[] = {
+    "builtins.input", "builtins.print", "torch._standard_gamma", "torch.alpha_dropout",
+    "torch.batch_norm", "torch.binomial", "torch.dropout", "torch.feature_alpha_dropout",
+    "torch.feature_dropout", "torch.gru", "torch.instance_norm", "torch.lstm",
+    "torch.native_batch_norm", "torch.native_dropout", "torch.nn.functional.alpha_dropout",
+    "torch.nn.functional.batch_norm", "torch.nn.functional.dropout",
+    "torch.nn.functional.dropout1d", "torch.nn.functional.dropout2d",
+    "torch.nn.functional.dropout3d", "torch.nn.functional.feature_alpha_dropout",
+    "torch.nn.functional.fractional_max_pool2d", "torch.nn.functional.fractional_max_pool3d",
+    "torch.nn.functional.gumbel_softmax", "torch.nn.functional.instance_norm",
+    "torch.nn.functional.multi_head_attention_forward", "torch.nn.functional.rrelu",
+    "torch.nn.functional.scaled_dot_product_attention", "torch.rnn_relu", "torch.rnn_tanh",
+    "torch.rrelu",
+};
+
+/* The same for torch.ops.aten. */
+static const char *const lone_packets[] = {
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",
+    "batch_norm", "binomial", "cudnn_batch_norm", "feature_alpha_dropout", "feature_dropout",
+    "fractional_max_pool2d", "fractional_max_pool3d", "instance_norm", "miopen_batch_norm",
+    "native_batch_norm", "rrelu", "scaled_dot_product_attention",
+};
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* ---- by name ------------------------------------------------------------------------------- */
+
+/* "add_", "__iadd__", "__setitem__"; but not "__add__". */
+static bool writes_by_spelling(const char *name, size_t size)
+{
+    if (size > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0)
+        return cfxi_is_listed(name + 2, size - 4, ROWS(writers));
+    return size > 1 && name[size - 1] == '_' && name[size - 2] != '_';
+}
+
+static cfx_effect effect_of_method(const char *name, size_t size)
+{
+    if (writes_by_spelling(name, size) || cfxi_is_listed(name, size, ROWS(writing_methods)))
+        return CFX_EFFECT_WRITES;
+    return cfxi_is_listed(name, size, ROWS(random_methods)) ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
+}
+
+/* `name` is "add_.Tensor" of "torch.ops.aten.add_.Tensor". */
+static cfx_effect effect_of_overload(const char *name)
+{
+    if (cfxi_overload_writes(name))
+        return CFX_EFFECT_WRITES;
+    return cfxi_is_listed(name, strcspn(name, "."), ROWS(lone_packets)) ? CFX_EFFECT_ALONE
+                                                                      : CFX_EFFECT_NONE;
+}
+
+static cfx_effect effect_of_name(const cfx_str *name)
+{
+    const char *dot = strrchr(name->data, '.');
+    const char *last = dot ? dot + 1 : name->data;
+    const size_t size = name->size - (size_t)(last - name->data);
+    if (has_prefix(name->data, "torch.ops.")) {
+        const char *space = strchr(name->data + strlen("torch.ops."), '.');
+        return space ? effect_of_overload(space + 1) : CFX_EFFECT_NONE;
+    }
+    if (cfxi_is_listed(name->data, name->size, ROWS(lone_functions)))
+        return CFX_EFFECT_ALONE;
+    bool plain = has_prefix(name->data, "operator.") || has_prefix(name->data, "_operator.") ||
+                 has_prefix(name->data, "builtins.");
+    bool writes = plain ? cfxi_is_listed(last, size, ROWS(writers))  /* operator.and_ does not */
+                        : writes_by_spelling(last, size);
+    return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
+}
+
+/* What dce keeps is random, an assertion, or unknown: then it may write. */
+static cfx_effect effect_of_impure(const cfx_str *name)
+{
+    bool known = name && cfxi_name_is_impure(name) &&
+                 strcmp(name->data, "torch._C._set_grad_enabled") != 0;
+    return known ? CFX_EFFECT_ALONE : CFX_EFFECT_WRITES;
+}
+
+static cfx_status unknown(const cfx_node *n, cfx_error *err)
+{
+    return cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
+                         n->name->data);
+}
+
+static cfx_status ask_impure(cfx_node *n, bool *impure, cfx_error *err)
+{
+    int answer = cfx_node_is_impure(n);
+    if (answer < 0)
+        return unknown(n, err);
+    *impure = answer > 0;
+    return CFX_OK;
+}
+
+static cfx_status callee_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
+{
+    cfxi_callee *callee = n->callee;
+    cfx_error why = {.status = CFX_OK};
+    bool impure = false;
+    if (callee->effect > 0) {
+        *effect = (cfx_effect)(callee->effect - 1);
+        return CFX_OK;
+    }
+    const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, &why);
+    if (!name && why.status != CFX_E_KEY) {  /* objects without a name are all right */
+        if (err)
+            *err = why;
+        return why.status;
+    }
+    *effect = name ? effect_of_name(name) : CFX_EFFECT_NONE;
+    CFX_TRY(ask_impure(n, &impure, err));
+    if (impure && *effect == CFX_EFFECT_NONE)
+        *effect = effect_of_impure(name);
+    callee->effect = (uint8_t)(1 + *effect);
+    return CFX_OK;
+}
+
+/* ---- by arguments -------------------------------------------------------------------------- */
+
+static bool is_word(cfx_value v, const char *word)
+{
+    return v.kind == CFX_KIND_STR && strcmp(v.as.str->data, word) == 0;
+}
+
+static bool is_false(cfx_value v)
+{
+    return v.kind == CFX_KIND_NONE || (v.kind == CFX_KIND_BOOL && !v.as.b);
+}
+
+/* `out=y`, `inplace=True`. In torch.nn.functional a bare True may be such an `inplace`. */
+static bool arguments_write(const cfx_node *n)
+{
+    const cfx_seq *kwargs = n->kwargs;
+    for (uint32_t i = 0; kwargs && i + 1 < kwargs->size; i += 2)
+        if ((is_word(kwargs->items[i], "inplace") || is_word(kwargs->items[i], "out")) &&
+            !is_false(kwargs->items[i + 1]))
+            return true;
+    const cfx_str *name = n->callee->ref->name;
+    if (n->op != CFX_OP_CALL_FUNCTION || !name || !has_prefix(name->data, "torch.nn.functional."))
+        return false;
+    for (uint32_t i = 0; n->args && i < n->args->size; i++)
+        if (n->args->items[i].kind == CFX_KIND_BOOL && n->args->items[i].as.b)
+            return true;
+    return false;
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+static cfx_status region_effect(const cfx_graph *g, const cfx_cse_options *opts,
+                                cfx_effect *effect, cfx_error *err)
+{
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        cfx_effect one;
+        if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
+            continue;
+        CFX_TRY(cfxi_node_effect(n, opts, &one, err));
+        if (one > *effect)
+            *effect = one;
+    }
+    return CFX_OK;
+}
+
+static cfx_status items_effect(const cfx_seq *seq, const cfx_cse_options *opts, cfx_effect *effect,
+                               cfx_error *err)
+{
+    for (uint32_t i = 0; seq && i < seq->size; i++) {
+        const cfx_graph *region = cfx_value_graph(seq->items[i]);
+        if (region)
+            CFX_TRY(region_effect(region, opts, effect, err));
+    }
+    return CFX_OK;
+}
+
+static cfx_status function_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
+                                  cfx_error *err)
+{
+    if (cfx_operator_regions(cfx_node_operator(n)) > 0) {
+        *effect = CFX_EFFECT_NONE;
+        CFX_TRY(items_effect(n->args, opts, effect, err));
+        return items_effect(n->kwargs, opts, effect, err);
+    }
+    CFX_TRY(callee_effect(n, effect, err));
+    if (arguments_write(n))
+        *effect = CFX_EFFECT_WRITES;
+    return CFX_OK;
+}
+
+static cfx_status module_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
+{
+    bool impure = false;
+    CFX_TRY(ask_impure(n, &impure, err));
+    *effect = impure ? CFX_EFFECT_WRITES : CFX_EFFECT_ALONE;
+    return CFX_OK;
+}
+
+static cfx_status own_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
+                             cfx_error *err)
+{
+    const cfx_str *name = n->callee->ref->name;
+    *effect = CFX_EFFECT_NONE;
+    switch ((cfx_opcode)n->op) {
+    case CFX_OP_CALL_FUNCTION:
+        return function_effect(n, opts, effect, err);
+    case CFX_OP_CALL_METHOD:
+        *effect = arguments_write(n) ? CFX_EFFECT_WRITES
+                                     : effect_of_method(name->data, name->size);
+        break;
+    case CFX_OP_CALL_MODULE:
+        return opts ? CFX_OK : module_effect(n, effect, err);
+    case CFX_OP_PLACEHOLDER:
+    case CFX_OP_OUTPUT:
+        *effect = CFX_EFFECT_ALONE;
+        break;
+    case CFX_OP_GET_ATTR:
+    case CFX_OPCODE_COUNT:
+        break;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
+                            cfx_error *err)
+{
+    if (opts && !opts->effect)
+        opts = NULL;
+    CFX_TRY(own_effect(n, opts, effect, err));
+    if (!opts || n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
+        return CFX_OK;
+    int answer = opts->effect(opts->ctx, n);
+    if (answer < 0)
+        return unknown(n, err);
+    if (answer > (int)*effect)
+        *effect = answer == CFX_EFFECT_ALONE ? CFX_EFFECT_ALONE : CFX_EFFECT_WRITES;
+    return CFX_OK;
+}
+
+cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
+{
+    return cfxi_node_effect(n, NULL, effect, err);
+}

@@ -1,0 +1,29 @@
+/* transform_impl.h - what passes share. */
+#ifndef CFXI_TRANSFORM_IMPL_H
+#define CFXI_TRANSFORM_IMPL_H
+
+#include "../ir/graph_impl.h"
+
+#include <cfx/pass.h>
+
+/* Calls `fn` for each region of `g`, which it may change, until one fails. A pass calls back into
+ * the host, which may do anything to the table of references, so they are collected and held
+ * first. (regions.c) */
+typedef cfx_status cfxi_region_fn(cfx_graph *region, void *ctx, cfx_error *err);
+cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_error *err);
+
+/* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
+ * one with an "out". (impure.c) */
+bool cfxi_overload_writes(const char *name);
+/* Whether dead-code elimination keeps the function of this name. (impure.c) */
+bool cfxi_name_is_impure(const cfx_str *name);
+
+/* The effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL), too.
+ * (effect.c) */
+cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
+                            cfx_error *err);
+
+/* A name among sorted rows. (impure.c) */
+bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
+
+#endif
