@@ -361,7 +361,7 @@ class Tracer(_core.Tracer):
 
         try:
             _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             _tracing.explain(error)
             raise
         return self.graph

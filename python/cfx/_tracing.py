@@ -194,9 +194,26 @@ def _hint(what, advice, place=None):
     return "\n  " + "\n  ".join([*lines, what, f"to do: {advice}"])
 
 
+# What Python and numpy say about proxies: a part of it, what it means, and what to do.
+_MISUSES = (
+    ("does not support item assignment", "a proxy cannot be changed by indexing",
+     "make a new value (torch.where, x.index_put, x.masked_fill, torch.cat)"),
+    ("doesn't support item deletion", "nothing can be deleted from a proxy",
+     "index what is to remain (x[1:])"),
+    ("__array_", "numpy needs values, and a proxy has none while tracing",
+     "use torch's functions"),
+    ("Proxy", "a proxy has no value while tracing, so it cannot become a number or text",
+     "compute with it symbolically (x.item(), x.size(0), x.to(...)), fix the input with "
+     "concrete_args"),
+    ("'Attribute'", "an attribute of a proxy has no value while tracing",
+     "compute with it symbolically, fix the input with concrete_args"),
+)  # fmt: skip
+
+
 def explain(error):
     """Adds a note to an error of Python's own that was caused by a proxy: int(proxy), say."""
-    if "'Proxy'" not in str(error) and "'Attribute'" not in str(error):
+    found = next((row for row in _MISUSES if row[0] in str(error)), None)
+    if found is None or isinstance(error, TraceError):
         return
     frames = [
         (frame, line)
@@ -204,9 +221,7 @@ def explain(error):
         if not is_library(frame.f_code.co_filename)
     ]
     error.add_note("while tracing" + _hint(
-        "a proxy has no value while tracing, so it cannot become a number or text",
-        "compute with it symbolically (x.item(), x.size(0), x.to(...)), fix the input with "
-        "concrete_args, or put the code into a function and cfx.wrap it",
+        found[1], f"{found[2]}, or put the code into a function and cfx.wrap it",
         frames[-1] if frames else None,
     ))
 
@@ -227,7 +242,8 @@ def _bool(o):
         "symbolically traced variables cannot be used as inputs to control flow" + _hint(
             f"the condition is not known while tracing: it is {_node_text(o)}",
             "fix the input with concrete_args, make the module that decides a leaf, cfx.wrap the "
-            "function, or write the choice as a computation (torch.where)",
+            "function, or write the choice as a computation (torch.where); to record asserts, set "
+            "trace_asserts in a class of tracers",
         )
     )
 

@@ -644,11 +644,11 @@ static PyObject *run_one(run *r, PyObject *node)
 /* 1 at the output, which goes to *result; -1 with an exception. */
 static int visit(run *r, cfx_node *n, PyObject *node, PyObject **result)
 {
+    if (PyErr_CheckSignals() < 0)  /* first, because handlers run code */
+        return -1;
     PyObject *value = PyDict_GetItemWithError(r->env, node);
     bool ran = !value;
-    if (PyErr_Occurred() || PyErr_CheckSignals() < 0)
-        return -1;
-    if (ran && !(value = run_one(r, node)))
+    if (PyErr_Occurred() || (ran && !(value = run_one(r, node))))
         return -1;
     Py_INCREF(value);
     int failed = drop_dead(r, n, node, ran);

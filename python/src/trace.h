@@ -185,8 +185,6 @@ PyObject *module_entry(PyObject *module, PyObject *kind, PyObject *name);
  * NULL if it has none, perhaps with an exception. */
 PyObject *member_path(PyTracer *t, bool or_buffer, PyObject *value);
 
-/* The tracer whose trace runs in this thread: borrowed, or NULL. */
-PyTracer *current_tracer(module_state *st);
 /* The steps of Tracer that have to do with modules; without Python where nothing is overridden. */
 PyObject *module_path(PyTracer *t, PyObject *module);
 int module_is_leaf(module_state *st, PyObject *module);

@@ -16,6 +16,7 @@ typedef struct trace_session {
     Py_ssize_t n_functions;
     PyObject **seen;              /* the globals that were searched for them, likewise */
     Py_ssize_t n_seen, room;
+    PyObject *call, *getattr;     /* what nn.Module had when it began, likewise */
 } trace_session;
 
 static trace_session *current_session(module_state *st)
@@ -23,10 +24,20 @@ static trace_session *current_session(module_state *st)
     return st->sessions ? PyThread_tss_get(&st->session) : NULL;
 }
 
-PyTracer *current_tracer(module_state *st)
+static PyObject *module_has(module_state *st, PyObject *name)
+{
+    return st->sequential ? _PyType_Lookup((PyTypeObject *)st->sequential, name) : NULL;
+}
+
+/* The same unless another library, such as torch.fx, traces inside: then modules are its business
+ * until it puts back what nn.Module had. */
+static trace_session *session_in_charge(module_state *st)
 {
     trace_session *session = current_session(st);
-    return session ? session->tracer : NULL;
+    if (session && (module_has(st, st->str_call) != session->call ||
+                    module_has(st, st->str_getattr) != session->getattr))
+        return NULL;
+    return session;
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -450,7 +461,7 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
     PyObject *module = in[0];
     PyObject *args = in[1];
     PyObject *kwargs = in[2];
-    trace_session *session = current_session(st);
+    trace_session *session = session_in_charge(st);
     if (!session)
         return call_plainly(st, module, args, kwargs);
     PyTracer *t = session->tracer;
@@ -483,9 +494,10 @@ static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
     if (!value)
         return PyErr_Occurred() ? NULL : PyObject_CallFunctionObjArgs(st->plain_getattr, module,
                                                                       name, NULL);
-    PyTracer *t = current_tracer(st);
-    if (!t)
+    trace_session *session = session_in_charge(st);
+    if (!session)
         return Py_NewRef(value);
+    PyTracer *t = session->tracer;
     Py_INCREF(value);
     PyObject *result = NULL;
     if (tracer_refresh(t) == 0) {
@@ -535,6 +547,8 @@ static int begin(module_state *st, trace_session *session, PyTracer *t)
 {
     session->tracer = t;
     session->outer = current_session(st);
+    session->call = module_has(st, st->str_call);
+    session->getattr = module_has(st, st->str_getattr);
     if (st->sessions == 0 && install_hooks(st) < 0)
         return -1;
     if (PyThread_tss_set(&st->session, session) != 0) {

@@ -615,6 +615,13 @@ static int set_lazy(PyTracer *self, PyObject *value, void *closure)
     return 0;
 }
 
+/* Whoever asks for the dict may put a step or a switch there. */
+static PyObject *get_dict(PyTracer *self, void *unused)
+{
+    self->version = 0;
+    return PyObject_GenericGetDict((PyObject *)self, unused);
+}
+
 static PyObject *get_busy(PyTracer *self, void *unused)
 {
     (void)unused;
@@ -722,7 +729,7 @@ static PyMemberDef base_members[] = {
 #define LAZY(name, row, doc)                                                                       \
     {name, (getter)get_lazy, (setter)set_lazy, doc, (void *)(uintptr_t)(row)}
 static PyGetSetDef base_getset[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__dict__", (getter)get_dict, PyObject_GenericSetDict, NULL, NULL},
     LAZY("scope", &lazy_scope, "the module that is being called"),
     LAZY("module_stack", &lazy_module_stack, "the modules that are being called, outermost first"),
     LAZY("node_name_to_scope", &lazy_name_scopes, "the module that each node was made in"),

@@ -472,7 +472,7 @@ def test_a_proxy_of_an_erased_node():
 
 
 def test_one_library_inside_the_other():
-    """Their proxies do not mix: the error names the class, and nothing stays hooked."""
+    """Each has its own modules and proxies; those of the other it does not take."""
 
     class Outer(nn.Module):
         def __init__(self, fx):
@@ -480,13 +480,33 @@ def test_one_library_inside_the_other():
             self.fx, self.add = fx, Add()
 
         def forward(self, x):
-            self.fx.symbolic_trace(self.add)
-            return x
+            self.inner = str(self.fx.symbolic_trace(self.add).graph)
+            return self.add(x)
 
+    for inner in (torch.fx, cfx):
+        model = Outer(inner)
+        graph = cfx.symbolic_trace(model).graph
+        assert [n.target for n in graph.nodes][1] == "add.weight" and len(graph.nodes) == 4
+        assert model.inner == str(torch.fx.symbolic_trace(Add()).graph)
+    torch.fx.symbolic_trace(Outer(cfx))
     with pytest.raises(NotImplementedError, match="cfx.proxy.Proxy"):
-        cfx.symbolic_trace(Outer(torch.fx))
-    for outer, inner in ((torch.fx, cfx), (torch.fx, torch.fx), (cfx, cfx)):
-        assert len(outer.symbolic_trace(Outer(inner)).graph.nodes) >= 2
+        cfx.symbolic_trace(lambda x: torch.fx.symbolic_trace(lambda y: y + x))
+    with pytest.raises(NotImplementedError, match="torch.fx.proxy.Proxy"):
+        torch.fx.symbolic_trace(lambda x: cfx.symbolic_trace(lambda y: y.add(x)))
+
+
+def test_steps_put_into_the_dict_of_a_tracer():
+    seen = []
+
+    def f(x):
+        tracer = x.tracer
+        y = x + 1
+        vars(tracer)["create_node"] = lambda *args: seen.append(args[0]) or make(*args)
+        return y + 2
+
+    tracer = cfx.Tracer()
+    make = tracer.create_node
+    assert len(tracer.trace(f).nodes) == 4 and seen == ["call_function", "output"]
 
 
 def test_first_used_while_another_library_traces():
@@ -540,3 +560,108 @@ def test_code_that_was_replaced():
     assert "torch.sub" in codes[2].src
     node.target = torch.mul
     assert all("torch.sub" in code.src for code in codes)
+
+
+def assigns(x):
+    x[0] = 1
+    return x
+
+
+def deletes(x):
+    del x[0]
+    return x
+
+
+@pytest.mark.parametrize("program, error, advice", [
+    (assigns, TypeError, "torch.where"),
+    (deletes, TypeError, "x[1:]"),
+    (lambda x: f"{x:.2f}", TypeError, "concrete_args"),
+    (lambda x: [1, 2][x], TypeError, "concrete_args"),
+    (lambda x: round(x), TypeError, "concrete_args"),
+    (lambda x: int(x.shape), TypeError, "concrete_args"),
+    (lambda x: range(x.size(0)), TypeError, "concrete_args"),
+    (lambda x: memoryview(b"").cast(x), TypeError, "concrete_args"),
+])  # fmt: skip
+def test_notes_of_errors(program, error, advice):
+    """Errors of Python's own name the line of the program and say what to do."""
+    with pytest.raises(error) as caught:
+        cfx.symbolic_trace(program)
+    note = "\n".join(caught.value.__notes__)
+    assert f"{__file__}:{program.__code__.co_firstlineno}" in note or "x[0]" in note
+    assert advice in note and "cfx.wrap" in note
+
+
+def test_notes_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    for program in (lambda x: numpy.sqrt(x), lambda x: numpy.ones(3) + x):
+        with pytest.raises(Exception) as caught:
+            cfx.symbolic_trace(program)
+        assert "use torch's functions" in "\n".join(caught.value.__notes__)
+
+
+# ---- interpreters whose steps pull the rug away --------------------------------------------------
+
+
+def erase_ahead(interpreter):
+    for node in reversed(interpreter.graph.nodes):
+        if not node.users and node.op != "output":
+            interpreter.graph.erase_node(node)
+
+
+def drop_node(interpreter):
+    interpreter.env.pop(next(iter(interpreter.env), None), None)
+
+
+RUN_DEEDS = {
+    "erase": erase_ahead,
+    "clear": lambda i: i.graph._clear_nodes(),
+    "replace graph": lambda i: setattr(i, "graph", cfx.Graph()),
+    "replace env": lambda i: setattr(i, "env", dict(i.env)),
+    "clear env": lambda i: i.env.clear(),
+    "drop": drop_node,
+    "no env": lambda i: setattr(i, "env", None),
+    "delete env": lambda i: vars(i).pop("env", None),
+    "delete all": lambda i: vars(i).clear(),
+    "strange plan": lambda i: setattr(i, "user_to_last_uses", {n: [5] for n in i.graph.nodes}),
+    "insert": lambda i: i.graph.call_function(abs, (next(iter(i.graph.nodes)),)),
+    "run": lambda i: cfx.Interpreter(i.module).run(torch.ones(3)),
+    "run again": lambda i: i.run(torch.ones(3)) if next(COUNT) < 3 else None,
+    "class": lambda i: setattr(i, "__class__", OtherInterpreter),
+    "override": lambda i: setattr(i, "call_function", lambda *a: torch.ones(3)),
+    "eliminate": lambda i: i.graph.eliminate_dead_code(),
+    "interrupt": lambda i: (_ for _ in ()).throw(KeyboardInterrupt),
+}
+COUNT = itertools.count()
+
+
+class OtherInterpreter(cfx.Interpreter):
+    pass
+
+
+@pytest.mark.parametrize("step", [
+    "run_node", "call_function", "call_method", "placeholder", "output", "fetch_attr",
+    "fetch_args_kwargs_from_env", "map_nodes_to_values", "_set_current_node",
+])  # fmt: skip
+@pytest.mark.parametrize("deed", RUN_DEEDS)
+def test_interpreters_that_misbehave(step, deed):
+    for when, after, plan in itertools.product((0, 1, 2), (False, True), (False, True)):
+        counter, gm = itertools.count(), cfx.symbolic_trace(Model())
+        gm.graph.call_function(abs, (next(iter(gm.graph.nodes)),))
+
+        def method(self, *args, _counter=counter, _when=when, _after=after):
+            count = next(_counter)
+            if count == _when and not _after:
+                RUN_DEEDS[deed](self)
+            result = getattr(cfx.Interpreter, step)(self, *args)
+            if count == _when and _after:
+                RUN_DEEDS[deed](self)
+            return result
+
+        interpreter = type("Mischievous", (OtherInterpreter,), {step: method})(gm)
+        if plan:
+            _ = interpreter.user_to_last_uses
+        try:
+            interpreter.run(torch.ones(3))
+        except BaseException as e:
+            assert isinstance(e, (Exception, KeyboardInterrupt)), e
+            assert not isinstance(e, SystemError), (when, after, e)

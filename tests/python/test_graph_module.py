@@ -1012,13 +1012,14 @@ def test_many_modules_leave_memory_flat():
     make(20)
     tracemalloc.start()
     try:
-        make(200)
-        before = tracemalloc.get_traced_memory()[0]
-        make(400)
-        grown = tracemalloc.get_traced_memory()[0] - before
+        sizes = []
+        for _ in range(4):
+            make(200)
+            sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    assert grown < 400 * 150  # Python 3.11 keeps the name of every file that it compiles
+    # Python 3.11 keeps the name of every file that it compiles, in a table that grows now and then.
+    assert min(after - before for before, after in zip(sizes, sizes[1:])) < 200 * 150
 
 
 def test_a_graph_of_40000_nodes_costs_the_same():
