@@ -101,7 +101,7 @@ ROWS = [
 # ---- measuring
 
 
-SAMPLE = 0.03  # seconds
+SAMPLE = 0.1  # seconds
 
 
 def timed(work, fx, state, inputs, number):

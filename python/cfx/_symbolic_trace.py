@@ -343,6 +343,7 @@ class Tracer(_core.Tracer):
             _tracing.refuse(("busy", self))
         fn, paths = self._function_of(root)
         self.graph = Graph(tracer_cls=type(self))
+        del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
         if hasattr(fn, "__code__"):
             code = fn.__code__
             self.graph._co_fields = {
@@ -351,7 +352,6 @@ class Tracer(_core.Tracer):
                 "co_firstlineno": code.co_firstlineno,
             }
             self._begin(code.co_filename, code.co_firstlineno)
-        del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
         scopes = [vars(module) for module in self._autowrap_search]
         scopes.insert(0, getattr(fn, "__globals__", {}))
         fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)

@@ -32,7 +32,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     (void)kwargs;
     module_state *st = state_of(type);
     cfx_error err = {0};
-    cfx_graph *g = cfx_graph_new(NULL, &st->host, &err);
+    cfx_graph *g = cfx_graph_new(&st->allocator, &st->host, &err);
     if (!g)
         return raise_cfx(&err);
     PyObject *self = graph_wrap_as(type, st, g);

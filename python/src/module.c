@@ -300,6 +300,7 @@ static int module_exec(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
     host_init(st);
+    chunks_init(st);
     st->session = (Py_tss_t)Py_tss_NEEDS_INIT;
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
@@ -330,6 +331,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 static int module_clear(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
+    proxy_free_spares(st);
 #define X(name) Py_CLEAR(st->name);
     STATE_OBJECTS(X)
 #undef X
@@ -347,6 +349,7 @@ static void module_free(void *module)
 {
     module_state *st = PyModule_GetState(module);
     module_clear(module);
+    chunks_release(st);
     PyThread_tss_delete(&st->session);
 }
 

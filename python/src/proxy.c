@@ -133,6 +133,54 @@ static Py_hash_t proxy_hash(PyObject *self) { return _Py_HashPointer(self); }
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
+/* ---- spare proxies ------------------------------------------------------------------------- */
+
+/* Most proxies live for one operation only, so a few dead ones are kept for the next: without
+ * fields, unseen by the garbage collector, linked by `weak`. */
+enum { MAX_SPARE = 32 };
+
+static PyProxy *take_spare(module_state *st)
+{
+    PyProxy *self = st->spare_proxies;
+    if (!self)
+        return alloc_quietly((PyTypeObject *)st->ProxyType);
+    st->spare_proxies = (PyProxy *)self->weak;
+    st->n_spare--;
+    self->weak = NULL;
+    Py_INCREF(st->ProxyType);
+    _Py_NewReference((PyObject *)self);
+    PyObject_GC_Track(self);
+    return self;
+}
+
+/* Keeps a dead proxy, if there is room and it is of the plain class. */
+static bool keep_spare(PyProxy *self)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return self == NULL;  /* what is freed must be found out when it is used */
+#else
+    module_state *st = state_of(Py_TYPE(self));
+    if (Py_TYPE(self) != (PyTypeObject *)st->ProxyType || st->n_spare >= MAX_SPARE)
+        return false;
+    self->weak = (PyObject *)st->spare_proxies;
+    st->spare_proxies = self;
+    st->n_spare++;
+    return true;
+#endif
+}
+
+void proxy_free_spares(module_state *st)
+{
+    while (st->spare_proxies) {
+        PyProxy *self = st->spare_proxies;
+        st->spare_proxies = (PyProxy *)self->weak;
+        PyObject_GC_Del(self);
+    }
+    st->n_spare = MAX_SPARE;  /* the type is on its way out: no more */
+}
+
+/* ---- making them --------------------------------------------------------------------------- */
+
 PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer)
 {
     PyProxy *self = alloc_quietly((PyTypeObject *)st->ProxyType);
@@ -145,7 +193,7 @@ PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer)
 
 PyObject *proxy_of_core(module_state *st, PyGraph *graph, cfx_node *n, PyObject *tracer)
 {
-    PyProxy *self = alloc_quietly((PyTypeObject *)st->ProxyType);
+    PyProxy *self = take_spare(st);
     if (!self)
         return NULL;
     Py_INCREF((PyObject *)graph);
@@ -290,8 +338,10 @@ static void proxy_dealloc(PyProxy *self)
     PyObject_GC_UnTrack(self);
     if (self->weak)
         PyObject_ClearWeakRefs((PyObject *)self);
+    self->weak = NULL;
     proxy_clear(self);
-    type->tp_free(self);
+    if (!keep_spare(self))
+        type->tp_free(self);
     Py_DECREF(type);
 }
 

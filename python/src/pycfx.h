@@ -26,8 +26,8 @@
     X(InterpreterType) X(step_names) X(meta_names) X(fill_meta) X(node_source) X(sequence_nr)      \
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
-    X(library_paths) X(trace_code) X(patches) X(torch_targets) X(hooked_call) X(hooked_getattr)    \
-    X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)                                   \
+    X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
+    X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
     X(module_class) X(parameter_class) X(tensor_class) X(listeners)
 
 /* Strings that are made once: the member's name, and the text. */
@@ -44,6 +44,13 @@
     X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")      \
     X(str_getattr, "__getattr__")
 
+/* Freed memory of graphs, by size: see chunks.c. */
+enum { CHUNK_CLASSES = 9 };
+typedef struct chunk_cache {
+    void *lists[CHUNK_CLASSES];
+    size_t held;
+} chunk_cache;
+
 typedef struct module_state {
 #define X(name) PyObject *name;
     STATE_OBJECTS(X)
@@ -52,6 +59,10 @@ typedef struct module_state {
     STATE_STRINGS(X)
 #undef X
     cfx_host host;         /* ctx is this state */
+    cfx_allocator allocator;  /* of graphs; ctx is `chunks` */
+    chunk_cache chunks;
+    struct PyProxy *spare_proxies;  /* see proxy.c */
+    int n_spare;
     Py_tss_t session;      /* the trace that runs in a thread: a trace_session */
     int sessions;          /* how many run in all threads */
     PyObject *saved_code[2];  /* of hooked_call and hooked_getattr while there are any, else NULL */
@@ -287,8 +298,10 @@ PyObject *order_of_uses(PyObject *nodes);
 extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_spec,
     users_iter_spec, immutable_list_spec, immutable_dict_spec, namespace_spec, lazy_spec;
 
-/* Fills state->host (host.c). */
+/* Fills state->host (host.c), state->allocator (chunks.c); gives back what that keeps. */
 void host_init(module_state *st);
+void chunks_init(module_state *st);
+void chunks_release(module_state *st);
 
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 

@@ -119,6 +119,8 @@ extern PyType_Spec proxy_spec, attribute_spec;
 PyObject *proxy_operators(void);
 /* Finishes the type of Proxy once it exists: see there. */
 void proxy_type_ready(PyTypeObject *type);
+/* Frees the dead proxies that are kept, for good. */
+void proxy_free_spares(module_state *st);
 /* A Proxy of the plain class; a new reference. */
 PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer);
 PyObject *proxy_of_core(module_state *st, PyGraph *graph, cfx_node *n, PyObject *tracer);

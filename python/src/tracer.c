@@ -17,52 +17,36 @@ static const char *const switch_names[] = {
 
 /* ---- what a class overrides ---------------------------------------------------------------- */
 
-/* Whether `name` leads elsewhere from `o` than from the C class: 1, 0, or -1 with an exception. */
-static int is_overridden(PyObject *o, PyObject *dict, PyTypeObject *c_class, const char *name)
+/* Whether `name` leads elsewhere from an object of `type`, whose dict this is, than from the C
+ * class. */
+static bool is_overridden(PyTypeObject *type, PyObject *dict, PyTypeObject *c_class, PyObject *name)
 {
-    if (dict && PyDict_GetItemString(dict, name))
-        return 1;
-    PyObject *ours = PyObject_GetAttrString((PyObject *)c_class, name);
-    if (!ours) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return -1;
-        PyErr_Clear();  /* TracerBase has no steps for modules */
-        return 0;
-    }
-    PyObject *theirs = PyObject_GetAttrString((PyObject *)Py_TYPE(o), name);
-    int differs = theirs ? theirs != ours : -1;
-    Py_XDECREF(theirs);
-    Py_DECREF(ours);
-    return differs;
+    PyObject *ours = _PyType_Lookup(c_class, name);  /* NULL: TracerBase has no steps for modules */
+    return ours && (_PyType_Lookup(type, name) != ours ||
+                    (dict && PyDict_GetItemWithError(dict, name)));
 }
 
 static int read_overrides(PyTracer *t, module_state *st)
 {
-    PyObject *self = (PyObject *)t;
-    bool full = PyObject_TypeCheck(self, (PyTypeObject *)st->TracerType);
-    PyTypeObject *c_class = (PyTypeObject *)(full ? st->TracerType : st->TracerBaseType);
+    PyTypeObject *c_class = (PyTypeObject *)(is_full_tracer(st, t) ? st->TracerType
+                                                                   : st->TracerBaseType);
     uint32_t bits = 0;
     for (int i = 0; i < N_OF(step_names); i++) {
-        int differs = is_overridden(self, t->dict, c_class, step_names[i]);
-        if (differs < 0)
-            return -1;
-        bits |= (uint32_t)differs << i;
+        PyObject *name = PyTuple_GET_ITEM(st->tracer_steps, i);
+        bits |= (uint32_t)is_overridden(Py_TYPE(t), t->dict, c_class, name) << i;
     }
-    if (t->graph) {
-        int differs = is_overridden(t->graph, NULL, (PyTypeObject *)st->GraphType, "create_node");
-        if (differs < 0)
-            return -1;
-        bits |= differs ? STEP_graph : 0;
-    }
+    if (t->graph && is_overridden(Py_TYPE(t->graph), NULL, (PyTypeObject *)st->GraphType,
+                                  st->str_create_node))
+        bits |= STEP_graph;
     t->overrides = bits;
-    return 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
-static int read_switches(PyTracer *t)
+static int read_switches(PyTracer *t, module_state *st)
 {
     uint32_t bits = 0;
     for (int i = 0; i < N_OF(switch_names); i++) {
-        PyObject *value = PyObject_GetAttrString((PyObject *)t, switch_names[i]);
+        PyObject *value = PyObject_GetAttr((PyObject *)t, PyTuple_GET_ITEM(st->tracer_switches, i));
         int on = value ? PyObject_IsTrue(value) : 0;
         if (!value && PyErr_ExceptionMatches(PyExc_AttributeError))
             PyErr_Clear();  /* a class of tracers without that switch */
@@ -92,7 +76,7 @@ int tracer_refresh(PyTracer *t)
         return 0;
     module_state *st = state_of(type);
     tracer_follow(t, t->graph);
-    if (read_overrides(t, st) < 0 || read_switches(t) < 0)
+    if (read_overrides(t, st) < 0 || read_switches(t, st) < 0)
         return -1;
     t->version = PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
     return 0;
@@ -107,7 +91,8 @@ static int tracer_setattro(PyObject *self, PyObject *name, PyObject *value)
 
 PyObject *call_step(PyTracer *t, int step, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *method = PyObject_GetAttrString((PyObject *)t, step_names[step]);
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *method = PyObject_GetAttr((PyObject *)t, PyTuple_GET_ITEM(st->tracer_steps, step));
     PyObject *result = method ? PyObject_Vectorcall(method, args, (size_t)n, NULL) : NULL;
     Py_XDECREF(method);
     return result;
@@ -761,6 +746,11 @@ PyType_Spec tracer_base_spec = {
 /* The switches are attributes of the class, all off: a class or an object may set them. */
 int tracer_type_ready(PyObject *type)
 {
+    module_state *st = state_of((PyTypeObject *)type);
+    st->tracer_steps = interned_names(step_names, N_OF(step_names));
+    st->tracer_switches = interned_names(switch_names, N_OF(switch_names));
+    if (!st->tracer_steps || !st->tracer_switches)
+        return -1;
     for (int i = 0; i < N_OF(switch_names); i++)
         if (PyObject_SetAttrString(type, switch_names[i], Py_False) < 0)
             return -1;
