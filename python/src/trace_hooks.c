@@ -328,6 +328,26 @@ static PyObject *record_call(PyTracer *t, module_state *st, PyObject *path, PyOb
     return tracer_record(st, (PyObject *)t, &call);
 }
 
+/* The globals of the module's forward, borrowed; NULL if it is no Python function. */
+static PyObject *globals_of_forward(module_state *st, PyObject *module)
+{
+    PyObject **dict = _PyObject_GetDictPtr(module);
+    PyObject *forward = dict && *dict ? PyDict_GetItemWithError(*dict, st->str_forward) : NULL;
+    if (!forward)
+        forward = _PyType_Lookup(Py_TYPE(module), st->str_forward);
+    PyErr_Clear();  /* a dict that fails has no forward */
+    if (forward && PyMethod_Check(forward))
+        forward = PyMethod_GET_FUNCTION(forward);
+    return forward && PyFunction_Check(forward) ? PyFunction_GET_GLOBALS(forward) : NULL;
+}
+
+/* Wraps what is to be wrapped where the module's forward can see it. */
+static int prepare_globals(module_state *st, PyTracer *t, PyObject *module)
+{
+    PyObject *globals = t->session ? globals_of_forward(st, module) : NULL;
+    return globals ? search_globals(st, t->session, globals) : 0;
+}
+
 /* Calls the module as if nothing were hooked. */
 static PyObject *call_plainly(module_state *st, PyObject *module, PyObject *args, PyObject *kwargs)
 {
@@ -360,6 +380,8 @@ static PyObject *call_in_scope(PyTracer *t, module_state *st, PyObject *module, 
         return NULL;
     if (leaf)
         return record_call(t, st, path, args, kwargs);
+    if (prepare_globals(st, t, module) < 0)
+        return NULL;
     return forward ? PyObject_Call(forward, args, kwargs)
                    : call_plainly(st, module, args, kwargs);
 }
@@ -440,19 +462,6 @@ PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
 
 /* ---- the hooks ----------------------------------------------------------------------------- */
 
-/* The globals of the module's forward, borrowed; NULL if it is no Python function. */
-static PyObject *globals_of_forward(module_state *st, PyObject *module)
-{
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    PyObject *forward = dict && *dict ? PyDict_GetItemWithError(*dict, st->str_forward) : NULL;
-    if (!forward)
-        forward = _PyType_Lookup(Py_TYPE(module), st->str_forward);
-    PyErr_Clear();  /* a dict that fails has no forward */
-    if (forward && PyMethod_Check(forward))
-        forward = PyMethod_GET_FUNCTION(forward);
-    return forward && PyFunction_Check(forward) ? PyFunction_GET_GLOBALS(forward) : NULL;
-}
-
 /* module.__call__(*args, **kwargs) */
 static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
 {
@@ -465,11 +474,12 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
     if (!session)
         return call_plainly(st, module, args, kwargs);
     PyTracer *t = session->tracer;
-    PyObject *globals = globals_of_forward(st, module);
-    if ((globals && search_globals(st, session, globals) < 0) || tracer_refresh(t) < 0)
+    if (tracer_refresh(t) < 0)
         return NULL;
     if (!(t->overrides & STEP_call_module))
         return tracer_call_module(t, module, NULL, args, kwargs);
+    if (prepare_globals(st, t, module) < 0)  /* whether it will be called is not known */
+        return NULL;
     PyObject *plain = PyObject_CallMethodOneArg(st->plain_call, st->str_get, module);
     PyObject *const step[4] = {module, plain, args, kwargs};
     PyObject *result = plain ? call_step(t, STEP_INDEX_call_module, step, 4) : NULL;
