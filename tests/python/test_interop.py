@@ -118,7 +118,7 @@ def test_the_other_graph_is_its_own():
 def test_random_graphs_from_torch(seeds, wild):
     if SANITIZED and wild:
         pytest.skip("torch cannot raise under the sanitizer")
-    skipped = 0
+    skipped = moved = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in seeds[::5]:
@@ -130,11 +130,16 @@ def test_random_graphs_from_torch(seeds, wild):
                     assert wild and "which is not in its graph" in str(e)
                     skipped += 1
                     continue
-                # insert_arg makes an input the last one, whatever its place is; and cfx generates
-                # better code for some (test_properties.py says which)
+                # insert_arg makes an input the last one, whatever its place is: a copy has it at
+                # its place, and generated code lets go of inputs in another order. And cfx
+                # generates better code for some (test_properties.py says which).
                 assert views(twin, "inputs", "code") == views(graph, "inputs", "code")
-                assert views(to_torch(twin), "inputs") == views(graph, "inputs")
-    assert skipped < len(seeds[::5]) / 10
+                again = to_torch(twin)
+                order = [outcome(VIEWS["inputs"], g) for g in (again, graph)]
+                moved += order[0] != order[1]
+                but = ("inputs", "code") if order[0] != order[1] else ()
+                assert views(again, *but) == views(graph, *but)
+    assert skipped < len(seeds[::5]) / 10 and moved < len(seeds[::5]) / 4
 
 
 # ---- regions
