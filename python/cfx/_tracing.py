@@ -77,8 +77,7 @@ def _attribute_node(tracer, a):
                 "opaque_obj" if isinstance(a, _OPAQUE) else "torchbind_obj")
             path = tracer.tensor_attrs[a] = _add_constant(tracer, f"_{kind}", a)
     elif isinstance(a, torch.nn.Module):
-        paths = tracer.submodule_paths or {m: path for path, m in tracer.root.named_modules()}
-        path = paths.get(a)
+        path = (tracer.submodule_paths or module_paths(tracer.root)).get(a)
         if path is None:
             return None
     elif type(a) in _glue.proxyable_classes:

@@ -252,41 +252,61 @@ PyObject *proxy_tracer(module_state *st, PyObject *proxy)
     return PyObject_GetAttr(proxy, st->str_tracer);
 }
 
-static PyObject *find_proxy_in(module_state *st, PyObject *o)
+/* Called for what is no container; anything but 0 ends the walk. */
+typedef int leaf_fn(void *ctx, PyObject *leaf);
+
+static int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx);
+
+static int visit_items(PyObject *o, leaf_fn *fn, void *ctx)
 {
-    PyObject *found = NULL;
-    if (PyTuple_Check(o) || PyList_Check(o)) {
-        for (Py_ssize_t i = 0; !found && !PyErr_Occurred() && i < PySequence_Fast_GET_SIZE(o); i++)
-            found = find_proxy(st, PySequence_Fast_GET_ITEM(o, i));
-    } else if (PyDict_Check(o)) {
+    int stop = 0;
+    if (PyDict_Check(o)) {
         Py_ssize_t at = 0;
         PyObject *key, *value;
-        while (!found && !PyErr_Occurred() && PyDict_Next(o, &at, &key, &value))
-            found = find_proxy(st, value);
+        while (!stop && PyDict_Next(o, &at, &key, &value))
+            stop = visit_leaves(value, fn, ctx);
     } else if (PySlice_Check(o)) {
         PySliceObject *slice = (PySliceObject *)o;
-        found = find_proxy(st, slice->start);
-        found = found ? found : find_proxy(st, slice->stop);
-        found = found ? found : find_proxy(st, slice->step);
+        PyObject *const parts[3] = {slice->start, slice->stop, slice->step};
+        for (int i = 0; !stop && i < 3; i++)
+            stop = visit_leaves(parts[i], fn, ctx);
+    } else {
+        for (Py_ssize_t i = 0; !stop && i < PySequence_Fast_GET_SIZE(o); i++)
+            stop = visit_leaves(PySequence_Fast_GET_ITEM(o, i), fn, ctx);
     }
-    return found;
+    return stop;
 }
 
-static bool is_container(PyObject *o)
+/* What is in tuples, lists, slices and the values of dicts; -1 with an exception if they nest too
+ * deep. */
+static int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx)
 {
-    return PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PySlice_Check(o);
+    if (!PyTuple_Check(o) && !PyList_Check(o) && !PyDict_Check(o) && !PySlice_Check(o))
+        return fn(ctx, o);
+    if (Py_EnterRecursiveCall(" while looking for proxies"))
+        return -1;
+    int stop = visit_items(o, fn, ctx);
+    Py_LeaveRecursiveCall();
+    return stop;
+}
+
+typedef struct proxy_search {
+    module_state *st;
+    PyObject *found;  /* borrowed */
+} proxy_search;
+
+static int stop_at_proxy(void *ctx, PyObject *leaf)
+{
+    proxy_search *search = ctx;
+    search->found = is_proxy(search->st, leaf) ? leaf : NULL;
+    return search->found != NULL;
 }
 
 PyObject *find_proxy(module_state *st, PyObject *o)
 {
-    PyObject *found = NULL;
-    if (!is_container(o))
-        return is_proxy(st, o) ? o : NULL;
-    if (Py_EnterRecursiveCall(" while looking for proxies") == 0) {
-        found = find_proxy_in(st, o);
-        Py_LeaveRecursiveCall();
-    }
-    return found;
+    proxy_search search = {st, NULL};
+    visit_leaves(o, stop_at_proxy, &search);
+    return search.found;
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -539,53 +559,29 @@ static PyObject *proxy_keys(PyObject *self, PyObject *unused)
 
 /* ---- torch's functions --------------------------------------------------------------------- */
 
-static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer);
+/* The one tracer of all proxies of a class. */
+typedef struct tracer_search {
+    module_state *st;
+    PyTypeObject *class_;
+    PyObject *tracer;  /* owned; NULL before the first proxy */
+} tracer_search;
 
-static int same_tracer_in(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer)
+static int same_tracer(void *ctx, PyObject *leaf)
 {
-    if (PyTuple_Check(o) || PyList_Check(o)) {
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++)
-            if (same_tracer(st, class_, PySequence_Fast_GET_ITEM(o, i), tracer) < 0)
-                return -1;
-    } else if (PyDict_Check(o)) {
-        Py_ssize_t at = 0;
-        PyObject *key, *value;
-        while (PyDict_Next(o, &at, &key, &value))
-            if (same_tracer(st, class_, value, tracer) < 0)
-                return -1;
-    } else if (PySlice_Check(o)) {
-        PySliceObject *slice = (PySliceObject *)o;
-        if (same_tracer(st, class_, slice->start, tracer) < 0 ||
-            same_tracer(st, class_, slice->stop, tracer) < 0 ||
-            same_tracer(st, class_, slice->step, tracer) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Finds the one tracer of all proxies of class `class_` inside `o`: *tracer, owned. */
-static int same_tracer(module_state *st, PyTypeObject *class_, PyObject *o, PyObject **tracer)
-{
-    if (!PyObject_TypeCheck(o, class_)) {
-        if (!is_container(o))
-            return 0;
-        if (Py_EnterRecursiveCall(" while looking for proxies"))
-            return -1;
-        int failed = same_tracer_in(st, class_, o, tracer);
-        Py_LeaveRecursiveCall();
-        return failed;
-    }
-    PyObject *other = proxy_tracer(st, o);
+    tracer_search *search = ctx;
+    if (!PyObject_TypeCheck(leaf, search->class_))
+        return 0;
+    PyObject *other = proxy_tracer(search->st, leaf);
     if (!other)
         return -1;
-    if (!*tracer) {
-        *tracer = other;
+    if (!search->tracer) {
+        search->tracer = other;
         return 0;
     }
-    bool same = *tracer == other;
+    bool same = search->tracer == other;
     Py_DECREF(other);
     if (!same)
-        refuse(st, "tracers", o);
+        refuse(search->st, "tracers", leaf);
     return same ? 0 : -1;
 }
 
@@ -651,18 +647,18 @@ static PyObject *proxy_torch_function(PyObject *class_, PyObject *const *args, P
         return NULL;
     PyObject *call_args = in[2] && in[2] != Py_None ? in[2] : st->empty_tuple;
     PyObject *call_kwargs = in[3] && in[3] != Py_None ? in[3] : NULL;
-    PyObject *tracer = NULL;
+    tracer_search search = {st, (PyTypeObject *)class_, NULL};
     if (!PyTuple_Check(call_args) || (call_kwargs && !PyDict_Check(call_kwargs)))
         return PyErr_Format(PyExc_TypeError, "__torch_function__ takes a tuple and a dict");
-    if (same_tracer(st, (PyTypeObject *)class_, call_args, &tracer) < 0 ||
-        (call_kwargs && same_tracer(st, (PyTypeObject *)class_, call_kwargs, &tracer) < 0)) {
-        Py_XDECREF(tracer);
+    if (visit_leaves(call_args, same_tracer, &search) < 0 ||
+        (call_kwargs && visit_leaves(call_kwargs, same_tracer, &search) < 0)) {
+        Py_XDECREF(search.tracer);
         return NULL;
     }
-    if (!tracer)
+    if (!search.tracer)
         Py_RETURN_NOTIMPLEMENTED;
-    PyObject *result = record_torch(st, tracer, in[0], call_args, call_kwargs);
-    Py_DECREF(tracer);
+    PyObject *result = record_torch(st, search.tracer, in[0], call_args, call_kwargs);
+    Py_DECREF(search.tracer);
     return result;
 }
 

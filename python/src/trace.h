@@ -167,7 +167,9 @@ PyObject *refuse(module_state *st, const char *what, PyObject *o);
 
 /* ---- arguments (trace_arg.c) --------------------------------------------------------------- */
 
-/* create_arg: the argument as a node can hold it, with nodes for proxies. */
+/* create_arg, as the tracer's class has it. */
+PyObject *tracer_arg(PyTracer *t, PyObject *o);
+/* create_arg, not overridden: the argument as a node can hold it, with nodes for proxies. */
 PyObject *tracer_create_arg(PyTracer *t, PyObject *o);
 bool is_named_tuple(module_state *st, PyObject *o);
 /* One object that is no container and no plain value: a Node, or what stands for it. */

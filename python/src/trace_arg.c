@@ -5,7 +5,7 @@
  */
 #include "trace.h"
 
-static PyObject *convert(PyTracer *t, PyObject *o)
+PyObject *tracer_arg(PyTracer *t, PyObject *o)
 {
     return t->overrides & STEP_create_arg ? call_step(t, STEP_INDEX_create_arg, &o, 1)
                                           : tracer_create_arg(t, o);
@@ -16,7 +16,7 @@ static PyObject *convert_items(PyTracer *t, PyObject *seq)
     PyObject *items = PySequence_Tuple(seq);
     PyObject *result = items ? PyTuple_New(PyTuple_GET_SIZE(items)) : NULL;
     for (Py_ssize_t i = 0; result && i < PyTuple_GET_SIZE(items); i++) {
-        PyObject *item = convert(t, PyTuple_GET_ITEM(items, i));
+        PyObject *item = tracer_arg(t, PyTuple_GET_ITEM(items, i));
         if (!item)
             Py_CLEAR(result);
         else
@@ -54,7 +54,7 @@ static PyObject *convert_key(PyTracer *t, PyObject *key)
     module_state *st = state_of(Py_TYPE(t));
     if (find_proxy(st, key))
         refuse(st, "key", key);
-    return PyErr_Occurred() ? NULL : convert(t, key);
+    return PyErr_Occurred() ? NULL : tracer_arg(t, key);
 }
 
 static PyObject *convert_dict(PyTracer *t, PyObject *dict)
@@ -64,7 +64,7 @@ static PyObject *convert_dict(PyTracer *t, PyObject *dict)
     for (Py_ssize_t i = 0; result && i < PyList_GET_SIZE(pairs); i++) {
         PyObject *pair = PyList_GET_ITEM(pairs, i);
         PyObject *key = convert_key(t, PyTuple_GET_ITEM(pair, 0));
-        PyObject *value = key ? convert(t, PyTuple_GET_ITEM(pair, 1)) : NULL;
+        PyObject *value = key ? tracer_arg(t, PyTuple_GET_ITEM(pair, 1)) : NULL;
         if (!value || PyDict_SetItem(result, key, value) < 0)
             Py_CLEAR(result);
         Py_XDECREF(key);
@@ -81,7 +81,7 @@ static PyObject *convert_bounds(PyTracer *t, PyObject *o)
     PyObject *parts = PyTuple_New(3);
     for (int i = 0; parts && i < 3; i++) {
         PyObject *part = PyObject_GetAttrString(o, names[i]);
-        PyObject *item = part ? convert(t, part) : NULL;
+        PyObject *item = part ? tracer_arg(t, part) : NULL;
         Py_XDECREF(part);
         if (!item)
             Py_CLEAR(parts);

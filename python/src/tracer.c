@@ -247,18 +247,12 @@ static PyObject *tuple_of(PyObject *const *items, Py_ssize_t n)
     return tuple;
 }
 
-static PyObject *arg_by_step(PyTracer *t, PyObject *o)
-{
-    return t->overrides & STEP_create_arg ? call_step(t, STEP_INDEX_create_arg, &o, 1)
-                                          : tracer_create_arg(t, o);
-}
-
 static PyObject *record_by_steps(PyTracer *t, module_state *st, const trace_call *call)
 {
     PyObject *plain = tuple_of(call->args, call->n);
     PyObject *named = call->kwargs ? Py_NewRef(call->kwargs) : PyDict_New();
-    PyObject *args = plain && named ? arg_by_step(t, plain) : NULL;
-    PyObject *kwargs = args ? arg_by_step(t, named) : NULL;
+    PyObject *args = plain && named ? tracer_arg(t, plain) : NULL;
+    PyObject *kwargs = args ? tracer_arg(t, named) : NULL;
     PyObject *node = NULL;
     if (kwargs && (!PyTuple_Check(args) || !PyDict_Check(kwargs)))
         PyErr_Format(PyExc_AssertionError, "create_arg must make a tuple of a tuple and a dict of "
@@ -409,7 +403,7 @@ static PyObject *py_output(PyTracer *self, PyObject *args)
                        .target = PyTuple_GET_ITEM(st->op_names, CFX_OP_OUTPUT)};
     PyObject *node = NULL;
     if (self->overrides & (STEP_create_arg | STEP_create_node | STEP_graph)) {
-        PyObject *arg = arg_by_step(self, result);
+        PyObject *arg = tracer_arg(self, result);
         PyObject *in = arg ? PyTuple_Pack(1, arg) : NULL;
         PyObject *named = in ? PyDict_New() : NULL;
         node = named ? node_by_steps(self, st, &call, in, named) : NULL;
