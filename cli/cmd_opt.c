@@ -79,7 +79,7 @@ static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli
     size_t before = cfx_graph_size(in->graph);
     bool changed = false;
     cli_progress(pass->name, in->size);
-    cfx_status status = cfx_pass_run(pass, in->graph, NULL, &changed, err);
+    cfx_status status = cfx_pass_run(pass, in->graph, NULL, NULL, &changed, err);
     cli_progress_end();
     if (status || !dump || (*dump && strcmp(dump, pass->name) != 0))
         return status;

@@ -119,7 +119,7 @@ int main(void)
     require(!cfx_graph_table(g, 0, out, &err), &err);
 
     replace_relu_by_gelu(g);
-    require(!cfx_pass_run(cfx_pass_find("dce"), g, NULL, NULL, &err), &err);
+    require(!cfx_pass_run(cfx_pass_find("dce"), g, NULL, NULL, NULL, &err), &err);
     printf("\nAfter replacing relu by gelu and erasing what nobody uses:\n\n");
     require(!cfx_graph_text(g, out, &err), &err);
 

@@ -6,6 +6,7 @@
 #include <cfx/codegen.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
+#include <cfx/module.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
 #include <cfx/value.h>

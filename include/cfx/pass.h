@@ -2,29 +2,38 @@
 #ifndef CFX_PASS_H
 #define CFX_PASS_H
 
-#include <cfx/graph.h>
+#include <cfx/module.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Changes `g` and its regions. `opts` is the pass's own option struct or NULL. *changed (may be
- * NULL) tells whether anything was. If it fails, the graph is valid, but may be half changed. */
-typedef cfx_status cfx_pass_fn(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
+/* Changes `g` and its regions. `modules` is what its paths lead to, or NULL: then a pass leaves
+ * alone what it would have to look up. `opts` is the pass's own option struct or NULL. *changed
+ * (may be NULL) tells whether anything was. If it fails, the graph is valid, but may be half
+ * changed. */
+typedef cfx_status cfx_pass_fn(cfx_graph *g, const cfx_modules *modules, const void *opts,
+                               bool *changed, cfx_error *err);
 
 typedef struct cfx_pass {
     const char *name;
     const char *summary;
+    const char *needs;
+    const char *keeps;
     cfx_pass_fn *run;
 } cfx_pass;
+
+#define CFX_PASS(name, summary, needs, keeps) CFX_API cfx_pass_fn cfx_pass_##name;
+#include <cfx/pass.def>
+#undef CFX_PASS
 
 /* The table, in alphabetical order; NULL past the end. */
 CFX_API const cfx_pass *cfx_pass_at(size_t i);
 CFX_API const cfx_pass *cfx_pass_find(const char *name);
 
 /* Runs a pass. Debug builds also verify the graph afterwards, if it was well formed before. */
-CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const void *opts,
-                                bool *changed, cfx_error *err);
+CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+                                const void *opts, bool *changed, cfx_error *err);
 
 /* What a call does to the world, as far as computing it once or twice makes a difference. */
 typedef enum cfx_effect {
@@ -39,7 +48,9 @@ typedef enum cfx_effect {
  * state, but is trusted not to change its arguments. Placeholders and outputs are ALONE. */
 CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err);
 
-/* Replaces each call, and each get_attr, by an earlier node with the same opcode, target and
+/* ---- the passes: what they do in detail, and their options --------------------------------- */
+
+/* cse: replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
  * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are
  * merged, nothing across one that writes, and nothing that may be written to later. Fails with
@@ -51,9 +62,8 @@ typedef struct cfx_cse_options {
     int (*effect)(void *ctx, cfx_node *n);
     void *ctx;
 } cfx_cse_options;
-CFX_API cfx_status cfx_pass_cse(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
 
-/* Erases what has no users and no effect, from the end backwards; placeholders and the output
+/* dce: erases what has no users and no effect, from the end backwards; placeholders and the output
  * stay. Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
  * `is_impure` overrides the answer: it is asked for every node, used or not, even for placeholders
  * and outputs; 1 keep, 0 erase if unused, -1 stop with CFX_E_HOST. */
@@ -61,13 +71,11 @@ typedef struct cfx_dce_options {
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
 } cfx_dce_options;
-CFX_API cfx_status cfx_pass_dce(cfx_graph *g, const void *opts, bool *changed, cfx_error *err);
 
-/* Gives the branches of cond what they read with get_attr as further operands, so that they stand
- * alone; those of a cond inside another climb to the top. A cond is left alone if its regions are
- * passed by keyword, are used elsewhere, or have other inputs than one for each operand. */
-CFX_API cfx_status cfx_pass_lift_attrs(cfx_graph *g, const void *opts, bool *changed,
-                                       cfx_error *err);
+/* lift_attrs: gives the branches of cond what they read with get_attr as further operands, so that
+ * they stand alone; those of a cond inside another climb to the top. A cond is left alone if its
+ * regions are passed by keyword, are used elsewhere, or have other inputs than one for each
+ * operand. */
 
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,

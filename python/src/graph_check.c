@@ -110,8 +110,8 @@ PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
     bool changed = false;
     cfx_dce_options options = {ask_impure, is_impure};
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_dce(self->g, is_impure == Py_None ? NULL : &options, &changed,
-                                     &err);
+    cfx_status status = cfx_pass_dce(self->g, NULL, is_impure == Py_None ? NULL : &options,
+                                     &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
@@ -133,7 +133,8 @@ PyObject *graph_cse(PyGraph *self, PyObject *effect)
     bool changed = false;
     cfx_cse_options options = {ask_effect, effect};
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_cse(self->g, effect == Py_None ? NULL : &options, &changed, &err);
+    cfx_status status = cfx_pass_cse(self->g, NULL, effect == Py_None ? NULL : &options,
+                                     &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
@@ -152,7 +153,7 @@ PyObject *graph_pass(PyGraph *self, PyObject *name)
     if (!pass)
         return text ? PyErr_Format(PyExc_ValueError, "there is no pass %R", name) : NULL;
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_run(pass, self->g, NULL, &changed, &err);
+    cfx_status status = cfx_pass_run(pass, self->g, NULL, NULL, &changed, &err);
     cfx_iter_end(&here);
     return status == CFX_OK ? PyBool_FromLong(changed) : raise_cfx(&err);
 }

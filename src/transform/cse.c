@@ -316,8 +316,10 @@ static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_each_region(g, eliminate, job, err) : status;
 }
 
-cfx_status cfx_pass_cse(cfx_graph *g, const void *opts, bool *changed, cfx_error *err)
+cfx_status cfx_pass_cse(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
+                        cfx_error *err)
 {
+    (void)modules;
     cse_job job = {.opts = opts};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = eliminate(g, &job, err);

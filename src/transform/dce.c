@@ -64,8 +64,10 @@ static cfx_status sweep_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_each_region(g, sweep_all, job, err);
 }
 
-cfx_status cfx_pass_dce(cfx_graph *g, const void *opts, bool *changed, cfx_error *err)
+cfx_status cfx_pass_dce(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
+                        cfx_error *err)
 {
+    (void)modules;
     sweep_job job = {.opts = opts};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = sweep_all(g, &job, err);

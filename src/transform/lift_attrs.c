@@ -290,8 +290,10 @@ static cfx_status lift_all(cfx_graph *g, bool *changed, cfx_error *err)
     return status;
 }
 
-cfx_status cfx_pass_lift_attrs(cfx_graph *g, const void *opts, bool *changed, cfx_error *err)
+cfx_status cfx_pass_lift_attrs(cfx_graph *g, const cfx_modules *modules, const void *opts,
+                               bool *changed, cfx_error *err)
 {
+    (void)modules;
     (void)opts;
     bool any = false;
     cfx_status status = lift_all(g, &any, err);

@@ -4,9 +4,9 @@
 #include <cfx/pass.h>
 
 static const cfx_pass passes[] = {
-    {"cse", "compute once what is computed twice", cfx_pass_cse},
-    {"dce", "erase nodes that nobody uses and that have no effect", cfx_pass_dce},
-    {"lift_attrs", "pass what the branches of cond read as operands", cfx_pass_lift_attrs},
+#define CFX_PASS(name, summary, needs, keeps) {#name, summary, needs, keeps, cfx_pass_##name},
+#include <cfx/pass.def>
+#undef CFX_PASS
 };
 
 enum { PASS_COUNT = sizeof passes / sizeof *passes };
@@ -21,14 +21,14 @@ const cfx_pass *cfx_pass_find(const char *name)
     return NULL;
 }
 
-cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const void *opts, bool *changed,
-                        cfx_error *err)
+cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+                        const void *opts, bool *changed, cfx_error *err)
 {
 #ifdef NDEBUG
-    return pass->run(g, opts, changed, err);
+    return pass->run(g, modules, opts, changed, err);
 #else
     bool good = cfx_graph_verify(g, NULL, NULL, NULL) == CFX_OK;
-    CFX_TRY(pass->run(g, opts, changed, err));
+    CFX_TRY(pass->run(g, modules, opts, changed, err));
     cfx_error why = {.status = CFX_OK};
     if (!good || cfx_graph_verify(g, NULL, NULL, &why) == CFX_OK)
         return CFX_OK;

@@ -78,11 +78,11 @@ static const char *check_pass(cfx_graph *g, const char *name)
     bool changed = false;
     const cfx_pass *pass = cfx_pass_find(name);
     size_t size = cfx_graph_size(g);
-    if (cfx_pass_run(pass, g, NULL, &changed, NULL) != CFX_OK || !verifies(g))
+    if (cfx_pass_run(pass, g, NULL, NULL, &changed, NULL) != CFX_OK || !verifies(g))
         return "verify after a pass";
     if (!changed && cfx_graph_size(g) != size)
         return "a pass tells what it changed";
-    if (pass->run(g, NULL, &changed, NULL) != CFX_OK || changed)
+    if (pass->run(g, NULL, NULL, &changed, NULL) != CFX_OK || changed)
         return "a pass changes nothing the second time";
     return NULL;
 }

@@ -24,7 +24,7 @@ static bool run_dce(cfx_graph *g)
 {
     bool changed = false;
     cfx_error err = {.status = CFX_OK};
-    if (!CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("dce"), g, NULL, &changed, &err)))
+    if (!CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("dce"), g, NULL, NULL, &changed, &err)))
         printf("    %s\n", err.message);
     return changed;
 }
@@ -74,7 +74,7 @@ TEST(graphs_that_lint_rejects_are_left_alone)
     cfx_graph_output(g, cfx_int(1), NULL);
     cfx_error err = {.status = CFX_OK};
     bool changed = true;
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_dce(g, NULL, &changed, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_dce(g, NULL, NULL, &changed, &err));
     CHECK(strstr(err.message, "used before it has been defined") != NULL);
     CHECK_STR_EQ("b a output", names(g));
     cfx_graph_release(g);
@@ -144,12 +144,12 @@ TEST(every_node_is_asked_from_the_end)
     opinion o = {.keep = "relu"};
     cfx_dce_options opts = {ask, &o};
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, &opts, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, &changed, NULL));
     CHECK_STR_EQ("output neg relu x ", o.seen);
     CHECK_STR_EQ("x relu", names(g));
     CHECK(changed);
     o = (opinion){.keep = NULL};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, &opts, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, NULL, NULL));
     CHECK_STR_EQ("", names(g));
     cfx_graph_release(g);
 }
@@ -160,7 +160,7 @@ TEST(an_opinion_that_fails)
     opinion o = {.keep = "output", .fail = "relu"};
     cfx_dce_options opts = {ask, &o};
     bool changed = false;
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, &opts, &changed, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, NULL, &opts, &changed, NULL));
     CHECK_STR_EQ("x relu output", names(g));
     CHECK(changed);
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
@@ -228,7 +228,7 @@ TEST(the_host_is_asked_once_for_a_function_and_for_each_module)
     cfx_graph_release(g);
     log = (host_log){0, -1};
     g = host_graph(&host, CFX_OP_CALL_FUNCTION);
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(3, cfx_graph_size(g));
     cfx_graph_release(g);
 }
@@ -282,7 +282,7 @@ TEST(inputs_and_outputs_of_regions_stay_whatever_the_opinion)
     cfx_graph *region = cfx_value_graph(cfx_node_arg(cfx_graph_find(g, "cond"), 1));
     opinion o = {.keep = "cond"};
     cfx_dce_options opts = {ask, &o};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, &opts, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, NULL, NULL));
     CHECK_STR_EQ("x cond", names(g));
     CHECK_STR_EQ("x relu mod output", names(region));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
@@ -304,8 +304,10 @@ TEST(the_table_is_sorted_and_searchable)
     CHECK(cfx_pass_find("no such pass") == NULL);
 }
 
-static cfx_status break_names(cfx_graph *g, const void *opts, bool *changed, cfx_error *err)
+static cfx_status break_names(cfx_graph *g, const cfx_modules *modules, const void *opts,
+                              bool *changed, cfx_error *err)
 {
+    (void)modules;
     (void)opts;
     (void)changed;
     return cfx_node_set_name(cfx_graph_first(g), "not a name", 10, err);
@@ -314,9 +316,9 @@ static cfx_status break_names(cfx_graph *g, const void *opts, bool *changed, cfx
 TEST(debug_builds_verify_after_a_pass)
 {
     cfx_graph *g = three_calls();
-    const cfx_pass bad = {"bad", "breaks names", break_names};
+    const cfx_pass bad = {"bad", "breaks names", "", "", break_names};
     cfx_error err = {.status = CFX_OK};
-    cfx_status status = cfx_pass_run(&bad, g, NULL, NULL, &err);
+    cfx_status status = cfx_pass_run(&bad, g, NULL, NULL, NULL, &err);
     if (status != CFX_OK) {  /* a debug build */
         CHECK_INT_EQ(CFX_E_GRAPH, status);
         CHECK(strstr(err.message, "after the pass bad: node %not a name") != NULL);
@@ -330,7 +332,7 @@ static cfx_status dce_body(const cfx_allocator *a, void *arg)
     cfx_graph *g = nested_graph(a, &err, 3);
     (void)arg;
     if (g)
-        cfx_pass_dce(g, NULL, NULL, &err);
+        cfx_pass_dce(g, NULL, NULL, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);

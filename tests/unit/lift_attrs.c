@@ -12,7 +12,7 @@ static cfx_graph *parse(const char *text, const cfx_allocator *a, cfx_error *err
 static bool run(cfx_graph *g)
 {
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("lift_attrs"), g, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("lift_attrs"), g, NULL, NULL, &changed, NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     return changed;
 }
@@ -76,7 +76,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     cfx_graph *g = parse(COND(BRANCH("u.v"), BRANCH("w")), a, &err);
     (void)arg;
     if (g)
-        cfx_pass_lift_attrs(g, NULL, NULL, &err);
+        cfx_pass_lift_attrs(g, NULL, NULL, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);

@@ -1,0 +1,50 @@
+/* module.h - the tree of modules that get_attr and call_module name, as the embedding language has
+ * it: over nn.Module in Python, over modules of its own in C.
+ *
+ * The core keeps no mirror of it that could go stale: passes ask through this table. Paths are
+ * dotted ("layer1.0.conv"); "" is the root. Attributes and tensors come as values of the graph that
+ * asks, floating (cfx_value_discard what is not used): numbers, bools, None, strings and tuples of
+ * them as themselves; tensors, modules and everything else as HOST values.
+ */
+#ifndef CFX_MODULE_H
+#define CFX_MODULE_H
+
+#include <cfx/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cfx_modules {
+    void *ctx;
+
+    /* Writes the public name of the class of the module at `path`: "torch.nn.Conv2d". A class
+     * derived from it has its own name: it may compute anything. CFX_E_KEY if there is none. */
+    cfx_status (*class_name)(void *ctx, const char *path, cfx_sink out, cfx_error *err);
+
+    /* The attribute at `path` ("bn1.eps", "fc.weight"); INVALID with CFX_E_KEY if there is none. */
+    cfx_value (*get)(void *ctx, cfx_graph *g, const char *path, cfx_error *err);
+
+    /* Sets the attribute at `path`; modules on the way there are made. A tensor in the place of a
+     * parameter becomes a parameter, elsewhere a buffer. */
+    cfx_status (*set)(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err);
+
+    /* Deletes the attribute or module at `path`; CFX_E_KEY if there is none. */
+    cfx_status (*remove)(void *ctx, const char *path, cfx_error *err);
+
+    /* Puts a copy of the module at `from` at `to` (which may be the same path): its attributes can
+     * be set without changing whoever shares the original. Tensors are shared. */
+    cfx_status (*copy)(void *ctx, const char *from, const char *to, cfx_error *err);
+
+    /* The graph of the module at `path` if it was captured, too: borrowed; else NULL. */
+    cfx_graph *(*graph)(void *ctx, const char *path);
+
+    /* Computes an operator now, on values of `g`; INVALID with *err set if it fails. */
+    cfx_value (*call)(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
+                      cfx_error *err);
+} cfx_modules;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
