@@ -48,6 +48,9 @@ PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
+/* passes.c */
+PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
+
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
 int check_reference(PyGraph *graph, cfx_opcode op, PyObject *path);
