@@ -51,6 +51,8 @@ PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+/* passes.c */
+PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
