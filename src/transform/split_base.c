@@ -1,5 +1,6 @@
 /* split_base.c - the graph that calls the parts of a split: inputs and attributes first, as they
- * stood, then a call_module for each part, and operator.getitem for each value of a tuple.
+ * stood, then a call_module for each part, and operator.getitem for each value of a tuple. If the
+ * order is to be kept, attributes stand before the first part that needs them, as in torch.fx.
  */
 #include "split_impl.h"
 
@@ -47,22 +48,49 @@ static cfx_status prepare(base *b)
     return b->part->origins ? CFX_OK : cfxi_nomem(s->err);
 }
 
-static cfx_status add_givens(base *b, cfx_opcode op)
+static cfx_status add_given(base *b, cfx_node *n)
 {
-    const cfxi_splitter *s = b->s;
-    for (size_t i = 0; i < s->n; i++) {
-        cfx_node *n = s->nodes[i];
-        if (n->op != op || (op == CFX_OP_GET_ATTR && !is_read(b, n)))
-            continue;
-        /* As in torch.fx, an attribute is called after its path here. */
-        const cfxi_copy_as as = {.name = op == CFX_OP_GET_ATTR ? NULL : n->name->data};
-        cfx_node *copy = cfxi_graph_copy_as(b->part->graph, n, &as, cfxi_map_look_up, b->map,
-                                            s->err);
-        if (!copy)
-            return s->err->status;
-        b->part->origins[b->part->n_origins++] = n;
-        CFX_TRY(cfx_node_map_set(b->map, n, cfx_from_node(copy), s->err));
-    }
+    cfx_error *err = b->s->err;
+    /* As in torch.fx, an attribute is called after its path here. */
+    const cfxi_copy_as as = {.name = n->op == CFX_OP_GET_ATTR ? NULL : n->name->data};
+    cfx_node *copy = cfxi_graph_copy_as(b->part->graph, n, &as, cfxi_map_look_up, b->map, err);
+    if (!copy)
+        return err->status;
+    b->part->origins[b->part->n_origins++] = n;
+    return cfx_node_map_set(b->map, n, cfx_from_node(copy), err);
+}
+
+static cfx_status add_inputs(base *b)
+{
+    for (size_t i = 0; i < b->s->n; i++)
+        if (b->s->nodes[i]->op == CFX_OP_PLACEHOLDER)
+            CFX_TRY(add_given(b, b->s->nodes[i]));
+    return CFX_OK;
+}
+
+/* Whether an attribute has been copied into the base; the parts have left other copies behind. */
+static bool is_here(const base *b, const cfx_node *n)
+{
+    cfx_value v = cfx_node_map_get(b->map, n);
+    return v.kind == CFX_KIND_NODE && v.as.node->graph == b->part->graph;
+}
+
+static cfx_status add_attrs(base *b)
+{
+    for (size_t i = 0; i < b->s->n; i++)
+        if (is_read(b, b->s->nodes[i]) && !is_here(b, b->s->nodes[i]))
+            CFX_TRY(add_given(b, b->s->nodes[i]));
+    return CFX_OK;
+}
+
+/* Those that a part reads, if they are to stand no earlier than they must. */
+static cfx_status add_attrs_of(base *b, const cfx_part *part)
+{
+    if (!(b->s->what->flags & CFX_SPLIT_KEEP_ORDER))
+        return CFX_OK;
+    for (size_t i = 0; i < part->n_inputs; i++)
+        if (part->inputs[i]->op == CFX_OP_GET_ATTR && !is_here(b, part->inputs[i]))
+            CFX_TRY(add_given(b, part->inputs[i]));
     return CFX_OK;
 }
 
@@ -126,6 +154,7 @@ static cfx_node *take_item(base *b, cfx_node *call, size_t i)
 static cfx_status add_part(base *b, size_t number)
 {
     const cfx_part *part = &b->s->result->parts[number];
+    CFX_TRY(add_attrs_of(b, part));
     cfx_node *call = call_part(b, number);
     for (size_t i = 0; call && i < part->n_outputs; i++) {
         cfx_node *value = is_tuple(b, number) ? take_item(b, call, i) : call;
@@ -159,10 +188,14 @@ static cfx_status add_output(base *b)
 
 static cfx_status build(base *b)
 {
-    CFX_TRY(add_givens(b, CFX_OP_PLACEHOLDER));
-    CFX_TRY(add_givens(b, CFX_OP_GET_ATTR));
+    bool late = b->s->what->flags & CFX_SPLIT_KEEP_ORDER;
+    CFX_TRY(add_inputs(b));
+    if (!late)
+        CFX_TRY(add_attrs(b));
     for (size_t i = 0; i < b->s->parts; i++)
         CFX_TRY(add_part(b, b->s->result->order[i]));
+    if (late)
+        CFX_TRY(add_attrs(b));
     return add_output(b);
 }
 
