@@ -31,7 +31,12 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
-/* graph_copy.c */
+/* graph_split.c */
+PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_extract(PyGraph *self, PyObject *args);
+
+/* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */
+int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n);
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
