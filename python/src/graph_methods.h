@@ -38,7 +38,6 @@ PyObject *graph_graph_copy(FAST_ARGS);
 
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
-PyObject *graph_pass(PyGraph *self, PyObject *name);
 PyObject *graph_cse(PyGraph *self, PyObject *effect);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
@@ -47,6 +46,9 @@ PyObject *graph_text(PyGraph *self, PyObject *unused);
 PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
+
+/* modules.c */
+PyObject *graph_pass(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

@@ -241,7 +241,7 @@ static PyMethodDef methods[] = {
      PyDoc_STR("The part of lint that needs the owning module: every path leads somewhere.")},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
-    {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
+    {"_pass", (PyCFunction)graph_pass, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
