@@ -3,12 +3,14 @@
 #define CFX_CFX_H
 
 #include <cfx/base.h>
+#include <cfx/check.h>
 #include <cfx/codegen.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
 #include <cfx/module.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
+#include <cfx/split.h>
 #include <cfx/value.h>
 
 #endif

@@ -27,7 +27,7 @@ try:
 except ImportError as e:
     raise ImportError("cfx.interop converts from and to torch.fx: it needs torch") from e
 
-__all__ = ["from_torch", "side_effects", "to_torch", "wrapped_names"]
+__all__ = ["from_torch", "side_effects", "to_torch", "trace_dispatch", "wrapped_names"]
 
 # torch's operators: cfx's, and the places of the regions among the arguments.
 _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
@@ -353,6 +353,15 @@ def to_torch(x: Any) -> Any:
     import torch.fx
 
     return _Conversion(cfx, torch.fx, _ToTorch).convert(x)
+
+
+def trace_dispatch(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
+    """What torch's make_fx records of a function, with the inputs that the result is called with;
+    as cfx's GraphModule. Behind cfx.experimental.proxy_tensor.make_fx."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    record = make_fx(function, **options)
+    return lambda *inputs: from_torch(record(*inputs))
 
 
 def side_effects() -> set:
