@@ -78,14 +78,14 @@ typedef struct cfx_dce_options {
  * other users, a module or weight that is called, read or written to elsewhere (by the graph or its
  * regions), modules with hooks, of derived classes, quantized or with integers for weights, and
  * batch-norms that are training, have no running statistics, or have arguments that are not known.
- * A linear layer is taken to have inputs of two dimensions, as in torch.fx. New weights of functions
- * become buffers beside the old ones, which stay. */
+ * A linear layer is taken to have inputs of two dimensions, as in torch.fx. New weights of
+ * functions become buffers beside the old ones, which stay. */
 
 /* inline: replaces each call of a module that was captured, too, by the nodes of that module, again
  * and again. Paths get the module's path before them, scopes nest in the call's. A call is left
  * alone if its arguments do not fit the inputs, or if there are inputs for any number of arguments.
- * Fails with CFX_E_LIMIT, before any change, if a module contains a call of itself. `copied` (may be
- * NULL) is told of every node and its copy; a status that is not CFX_OK stops the pass. */
+ * Fails with CFX_E_LIMIT, before any change, if a module contains a call of itself. `copied` (may
+ * be NULL) is told of every node and its copy; a status that is not CFX_OK stops the pass. */
 typedef struct cfx_inline_options {
     cfx_status (*copied)(void *ctx, cfx_node *from, cfx_node *to, cfx_error *err);
     void *ctx;
@@ -96,8 +96,8 @@ typedef struct cfx_inline_options {
  * regions are passed by keyword, are used elsewhere, or have other inputs than one for each
  * operand. */
 
-/* lift_params: makes each get_attr that reads a tensor an input, before all others, and those of the
- * same path one; in the order of their first readers. What the branches of cond read is lifted
+/* lift_params: makes each get_attr that reads a tensor an input, before all others, and those of
+ * the same path one; in the order of their first readers. What the branches of cond read is lifted
  * first (lift_attrs); what loops read stays. `lifted` (may be NULL) is told the paths in order.
  *
  * unlift_params: the reverse. The first inputs, one for each path, read these paths again. Fails
@@ -113,10 +113,10 @@ typedef struct cfx_unlift_params_options {
 } cfx_unlift_params_options;
 
 /* merge_matmul: computes matrix products that have their right-hand side in common (the same node,
- * or reads of the same path) as one: the left-hand sides are concatenated, and the product is split.
- * Those that wait for the result of another one stay apart. Nodes are reordered as far as need be,
- * but what has an effect keeps its order, and nothing passes a node that writes. The left-hand sides
- * are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the function that
+ * or reads of the same path) as one: the left-hand sides are concatenated, and the product is
+ * split. Those that wait for the result of another one stay apart. Nodes are reordered as far as
+ * need be, but what has an effect keeps its order, and nothing passes a node that writes. The
+ * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the function that
  * splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
 typedef struct cfx_merge_matmul_options {
     const cfx_target *split;

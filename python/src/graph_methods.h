@@ -32,6 +32,7 @@ PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
 /* graph_copy.c */
+int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);  /* -1 with an exception */
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
@@ -49,6 +50,9 @@ PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
 /* modules.c */
 PyObject *graph_pass(PyGraph *self, PyObject *args);
+PyObject *graph_inline(PyGraph *self, PyObject *module);
+PyObject *graph_lift_params(PyGraph *self, PyObject *module);
+PyObject *graph_unlift_params(PyGraph *self, PyObject *args);
 
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);

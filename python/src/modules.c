@@ -1,9 +1,10 @@
-/* modules.c - the core's view of a tree of nn.Modules (cfx/module.h), and passes that are given one.
+/* modules.c - the core's view of a tree of nn.Modules (cfx/module.h), and passes that need one.
  *
  * Whatever Python raises goes up as CFX_E_HOST with the exception pending; but an AttributeError
  * on the way to an attribute only says that there is none.
  */
 #include "graph_methods.h"
+#include "trace.h"
 
 static cfx_status failed(cfx_error *err)
 {
@@ -117,7 +118,8 @@ static const void *identity(void *ctx, const char *path)
 static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
 {
     PyObject *graph = graph_wrap(tree->st, g);
-    PyObject *plain = PyTuple_Check(o) ? PySequence_Tuple(o) : Py_NewRef(o);  /* a torch.Size, too */
+    /* A torch.Size is as good as a tuple. */
+    PyObject *plain = PyTuple_Check(o) ? PySequence_Tuple(o) : Py_NewRef(o);
     cfx_value v = graph && plain ? value_from_py((PyGraph *)graph, plain) : cfx_invalid();
     Py_XDECREF(plain);
     Py_XDECREF(graph);
@@ -397,4 +399,86 @@ PyObject *graph_pass(PyGraph *self, PyObject *args)
     if (!pass)
         return text ? PyErr_Format(PyExc_ValueError, "there is no pass %R", name) : NULL;
     return bool_or_null(run_pass(self, pass, module, NULL));
+}
+
+/* Scopes are the graph's: its copies of them are nested already, those in the metadata are not. */
+static cfx_status keep_meta(void *ctx, cfx_node *from, cfx_node *to, cfx_error *err)
+{
+    PyGraph *graph = ctx;
+    if (copy_meta(graph, from, to) < 0)
+        return failed(err);
+    const PyNode *node = cfx_node_binding(to);
+    PyObject *name = graph->st->str_nn_module_stack;
+    if (!node || !node->meta || PyDict_Contains(node->meta, name) <= 0)
+        return PyErr_Occurred() ? failed(err) : CFX_OK;
+    uint32_t scope = cfx_node_scope(to);
+    PyObject *stack = scope ? scope_stack(graph, scope) : NULL;
+    int error = stack ? PyDict_SetItem(node->meta, name, stack)
+                      : PyErr_Occurred() ? -1 : PyDict_DelItem(node->meta, name);
+    Py_XDECREF(stack);
+    return error ? failed(err) : CFX_OK;
+}
+
+/* _inline(module): puts the nodes of captured modules in the places of their calls. */
+PyObject *graph_inline(PyGraph *self, PyObject *module)
+{
+    const cfx_inline_options opts = {keep_meta, self};
+    return bool_or_null(run_pass(self, cfx_pass_find("inline"), module, &opts));
+}
+
+static cfx_status add_path(void *ctx, const char *path, cfx_error *err)
+{
+    PyObject *text = str_from_utf8(path, strlen(path));
+    int error = text ? PyList_Append(ctx, text) : -1;
+    Py_XDECREF(text);
+    return error ? failed(err) : CFX_OK;
+}
+
+/* _lift_params(module): makes tensors that are read inputs; the list of their paths. */
+PyObject *graph_lift_params(PyGraph *self, PyObject *module)
+{
+    PyObject *paths = PyList_New(0);
+    const cfx_lift_params_options opts = {add_path, paths};
+    if (paths && run_pass(self, cfx_pass_find("lift_params"), module, &opts) < 0)
+        Py_CLEAR(paths);
+    return paths;
+}
+
+/* Borrows the texts of a list of str; NULL with an exception. */
+static const char **texts_of(PyObject *list, PyObject *keep)
+{
+    Py_ssize_t n = PyList_GET_SIZE(list);
+    const char **texts = PyMem_Calloc((size_t)n + 1, sizeof *texts);
+    if (!texts)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; texts && i < n; i++) {
+        PyObject *held = NULL;
+        texts[i] = c_string_of(PyList_GET_ITEM(list, i), "a path", &held);
+        if (!texts[i] || (held && PyList_Append(keep, held) < 0)) {
+            PyMem_Free(texts);
+            texts = NULL;
+        }
+        Py_XDECREF(held);
+    }
+    return texts;
+}
+
+/* _unlift_params(paths, module): the first inputs are read from these paths again. */
+PyObject *graph_unlift_params(PyGraph *self, PyObject *args)
+{
+    PyObject *paths, *module;
+    if (!PyArg_ParseTuple(args, "O!O:_unlift_params", &PyList_Type, &paths, &module))
+        return NULL;
+    PyObject *own = PyList_GetSlice(paths, 0, PyList_GET_SIZE(paths));
+    PyObject *keep = own ? PyList_New(0) : NULL;
+    const char **texts = keep ? texts_of(own, keep) : NULL;
+    int answer = -1;
+    if (texts) {
+        const cfx_unlift_params_options opts = {texts, (size_t)PyList_GET_SIZE(own)};
+        answer = run_pass(self, cfx_pass_find("unlift_params"), module, &opts);
+    }
+    PyMem_Free(texts);
+    Py_XDECREF(keep);
+    Py_XDECREF(own);
+    return bool_or_null(answer);
 }

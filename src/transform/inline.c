@@ -25,6 +25,7 @@ typedef struct inline_job {
     const cfx_inline_options *opts;
     cfx_graph *stack[CFX_MAX_REGION_DEPTH];  /* the graphs that are being put into one another */
     size_t depth;
+    cfxi_vec taken;  /* of cfx_node *: users of calls that only took an item */
     bool changed;
 } inline_job;
 
@@ -250,32 +251,34 @@ static const cfx_value *item_for(cfx_node *user, cfx_value result)
                ? &items[i.as.i] : NULL;
 }
 
-static cfx_status take_item(cfx_node *user, const cfx_value *item, cfx_error *err)
+/* Where a result is a tuple and users only take an item of it, gives their users that. They are
+ * erased at the end: the walk may stand before one. */
+static cfx_status take_items(inline_job *job, cfx_node *call, cfx_value result, cfx_error *err)
 {
-    CFX_TRY(cfx_node_replace_uses(user, *item, NULL, NULL, NULL, err));
-    return cfx_graph_erase(user->graph, user, err);
-}
-
-/* Where a result is a tuple and users only take an item of it, gives them that. */
-static cfx_status take_items(cfx_node *call, cfx_value result, cfx_error *err)
-{
-    cfxi_vec users = {0};  /* the list of uses changes meanwhile */
-    cfx_graph *g = call->graph;
-    cfx_status status = CFX_OK;
+    const size_t first = job->taken.size;
     if (result.kind != CFX_KIND_TUPLE && result.kind != CFX_KIND_LIST)
         return CFX_OK;
-    if (!cfxi_vec_reserve(&users, call->n_users, sizeof(cfx_node *), g->allocator))
+    if (!cfxi_vec_reserve(&job->taken, call->n_users, sizeof(cfx_node *), call->graph->allocator))
         return cfxi_nomem(err);
+    cfx_node **users = job->taken.data;
     for (const cfx_use *use = cfx_node_first_use(call); use; use = cfx_use_next(use))
-        ((cfx_node **)users.data)[users.size++] = use->user;
-    for (size_t i = 0; i < users.size && status == CFX_OK; i++) {
-        cfx_node *user = ((cfx_node **)users.data)[i];
-        const cfx_value *item = cfxi_node_erased(user) ? NULL : item_for(user, result);
-        if (item)
-            status = take_item(user, item, err);
+        if (item_for(use->user, result))
+            users[job->taken.size++] = use->user;
+    for (size_t i = first; i < job->taken.size; i++) {
+        cfx_node *user = ((cfx_node **)job->taken.data)[i];
+        CFX_TRY(cfx_node_replace_uses(user, *item_for(user, result), NULL, NULL, NULL, err));
     }
-    cfxi_vec_free(&users, sizeof(cfx_node *), g->allocator);
-    return status;
+    return CFX_OK;
+}
+
+static cfx_status erase_taken(inline_job *job, cfx_error *err)
+{
+    while (job->taken.size > 0) {
+        cfx_node *n = ((cfx_node **)job->taken.data)[--job->taken.size];
+        if (!cfxi_node_erased(n) && n->n_users == 0)
+            CFX_TRY(cfx_graph_erase(n->graph, n, err));
+    }
+    return CFX_OK;
 }
 
 /* Copies `src` before the call. */
@@ -309,7 +312,7 @@ static cfx_status replace_call(inline_job *job, cfx_node *call, cfx_graph *src, 
     cfx_node_map *map = cfx_node_map_new(g->allocator, err);
     cfx_status status = map ? copy_nodes(job, call, src, map, &result, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
-        status = take_items(call, result, err);
+        status = take_items(job, call, result, err);
     if (status == CFX_OK && call->n_users > 0)
         status = cfx_node_replace_uses(call, result, NULL, NULL, NULL, err);
     if (status == CFX_OK)
@@ -351,10 +354,15 @@ static cfx_status inline_stretch(inline_job *job, cfx_node *n, const cfx_node *e
 
 static cfx_status inline_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
+    inline_job *job = ctx;
     cfx_iter pin;
     cfx_iter_begin(&pin, g, false);
-    cfx_status status = inline_stretch(ctx, g->root.next, &g->root, err);
+    cfx_status status = inline_stretch(job, g->root.next, &g->root, err);
+    if (status == CFX_OK)
+        status = erase_taken(job, err);
     cfx_iter_end(&pin);
+    cfxi_vec_free(&job->taken, sizeof(cfx_node *), g->allocator);
+    job->taken = (cfxi_vec){0};
     return status == CFX_OK ? cfxi_each_region(g, inline_all, ctx, err) : status;
 }
 

@@ -10,7 +10,7 @@
  *
  * Needs: the modules, to tell tensors from other attributes; unlift_params the paths.
  * Keeps: nodes are changed in place, so names, locations, users and whatever is bound to them stay.
- * The new inputs come first, so that inputs with defaults or for any number of arguments can follow.
+ * The new inputs come first: inputs with defaults or for any number of arguments can follow.
  *
  * Linear in nodes and edges.
  */

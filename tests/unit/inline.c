@@ -36,9 +36,10 @@ TEST(nodes_of_the_module_take_the_place_of_the_call)
     CHECK_STR_EQ("graph():\n"
                  "    %x : [num_users=1] = placeholder[target=x]\n"
                  "    %w : [num_users=1] = get_attr[target=block.w]\n"
-                 "    %fc : [num_users=1] = call_module[target=block.fc](args = (%x,), kwargs = {})\n"
-                 "    %mul : [num_users=1] = call_function[target=torch.mul](args = (%fc, %w, 2.0), "
+                 "    %fc : [num_users=1] = call_module[target=block.fc](args = (%x,), "
                  "kwargs = {})\n"
+                 "    %mul : [num_users=1] = call_function[target=torch.mul](args = (%fc, %w, "
+                 "2.0), kwargs = {})\n"
                  "    %neg : [num_users=1] = call_function[target=torch.neg](args = (%mul,), "
                  "kwargs = {})\n"
                  "    return neg", printed(g));
@@ -126,8 +127,8 @@ TEST(calls_that_do_not_fit_are_left_alone)
 
 TEST(a_module_that_contains_itself_is_refused_before_a_change)
 {
-    static const char self[] = "graph(): %a = placeholder[target=a]() %b = call_module[target=block]"
-                               "(%a) @ block.py:9 output(%b)";
+    static const char self[] = "graph(): %a = placeholder[target=a]() %b = call_module"
+                               "[target=block](%a) @ block.py:9 output(%b)";
     fake_tree tree = {0};
     const cfx_modules modules = fake_modules(&tree);
     cfx_error err = {.status = CFX_OK};

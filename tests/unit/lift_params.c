@@ -9,7 +9,8 @@
 static const char two_readers[] =
     "graph(): %x = placeholder[target=x](3) %w = get_attr[target=fc.weight]() "
     "%n = get_attr[target=n]() %v = get_attr[target=v]() %w_1 = get_attr[target=fc.weight]() "
-    "%a = call_function[target=f](%x, %w, %n) %b = call_function[target=g](%a, %v, %w_1) output(%b)";
+    "%a = call_function[target=f](%x, %w, %n) %b = call_function[target=g](%a, %v, %w_1) "
+    "output(%b)";
 
 static void fill(fake_tree *tree)
 {
