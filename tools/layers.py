@@ -15,8 +15,6 @@ RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "capture": 4
 PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "value": "ir",
           "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
           "pass": "transform", "check": "transform"}
-# ir expands the operator table for its names only.
-ALLOWED = {("ir", "include/cfx/ops.def")}
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
@@ -48,7 +46,7 @@ def complaint(file, target):
         return None if public or own == other else target
     if file.parts[0] == "include" and not public:
         return target
-    if own == other or own is None or other is None or (own, target.as_posix()) in ALLOWED:
+    if own == other or own is None or other is None:
         return None
     if other not in RANK:
         return target

@@ -74,6 +74,7 @@ struct cfxi_callee {
     uint32_t count;
     cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
+    uint8_t form;              /* how it takes regions (region.c); 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
     uint8_t effect;            /* 1 + what its name and the host say (cfx_effect); 0 not asked */
@@ -396,9 +397,7 @@ cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as
 
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
-/* The row of ops.def, counted from 1, that has this name or that a node calls; 0 if there is none.
- * The answer for a node is kept with its callee. */
-unsigned cfxi_operator_row(const char *name, size_t size);
-unsigned cfxi_node_operator(const cfx_node *n);
+/* Whether a node calls an operator that takes regions; the answer is kept with its callee. */
+bool cfxi_node_has_form(const cfx_node *n);
 
 #endif
