@@ -3,6 +3,7 @@
 #define CFX_CFX_H
 
 #include <cfx/base.h>
+#include <cfx/check.h>
 #include <cfx/codegen.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>

@@ -48,6 +48,10 @@ PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
+/* graph_compare.c */
+PyObject *graph_correspond(PyGraph *self, PyObject *other);
+PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
 int check_reference(PyGraph *graph, cfx_opcode op, PyObject *path);

@@ -247,6 +247,8 @@ static PyMethodDef methods[] = {
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},
     {"_parse", graph_parse, METH_O | METH_CLASS, NULL},
+    {"_correspond", (PyCFunction)graph_correspond, METH_O, NULL},
+    {"_blame", (PyCFunction)graph_blame, METH_O, NULL},
     {"_equal", (PyCFunction)graph_equal, METH_VARARGS, NULL},
     {"_structural_hash", (PyCFunction)graph_structural_hash, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -281,6 +281,26 @@ static inline bool cfxi_is_str(cfx_value v)
     return v.kind >= CFX_KIND_STR && v.kind <= CFX_KIND_DEVICE;
 }
 
+/* ---- hashing (equal.c) --------------------------------------------------------------------- */
+
+/* How values are hashed, in agreement with cfx_value_equal. */
+typedef struct cfxi_hasher {
+    cfx_graph *graph;
+    cfx_error *err;
+    cfx_status status;  /* the first failure; the hash is then meaningless */
+    uint64_t (*node)(const struct cfxi_hasher *c, const cfx_node *n);  /* what stands for a node */
+    const void *ctx;
+    bool shape_only;    /* regions without names and locations */
+    bool by_identity;   /* host objects without a name differ: for one process only */
+    uint32_t scope;     /* the last scope, and its hash */
+    uint64_t scope_hash;
+} cfxi_hasher;
+
+/* The host may be asked for names: freeze the graph meanwhile. */
+uint64_t cfxi_hash_value(cfxi_hasher *c, cfx_value v);
+uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq);
+uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
+
 /* ---- references (ref.c) -------------------------------------------------------------------- */
 
 cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err);

@@ -1,0 +1,76 @@
+/* graph_compare.c - Graph: pairs of nodes with another version of it, and who is to blame. */
+#include "graph_methods.h"
+
+#include <cfx/check.h>
+
+/* The Node of `n`, or None. Regions may have no Graph object yet. */
+static PyObject *node_or_none(module_state *st, cfx_node *n)
+{
+    if (!n)
+        return Py_NewRef(Py_None);
+    PyObject *graph = graph_wrap(st, cfx_node_graph(n));
+    PyObject *node = graph ? node_wrap((PyGraph *)graph, n) : NULL;
+    Py_XDECREF(graph);
+    return node;
+}
+
+typedef struct pair_job {
+    module_state *st;
+    PyObject *pairs;
+} pair_job;
+
+static cfx_status add_pair(void *ctx, cfx_node *a, cfx_node *b, cfx_pairing how)
+{
+    const pair_job *job = ctx;
+    PyObject *first = node_or_none(job->st, a);
+    PyObject *second = first ? node_or_none(job->st, b) : NULL;
+    PyObject *pair = second ? Py_BuildValue("(OOs)", first, second, cfx_pairing_name(how)) : NULL;
+    int failed = pair ? PyList_Append(job->pairs, pair) : -1;
+    Py_XDECREF(pair);
+    Py_XDECREF(second);
+    Py_XDECREF(first);
+    return failed ? CFX_E_HOST : CFX_OK;
+}
+
+/* [(node or None, its partner or None, why)]: see cfx_graph_correspond. */
+PyObject *graph_correspond(PyGraph *self, PyObject *other)
+{
+    cfx_error err = {0};
+    if (!is_graph(self->st, other))
+        return PyErr_Format(PyExc_TypeError, "expected a Graph, got %R",
+                            (PyObject *)Py_TYPE(other));
+    pair_job job = {self->st, PyList_New(0)};
+    if (!job.pairs)
+        return NULL;
+    if (cfx_graph_correspond(self->g, ((PyGraph *)other)->g, add_pair, &job, &err) == CFX_OK &&
+        !PyErr_Occurred())
+        return job.pairs;
+    Py_DECREF(job.pairs);
+    return raise_cfx(&err);
+}
+
+/* Nodes have the hash of their identity, so that looking one up runs no code of the user's. */
+static int look_up(void *ctx, cfx_node *n)
+{
+    PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *wrong = node ? PyDict_GetItemWithError(ctx, node) : NULL;
+    Py_XDECREF(node);
+    if (!wrong)
+        return PyErr_Occurred() ? -1 : CFX_VERDICT_UNKNOWN;
+    return wrong == Py_False ? CFX_VERDICT_RIGHT : CFX_VERDICT_WRONG;
+}
+
+/* The node to blame, or None, given {node: whether its value is wrong}: see cfx_graph_blame. */
+PyObject *graph_blame(PyGraph *self, PyObject *verdicts)
+{
+    cfx_error err = {0};
+    cfx_node *culprit;
+    if (!PyDict_Check(verdicts))
+        return PyErr_Format(PyExc_TypeError, "expected a dict, got %R",
+                            (PyObject *)Py_TYPE(verdicts));
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_graph_blame(self->g, look_up, verdicts, &culprit, &err);
+    PyObject *node = status == CFX_OK ? node_or_none(self->st, culprit) : raise_cfx(&err);
+    cfx_iter_end(&here);
+    return node;
+}
