@@ -53,6 +53,9 @@ typedef enum cfx_operator_flag {
                                       given: nothing is known of its effects */
 } cfx_operator_flag;
 
+/* The name of a flag, by its bit: "random" for 0; NULL past the last. */
+CFX_API const char *cfx_operator_flag_name(unsigned bit);
+
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 /* The row's id: "relu", "add_", "max_dim"; NULL for NONE and numbers outside the table. */
