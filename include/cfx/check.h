@@ -48,8 +48,9 @@ typedef enum cfx_verdict {
 
 /* The first node with a wrong value from which wrong values spread to the end: to an output or a
  * call that writes, on a way on which no value is right. So a convolution that took in what
- * followed it is not to blame if what comes then is right again. NULL if there is none. `verdict`
- * is asked once for each node; it can read the graph but not edit it. -1 from it stops with
+ * followed it is not to blame if what comes then is right again. Before it goes a call that writes
+ * and that nobody reads, if it is unknown: the other version lacks it. NULL if there is none.
+ * `verdict` is asked once for each node; it can read the graph but not edit it. -1 from it stops with
  * CFX_E_HOST. Linear in nodes and edges. */
 typedef int cfx_verdict_fn(void *ctx, cfx_node *n);
 CFX_API cfx_status cfx_graph_blame(cfx_graph *g, cfx_verdict_fn *verdict, void *ctx,

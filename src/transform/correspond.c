@@ -224,7 +224,7 @@ typedef struct report {
 
 static cfx_status correspond(cfx_graph *a, cfx_graph *b, const report *to);
 
-/* The next region among the values of a sequence, behind the `skip` first; NULL if there is none. */
+/* The region among the values of a sequence that comes behind `skip` others, or NULL. */
 static cfx_graph *region_in(const cfx_seq *seq, size_t *skip)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {

@@ -1,4 +1,4 @@
-/* correspond.c - tests of src/transform/correspond.c and blame.c: pairs of nodes, and who is to blame. */
+/* correspond.c - tests of src/transform: pairs of nodes of two graphs, and who is to blame. */
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
@@ -284,6 +284,10 @@ TEST(dead_nodes_are_not_to_blame_but_those_that_write_are)
     cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_METHOD, "add_", &self, 1, NULL, 0, NULL);
     cfx_node_set_name(n, "w2", 2, NULL);
     CHECK_STR_EQ("w2", blamed(g));
+    cfx_node_set_name(n, "unknown", 7, NULL);
+    CHECK_STR_EQ("unknown", blamed(g));
+    cfx_node_set_name(n, "r1", 2, NULL);
+    CHECK_STR_EQ("output", blamed(g));
     cfx_graph_release(g);
 }
 
