@@ -10,6 +10,7 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
+#include <cfx/split.h>
 #include <cfx/value.h>
 
 #endif

@@ -1,12 +1,12 @@
-/* check.h - two versions of a program: which nodes stand for each other, and which one is to blame
- * when their results differ.
+/* check.h - two versions of a program: which nodes stand for each other, which one is to blame when
+ * their results differ, and the smallest program that shows it.
  *
  * The core does not run anything here: whoever runs both versions says which values agree.
  */
 #ifndef CFX_CHECK_H
 #define CFX_CHECK_H
 
-#include <cfx/graph.h>
+#include <cfx/split.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,11 +50,20 @@ typedef enum cfx_verdict {
  * call that writes, on a way on which no value is right. So a convolution that took in what
  * followed it is not to blame if what comes then is right again. Before it goes a call that writes
  * and that nobody reads, if it is unknown: the other version lacks it. NULL if there is none.
- * `verdict` is asked once for each node; it can read the graph but not edit it. -1 from it stops with
- * CFX_E_HOST. Linear in nodes and edges. */
+ * `verdict` is asked once for each node; it can read the graph but not edit it. -1 from it stops
+ * with CFX_E_HOST. Linear in nodes and edges. */
 typedef int cfx_verdict_fn(void *ctx, cfx_node *n);
 CFX_API cfx_status cfx_graph_blame(cfx_graph *g, cfx_verdict_fn *verdict, void *ctx,
                                    cfx_node **culprit, cfx_error *err);
+
+/* The smallest part of `g` for which `test` answers 1: it still fails. 0 is fine, -1 stops with
+ * CFX_E_HOST. A part is what cfx_graph_extract makes of some nodes: what they read from outside are
+ * its inputs, whose values the test has to know. No single node can be left out of the result; but
+ * after `max_tests` the best so far is taken. CFX_E_VALUE if all nodes together do not fail. `test`
+ * can read `g` but not edit it. Fills *part, which cfx_part_free empties. */
+typedef int cfx_part_test_fn(void *ctx, const cfx_part *part);
+CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx,
+                                      size_t max_tests, cfx_part *part, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@ from .graph_module import GraphModule, Module, torch
 from .interpreter import Interpreter
 from .node import Node, map_aggregate
 
-__all__ = ["Case", "Difference", "Report", "bisect", "check"]
+__all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
 
 # dtype -> (rtol, atol): two values agree if |a - b| <= rtol * |b| + atol * max(1, largest |b|).
 # Not here: integers, bools and everything that is no tensor have to be equal.
@@ -172,6 +172,11 @@ def _graph_module(program: Any) -> Any:
         return None
 
 
+def _samples(inputs: Any) -> list[tuple[Any, ...]]:
+    given = inputs if isinstance(inputs, list) else [inputs]
+    return [sample if isinstance(sample, tuple) else (sample,) for sample in given]
+
+
 # ---- the report --------------------------------------------------------------------------------
 
 
@@ -205,7 +210,8 @@ class Report:
         if self.broken_by is None:
             raise RuntimeError("there is no pass to try again: minimize the report of cfx.bisect, "
                                "or call cfx.minimize with a function that tells what fails")
-        return minimize(self.before, self.inputs, self.broken_by, **options)
+        fails = lambda module, inputs: not bisect([self.broken_by], module, inputs)  # noqa: E731
+        return minimize(self.before, self.inputs, fails, **options)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         if self.passed:
@@ -314,8 +320,7 @@ def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Re
     values, or {dtype: pair}. What `before` raises is raised.
     """
     table = _table(tolerances)
-    for sample in inputs if isinstance(inputs, list) else [inputs]:
-        sample = sample if isinstance(sample, tuple) else (sample,)
+    for sample in _samples(inputs):
         report = Report(before, after, sample)
         result, args = _run(before, sample)
         try:
@@ -383,3 +388,41 @@ def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any =
             return report
         passed, current = [*passed, _name_of(one)], result
     return Report(first, current, inputs, passed=passed)
+
+
+# ---- minimize ----------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A small program and its inputs."""
+
+    module: Any
+    inputs: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        shown = "".join(f"# {node} = {_summary(value)}\n" for node, value in
+                        zip(self.module.graph.find_nodes(op="placeholder"), self.inputs))
+        return shown + self.module.code.strip()  # fmt: skip
+
+
+def minimize(
+    module: Any, inputs: Any, still_fails: Callable[[Any, Any], bool], *, max_tests: int = 1000
+) -> Case:
+    """The smallest part of a program that still fails, with the inputs it had in the whole.
+
+    `still_fails(module, inputs)` tells whether a part does: its inputs are values that were
+    recorded in a run of the whole.
+    """
+    gm = _graph_module(module)
+    if gm is None:
+        raise TypeError(f"{type(module).__name__} cannot be traced: give a GraphModule")
+    values: dict[Node, Any] = {}
+    _run(gm, _samples(inputs)[0], lambda node, value: values.setdefault(node, _copied(value)))
+
+    def case(graph: Graph, nodes: list[Node]) -> Case:
+        return Case(GraphModule(gm, graph), tuple(_copied([values[node] for node in nodes])))
+
+    def test(graph: Graph, nodes: list[Node]) -> bool:
+        return still_fails(*case(graph, nodes))
+
+    return case(*gm.graph._minimize(test, max_tests))

@@ -383,6 +383,17 @@ bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
 bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
 
+/* What of a copied node is not as it was: the name it wishes for, NULL to derive it from the
+ * target; the path it names, NULL for the same; and it may become a placeholder, which has type
+ * and place of the node but no arguments. */
+typedef struct cfxi_copy_as {
+    const char *name;
+    const char *path;
+    bool placeholder;
+} cfxi_copy_as;
+cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
+                             cfx_map_fn *fn, void *ctx, cfx_error *err);
+
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
 /* The row of ops.def, counted from 1, that has this name or that a node calls; 0 if there is none.
