@@ -18,11 +18,13 @@ typedef enum cfx_pairing {
     CFX_PAIR_NAME,       /* the same name, opcode and target; the arguments may differ */
     CFX_PAIR_USES,       /* their values are used in the same way by what follows */
     CFX_PAIR_RETARGETED,/* the same name alone: the target differs */
+    CFX_PAIR_OPERAND,    /* it is gone; the partner of a user of it reads this one in its place */
     CFX_PAIR_NONE
 } cfx_pairing;
 CFX_API const char *cfx_pairing_name(cfx_pairing how);  /* "structure" */
 
-/* Pairs the nodes of two graphs; each has at most one partner. Calls `fn` for each node of `a` in
+/* Pairs the nodes of two graphs; each has at most one partner, except that a node of `b` can stand
+ * in for others (CFX_PAIR_OPERAND). Calls `fn` for each node of `a` in
  * their order, with its partner or NULL, then for each node of `b` that has none, with `a` NULL.
  * Right after a pair whose nodes have as many regions it goes on with the nodes of the first of
  * both, then of the second, and so on.

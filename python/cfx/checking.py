@@ -277,7 +277,9 @@ def _localise(report: Report, inputs: tuple[Any, ...], tolerances: dict[Any, Any
         return
     pairs = before.graph._correspond(after.graph)
     partners = {a: (b, how) for a, b, how in pairs if a is not None}
-    sources = {b: a for a, b, _ in pairs if a is not None and b is not None}
+    sources: dict[Node, list[Node]] = {}
+    for node, (partner, _) in partners.items():
+        sources.setdefault(partner, []).append(node)
     values: dict[Node, list[Any]] = {}
     found: dict[Node, Difference | None] = {}
 
@@ -286,9 +288,9 @@ def _localise(report: Report, inputs: tuple[Any, ...], tolerances: dict[Any, Any
             values.setdefault(node, []).append(_copied(value))
 
     def compare(node: Node, value: Any) -> None:
-        source = sources.get(node)
-        if source is not None and values.get(source) and not found.get(source):
-            found[source] = _compare(values[source].pop(0), value, tolerances)
+        for source in sources.get(node, ()):
+            if values.get(source) and not found.get(source):
+                found[source] = _compare(values[source].pop(0), value, tolerances)
 
     _run(before, inputs, remember)
     with contextlib.suppress(Exception):  # what it raises is in the report

@@ -108,7 +108,7 @@ TEST(a_renamed_node_with_another_target_pairs_by_its_uses)
 
 TEST(erased_and_new_nodes_stay_alone)
 {
-    CHECK_STR_EQ("x-x:s a-a:s b-:n c-c:n output-output:u",
+    CHECK_STR_EQ("x-x:s a-a:s b-a:o c-c:n output-output:u",
                  paired_chains(LIST("f", "g", "h"), LIST("a", "b", "c"), LIST("f", "h"),
                                LIST("a", "c")));
     CHECK_STR_EQ("x-x:s a-a:s c-c:n output-output:u -b:n",
