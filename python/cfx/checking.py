@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .graph import Graph
 from .graph_module import GraphModule, Module, torch
-from .interpreter import Interpreter
+from .interpreter import Interpreter, _format_fx_node
 from .node import Node, map_aggregate
 
 __all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
@@ -43,6 +43,10 @@ class Difference(NamedTuple):
     after: str
     max_abs: float = math.nan
     max_rel: float = math.nan
+
+    def rows(self, label: str) -> list[tuple[str, str]]:
+        more = [("  before", self.before), ("  after", self.after)]
+        return [(label + self.where, self.what), *more]
 
 
 def _summary(value: Any) -> str:
@@ -218,22 +222,19 @@ class Report:
             yield "fine so far", ", ".join(self.passed)
         if self.error is not None:
             yield "error", self.error
-        for label, found in (("result", self.difference), ("first node", self.at)):
-            if label == "first node" and self.culprit is not None:
-                yield label, _statement(self.culprit)
-                yield "line", _line(self.culprit)
-                twin = f"{_statement(self.partner)} (by {self.by})" if self.partner else "gone"
-                yield "became", twin
-                label = "its value"
-            if found is not None:
-                yield f"{label}{found.where}", found.what
-                yield "  before", found.before
-                yield "  after", found.after
-        names = ", ".join(node.name for node in self.agreed[-6:]) or "none"
-        yield "nodes agree", f"{len(self.agreed)}, the last: {names}"
+        if self.difference is not None:
+            yield from self.difference.rows("result")
+        if self.culprit is not None:
+            yield "first node", _format_fx_node(self.culprit)
+            yield "line", _line(self.culprit)
+            twin = f"{_format_fx_node(self.partner)} (by {self.by})" if self.partner else "gone"
+            yield "became", twin
+        if self.at is not None:
+            yield from self.at.rows("its value")
+        if self.agreed:
+            yield "nodes agree", f"{len(self.agreed)}, the last: {_names(self.agreed[-6:])}"
         if self.alone:
-            names = ", ".join(node.name for node in self.alone[:6])
-            yield "without partner", f"{len(self.alone)}, the first: {names}"
+            yield "without partner", f"{len(self.alone)}, the first: {_names(self.alone[:6])}"
         if self.broken_by is not None:
             yield "what to do", "report.minimize() gives the smallest program that it breaks"
         elif self.culprit is None:
@@ -255,9 +256,8 @@ class Report:
     __repr__ = __str__
 
 
-def _statement(node: Node) -> str:
-    given = [*map(str, node.args), *(f"{key}={arg}" for key, arg in node.kwargs.items())]
-    return f"{node} = {node.op} {node._pretty_print_target(node.target)}({', '.join(given)})"
+def _names(nodes: list[Node]) -> str:
+    return ", ".join(node.name for node in nodes)
 
 
 def _line(node: Node) -> str:
