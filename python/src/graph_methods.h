@@ -65,6 +65,7 @@ PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 /* passes.c */
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
+PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

@@ -260,6 +260,7 @@ static PyMethodDef methods[] = {
     {"_parse", graph_parse, METH_O | METH_CLASS, NULL},
     {"_correspond", (PyCFunction)graph_correspond, METH_O, NULL},
     {"_blame", (PyCFunction)graph_blame, METH_O, NULL},
+    {"_minimize", (PyCFunction)graph_minimize, METH_VARARGS, NULL},
     {"_equal", (PyCFunction)graph_equal, METH_VARARGS, NULL},
     {"_structural_hash", (PyCFunction)graph_structural_hash, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
