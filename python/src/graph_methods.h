@@ -31,7 +31,8 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
-/* graph_copy.c */
+/* graph_copy.c: gives `to` a shallow copy of the metadata of `from`, if it has any. */
+int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);  /* -1 with an exception */
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
@@ -51,6 +52,11 @@ PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+
+/* match.c */
+PyObject *graph_match(PyGraph *self, PyObject *args);
+PyObject *graph_explain(PyGraph *self, PyObject *args);
+PyObject *graph_anchors(PyGraph *self, PyObject *match_output);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
