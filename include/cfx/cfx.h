@@ -11,6 +11,7 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
+#include <cfx/split.h>
 #include <cfx/value.h>
 
 #endif

@@ -74,6 +74,7 @@ struct cfxi_callee {
     uint32_t count;
     cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
+    uint8_t form;              /* how it takes regions (region.c); 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
     uint8_t effect;            /* 1 + what its name and the host say (cfx_effect); 0 not asked */
@@ -357,6 +358,13 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
+/* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
+ * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that
+ * is asked for counts as the owner, which *names (NULL at first, the caller's to free) remembers.
+ * The map is good until a name changes. (verify.c) */
+cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
+                           cfx_error *err);
+
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 
 /* Lets go of the host's objects for the classes of scopes; settle afterwards. */
@@ -405,11 +413,20 @@ bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
 bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
 
+/* What of a copied node is not as it was: the name it wishes for, NULL to derive it from the
+ * target; the path it names, NULL for the same; and it may become a placeholder, which has type
+ * and place of the node but no arguments. */
+typedef struct cfxi_copy_as {
+    const char *name;
+    const char *path;
+    bool placeholder;
+} cfxi_copy_as;
+cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
+                             cfx_map_fn *fn, void *ctx, cfx_error *err);
+
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
-/* The row of ops.def, counted from 1, that has this name or that a node calls; 0 if there is none.
- * The answer for a node is kept with its callee. */
-unsigned cfxi_operator_row(const char *name, size_t size);
-unsigned cfxi_node_operator(const cfx_node *n);
+/* Whether a node calls an operator that takes regions; the answer is kept with its callee. */
+bool cfxi_node_has_form(const cfx_node *n);
 
 #endif
