@@ -2,7 +2,7 @@
 #include "graph_methods.h"
 
 /* A shallow copy of the metadata of `from`, if it has any. */
-static int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
+int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
 {
     const PyNode *old = cfx_node_binding(from);
     if (!old || !old->meta || (PyDict_GET_SIZE(old->meta) == 0 && !cfx_node_scope(from)))
