@@ -46,7 +46,7 @@ PyObject *graph_graph_copy(FAST_ARGS);
 
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
-PyObject *graph_cse(PyGraph *self, PyObject *effect);
+PyObject *graph_cse(PyGraph *self, PyObject *args);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
 PyObject *graph_table(PyGraph *self, PyObject *unused);

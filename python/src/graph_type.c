@@ -257,7 +257,7 @@ static PyMethodDef methods[] = {
     {"_inline", (PyCFunction)graph_inline, METH_O, NULL},
     {"_lift_params", (PyCFunction)graph_lift_params, METH_O, NULL},
     {"_unlift_params", (PyCFunction)graph_unlift_params, METH_VARARGS, NULL},
-    {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
+    {"_cse", (PyCFunction)graph_cse, METH_VARARGS, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},
