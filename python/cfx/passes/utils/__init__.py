@@ -1,0 +1,1 @@
+"""What passes share: see the modules."""
