@@ -33,6 +33,10 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
 /* graph_copy.c: gives `to` a shallow copy of the metadata of `from`, if it has any. */
 /* graph_split.c */
+/* A new list of Nodes; the core nodes of a list, to be freed with PyMem_Free. NULL with an
+ * exception. */
+PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
+cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
@@ -72,6 +76,12 @@ PyObject *graph_minimize(PyGraph *self, PyObject *args);
 PyObject *graph_match(PyGraph *self, PyObject *args);
 PyObject *graph_explain(PyGraph *self, PyObject *args);
 PyObject *graph_anchors(PyGraph *self, PyObject *match_output);
+/* graph_parts.c */
+PyObject *graph_partition(PyGraph *self, PyObject *args);
+PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
+PyObject *graph_edges(PyGraph *self, PyObject *args);
+PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
+PyObject *graph_reached(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

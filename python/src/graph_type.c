@@ -265,6 +265,18 @@ static PyMethodDef methods[] = {
     {"_correspond", (PyCFunction)graph_correspond, METH_O, NULL},
     {"_blame", (PyCFunction)graph_blame, METH_O, NULL},
     {"_minimize", (PyCFunction)graph_minimize, METH_VARARGS, NULL},
+    {"_partition", (PyCFunction)graph_partition, METH_VARARGS,
+     PyDoc_STR("_partition(supported, connected): a dict {node: its place from the end} for each "
+               "part.")},
+    {"_edges", (PyCFunction)graph_edges, METH_VARARGS,
+     PyDoc_STR("_edges(nodes, transparent): those at the edges for which it answers True.")},
+    {"_check_parts", (PyCFunction)graph_check_parts, METH_O,
+     PyDoc_STR("Raises RuntimeError if lists of nodes cannot become one call each.")},
+    {"_insert_fused", (PyCFunction)graph_insert_fused, METH_VARARGS,
+     PyDoc_STR("_insert_fused(path, inputs, outputs, getitem, tuple, after): the call, and what "
+               "stands for the outputs.")},
+    {"_reached", (PyCFunction)graph_reached, METH_VARARGS,
+     PyDoc_STR("_reached(nodes, down): all users, or all inputs, directly or not.")},
     {"_equal", (PyCFunction)graph_equal, METH_VARARGS, NULL},
     {"_structural_hash", (PyCFunction)graph_structural_hash, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
