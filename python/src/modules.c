@@ -492,3 +492,36 @@ PyObject *graph_unlift_params(PyGraph *self, PyObject *args)
     Py_XDECREF(own);
     return bool_or_null(answer);
 }
+
+/* _remove_dropout(module, training) */
+PyObject *graph_remove_dropout(PyGraph *self, PyObject *args)
+{
+    PyObject *module;
+    int training;
+    if (!PyArg_ParseTuple(args, "Op:_remove_dropout", &module, &training))
+        return NULL;
+    const cfx_remove_dropout_options opts = {training};
+    return bool_or_null(run_pass(self, cfx_pass_find("remove_dropout"), module, &opts));
+}
+
+/* _merge_matmul(split) */
+PyObject *graph_merge_matmul(PyGraph *self, PyObject *split)
+{
+    const cfx_target target = {.object = split};
+    const cfx_merge_matmul_options opts = {&target};
+    return bool_or_null(run_pass(self, cfx_pass_find("merge_matmul"), Py_None, &opts));
+}
+
+/* _may_depend_on(a, b, search_depth) */
+PyObject *graph_may_depend_on(PyGraph *self, PyObject *args)
+{
+    PyObject *a, *b;
+    Py_ssize_t depth;
+    cfx_error err = {0};
+    if (!PyArg_ParseTuple(args, "OOn:_may_depend_on", &a, &b, &depth) || !need_node(self, a) ||
+        !need_node(self, b))
+        return NULL;
+    int answer = cfx_node_may_depend_on(((PyNode *)a)->n, ((PyNode *)b)->n,
+                                        depth > 0 ? (size_t)depth : 0, &err);
+    return answer < 0 ? raise_cfx(&err) : PyBool_FromLong(answer);
+}
