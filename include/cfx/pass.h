@@ -135,6 +135,13 @@ typedef struct cfx_remove_dropout_options {
     bool training;
 } cfx_remove_dropout_options;
 
+/* toposort: moves nodes so that everything is defined before it is used: always the first of the
+ * nodes that could be next, or with `breadth_first` the one that was ready first (as torch.fx's
+ * legalize_graph). CFX_E_GRAPH, before any change, on a graph with a cycle, which it names. */
+typedef struct cfx_toposort_options {
+    bool breadth_first;
+} cfx_toposort_options;
+
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,
  * and operators with a region in which something must be kept. The host's answer for a function is

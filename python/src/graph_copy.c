@@ -96,6 +96,24 @@ static int copy_all_meta(PyGraph *source, PyGraph *copy)
     return failed;
 }
 
+int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n)
+{
+    PyObject *done = PySet_New(NULL);
+    int failed = done ? 0 : -1;
+    cfx_iter to;
+    cfx_iter_begin(&to, copy->g, false);
+    for (size_t i = 0; !failed && i < n; i++) {
+        cfx_node *twin = cfx_iter_next(&to);
+        if (twin && origins[i] && cfx_node_op(twin) == cfx_node_op(origins[i]))
+            failed = copy_node_meta(copy, origins[i], twin, done);
+        else if (twin && origins[i])
+            failed = copy_meta(copy, origins[i], twin);
+    }
+    cfx_iter_end(&to);
+    Py_XDECREF(done);
+    return failed;
+}
+
 PyObject *graph_clone(PyGraph *self, PyObject *unused)
 {
     (void)unused;

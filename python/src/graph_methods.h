@@ -31,6 +31,12 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
+/* graph_split.c */
+PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_extract(PyGraph *self, PyObject *args);
+
+/* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */
+int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n);
 /* graph_copy.c */
 int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);  /* -1 with an exception */
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
@@ -60,6 +66,9 @@ PyObject *graph_may_depend_on(PyGraph *self, PyObject *args);
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+/* passes.c */
+PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
+PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

@@ -28,7 +28,8 @@
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
-    X(module_class) X(parameter_class) X(tensor_class) X(listeners)
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners)              \
+    X(shape_names) X(tensor_metadata)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -285,6 +286,7 @@ PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
+extern PyMethodDef pass_functions[];       /* _passes */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
@@ -325,6 +327,11 @@ bool modules_over(module_state *st, PyObject *root, module_view *view);
 
 extern PyType_Spec interpreter_spec;
 int interpreter_init(module_state *st);
+/* Interpreter.run_node of an Interpreter and a Node: a new reference, NULL with an exception. */
+PyObject *interpreter_run_node(PyObject *self, PyObject *node);
+/* Calls `self.method(node, exception)` with the pending exception, if it is an Exception: it may
+ * add to its message, or raise another. */
+void interpreter_explain(PyObject *self, PyObject *method, PyObject *node);
 
 /* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
 
@@ -336,5 +343,9 @@ extern PyMethodDef meta_functions[];
 PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 /* Leaves a pending exception alone. */
 void meta_leave(module_state *st, PyObject *saved);
+
+/* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
+
+int shape_prop_init(PyObject *module);
 
 #endif

@@ -336,6 +336,13 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
+/* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
+ * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that
+ * is asked for counts as the owner, which *names (NULL at first, the caller's to free) remembers.
+ * The map is good until a name changes. (verify.c) */
+cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
+                           cfx_error *err);
+
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 
 /* Lets go of the host's objects for the classes of scopes; settle afterwards. */
