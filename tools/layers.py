@@ -14,7 +14,7 @@ RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "capture": 4
 # Public headers whose name is not that of their layer; an unlisted name is free for all to use.
 PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "value": "ir",
           "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
-          "pass": "transform"}
+          "pass": "transform", "repeated": "transform"}
 # ir expands the operator table for its names only.
 ALLOWED = {("ir", "include/cfx/ops.def")}
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')

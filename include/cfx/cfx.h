@@ -9,6 +9,7 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
+#include <cfx/repeated.h>
 #include <cfx/value.h>
 
 #endif

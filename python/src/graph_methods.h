@@ -49,6 +49,7 @@ PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
 /* passes.c */
+PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node

@@ -242,6 +242,7 @@ static PyMethodDef methods[] = {
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
     {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
+    {"_repeated", (PyCFunction)graph_repeated, METH_VARARGS, NULL},
     {"_toposort", (PyCFunction)graph_toposort, METH_O, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},

@@ -219,6 +219,8 @@ typedef struct hasher {
     cfx_status status;  /* the first failure; the hash is then meaningless */
     uint32_t stamp;
     bool shape_only;
+    cfxi_node_hash_fn *node_hash;  /* of nodes among the arguments; NULL: their positions */
+    void *ctx;
     uint32_t scope;       /* the last scope, and its hash */
     uint64_t scope_hash;
 } hasher;
@@ -290,7 +292,8 @@ static uint64_t hash_value(hasher *c, cfx_value v)
     case CFX_KIND_FLOAT:
         return cfxi_hash_mix(h, v.as.f != v.as.f ? 1 : (uint64_t)v.as.i);
     case CFX_KIND_NODE:
-        return cfxi_hash_mix(h, position(c->graph, c->stamp, v.as.node));
+        return cfxi_hash_mix(h, c->node_hash ? c->node_hash(c->ctx, v.as.node)
+                                             : position(c->graph, c->stamp, v.as.node));
     case CFX_KIND_HOST:
         return hash_ref(c, h, v.as.ref);
     case CFX_KIND_GRAPH:
@@ -298,6 +301,14 @@ static uint64_t hash_value(hasher *c, cfx_value v)
     default:
         return cfxi_hash_mix(h, (uint64_t)v.as.i);
     }
+}
+
+cfx_status cfxi_value_hash(cfx_graph *g, cfx_value v, cfxi_node_hash_fn *node_hash, void *ctx,
+                           uint64_t *hash, cfx_error *err)
+{
+    hasher c = {.graph = g, .err = err, .shape_only = true, .node_hash = node_hash, .ctx = ctx};
+    *hash = hash_value(&c, v);
+    return c.status;
 }
 
 static uint64_t hash_scope(hasher *c, uint32_t scope)

@@ -366,6 +366,13 @@ cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
 bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
+/* ---- hashing (equal.c) --------------------------------------------------------------------- */
+
+/* The hash of a value as cfx_graph_hash makes it, with what `node_hash` says for nodes. */
+typedef uint64_t cfxi_node_hash_fn(void *ctx, const cfx_node *n);
+cfx_status cfxi_value_hash(cfx_graph *g, cfx_value v, cfxi_node_hash_fn *node_hash, void *ctx,
+                           uint64_t *hash, cfx_error *err);
+
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 
 bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
