@@ -3,6 +3,7 @@
 #define CFX_CFX_H
 
 #include <cfx/base.h>
+#include <cfx/check.h>
 #include <cfx/codegen.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
@@ -10,6 +11,7 @@
 #include <cfx/ops.h>
 #include <cfx/pass.h>
 #include <cfx/repeated.h>
+#include <cfx/split.h>
 #include <cfx/value.h>
 
 #endif

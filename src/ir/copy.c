@@ -141,9 +141,14 @@ static bool map_part(cfx_graph *g, const cfx_node *n, cfx_value from, cfx_value 
     return to->kind != CFX_KIND_INVALID;
 }
 
-static bool copy_target(cfx_graph *g, const cfx_node *n, cfx_target *target, cfx_error *err)
+static bool copy_target(cfx_graph *g, const cfx_node *n, const char *path, cfx_target *target,
+                        cfx_error *err)
 {
     cfx_ref *ref = n->callee->ref;
+    if (path) {
+        *target = (cfx_target){.name = path, .size = strlen(path)};
+        return true;
+    }
     if (g->host == n->graph->host && ref->kind == CFXI_REF_OBJECT) {
         *target = (cfx_target){.object = ref->object};
         return true;
@@ -178,19 +183,19 @@ static void discard_parts(cfx_graph *g, const node_parts *parts)
     cfx_value_discard(g, parts->type);
 }
 
-cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_fn *fn, void *ctx,
-                              cfx_error *err)
+cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
+                             cfx_map_fn *fn, void *ctx, cfx_error *err)
 {
     node_parts p = {.args = cfx_invalid(), .kwargs = cfx_invalid(), .type = cfx_invalid()};
     cfx_node *copy = NULL;
+    const cfx_opcode op = as->placeholder ? CFX_OP_PLACEHOLDER : (cfx_opcode)n->op;
     cfx_iter pin;  /* `fn` may erase `n` */
     cfx_iter_begin(&pin, n->graph, false);
-    if (map_part(g, n, cfx_node_args(n), &p.args, fn, ctx, err) &&
-        map_part(g, n, cfx_node_kwargs(n), &p.kwargs, fn, ctx, err) &&
+    if ((as->placeholder || (map_part(g, n, cfx_node_args(n), &p.args, fn, ctx, err) &&
+                             map_part(g, n, cfx_node_kwargs(n), &p.kwargs, fn, ctx, err))) &&
         map_part(g, n, cfx_node_type(n), &p.type, fn, ctx, err) &&
-        copy_place(g, n, &p, err) && copy_target(g, n, &p.target, err))
-        copy = cfx_graph_create(g, (cfx_opcode)n->op, p.target, p.args, p.kwargs, n->name->data,
-                                p.type, err);
+        copy_place(g, n, &p, err) && copy_target(g, n, as->path, &p.target, err))
+        copy = cfx_graph_create(g, op, p.target, p.args, p.kwargs, as->name, p.type, err);
     if (copy) {
         copy->scope = p.scope;
         copy->location = p.location;
@@ -199,6 +204,13 @@ cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_fn *fn, v
     }
     cfx_iter_end(&pin);
     return copy;
+}
+
+cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_fn *fn, void *ctx,
+                              cfx_error *err)
+{
+    const cfxi_copy_as as = {.name = n->name->data};
+    return cfxi_graph_copy_as(g, n, &as, fn, ctx, err);
 }
 
 /* ---- the nodes of a graph ------------------------------------------------------------------ */

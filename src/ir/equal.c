@@ -213,26 +213,14 @@ bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
 
 /* ---- hashing ------------------------------------------------------------------------------- */
 
-typedef struct hasher {
-    cfx_graph *graph;
-    cfx_error *err;
-    cfx_status status;  /* the first failure; the hash is then meaningless */
-    uint32_t stamp;
-    bool shape_only;
-    cfxi_node_hash_fn *node_hash;  /* of nodes among the arguments; NULL: their positions */
-    void *ctx;
-    uint32_t scope;       /* the last scope, and its hash */
-    uint64_t scope_hash;
-} hasher;
-
-enum { NAMELESS = 0x6e6f6e65 };  /* stands for every host object without a qualified name */
+enum { NAMELESS = 0x6e6f6e65 };  /* stands for host objects without a qualified name */
 
 static uint64_t hash_str(uint64_t h, const cfx_str *str)
 {
     return cfxi_hash_mix(h, str ? cfxi_hash_bytes(str->data, str->size) : 0);
 }
 
-static uint64_t hash_ref(hasher *c, uint64_t h, cfx_ref *ref)
+uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref)
 {
     cfx_error why = {.status = CFX_OK};
     const cfx_str *name = cfxi_ref_qualified_name(c->graph, ref, &why);
@@ -243,10 +231,10 @@ static uint64_t hash_ref(hasher *c, uint64_t h, cfx_ref *ref)
         if (c->err)
             *c->err = why;
     }
-    return cfxi_hash_mix(h, NAMELESS);
+    return cfxi_hash_mix(h, c->by_identity ? (uintptr_t)ref->object : NAMELESS);
 }
 
-static uint64_t hash_region(hasher *c, uint64_t h, cfx_graph *region)
+static uint64_t hash_region(cfxi_hasher *c, uint64_t h, cfx_graph *region)
 {
     uint64_t inner = 0;
     if (c->status == CFX_OK)
@@ -254,26 +242,24 @@ static uint64_t hash_region(hasher *c, uint64_t h, cfx_graph *region)
     return cfxi_hash_mix(h, inner);
 }
 
-static uint64_t hash_value(hasher *c, cfx_value v);
-
-static uint64_t hash_items(hasher *c, uint64_t h, const cfx_seq *seq)
+uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq)
 {
     uint32_t size = seq ? seq->size : 0;
     h = cfxi_hash_mix(h, size);
     for (uint32_t i = 0; i < size; i++)
-        h = cfxi_hash_mix(h, hash_value(c, seq->items[i]));
+        h = cfxi_hash_mix(h, cfxi_hash_value(c, seq->items[i]));
     return h;
 }
 
-static uint64_t hash_set(hasher *c, uint64_t h, const cfx_seq *seq)
+static uint64_t hash_set(cfxi_hasher *c, uint64_t h, const cfx_seq *seq)
 {
     uint64_t sum = seq->size;
     for (uint32_t i = 0; i < seq->size; i++)
-        sum += hash_value(c, seq->items[i]);
+        sum += cfxi_hash_value(c, seq->items[i]);
     return cfxi_hash_mix(h, sum);
 }
 
-static uint64_t hash_value(hasher *c, cfx_value v)
+uint64_t cfxi_hash_value(cfxi_hasher *c, cfx_value v)
 {
     uint64_t h = cfxi_hash_mix(0, v.kind);
     if (cfxi_is_str(v))
@@ -281,7 +267,7 @@ static uint64_t hash_value(hasher *c, cfx_value v)
     if (v.kind == CFX_KIND_SET || v.kind == CFX_KIND_FROZENSET)
         return hash_set(c, h, v.as.seq);
     if (cfxi_is_seq(v))
-        return hash_items(c, h, v.as.seq);
+        return cfxi_hash_items(c, h, v.as.seq);
     switch (v.kind) {
     case CFX_KIND_INVALID:
     case CFX_KIND_NONE:
@@ -292,10 +278,9 @@ static uint64_t hash_value(hasher *c, cfx_value v)
     case CFX_KIND_FLOAT:
         return cfxi_hash_mix(h, v.as.f != v.as.f ? 1 : (uint64_t)v.as.i);
     case CFX_KIND_NODE:
-        return cfxi_hash_mix(h, c->node_hash ? c->node_hash(c->ctx, v.as.node)
-                                             : position(c->graph, c->stamp, v.as.node));
+        return cfxi_hash_mix(h, c->node(c, v.as.node));
     case CFX_KIND_HOST:
-        return hash_ref(c, h, v.as.ref);
+        return cfxi_hash_ref(c, h, v.as.ref);
     case CFX_KIND_GRAPH:
         return hash_region(c, h, v.as.ref->region);
     default:
@@ -303,15 +288,7 @@ static uint64_t hash_value(hasher *c, cfx_value v)
     }
 }
 
-cfx_status cfxi_value_hash(cfx_graph *g, cfx_value v, cfxi_node_hash_fn *node_hash, void *ctx,
-                           uint64_t *hash, cfx_error *err)
-{
-    hasher c = {.graph = g, .err = err, .shape_only = true, .node_hash = node_hash, .ctx = ctx};
-    *hash = hash_value(&c, v);
-    return c.status;
-}
-
-static uint64_t hash_scope(hasher *c, uint32_t scope)
+static uint64_t hash_scope(cfxi_hasher *c, uint32_t scope)
 {
     if (scope == c->scope)
         return c->scope_hash;
@@ -325,13 +302,13 @@ static uint64_t hash_scope(hasher *c, uint32_t scope)
     return h;
 }
 
-static uint64_t hash_node(hasher *c, uint64_t h, const cfx_node *n)
+static uint64_t hash_node(cfxi_hasher *c, uint64_t h, const cfx_node *n)
 {
     h = cfxi_hash_mix(h, n->op);
-    h = hash_ref(c, h, n->callee->ref);
-    h = hash_items(c, h, n->args);
-    h = hash_items(c, h, n->kwargs);
-    h = cfxi_hash_mix(h, hash_value(c, cfx_node_type(n)));
+    h = cfxi_hash_ref(c, h, n->callee->ref);
+    h = cfxi_hash_items(c, h, n->args);
+    h = cfxi_hash_items(c, h, n->kwargs);
+    h = cfxi_hash_mix(h, cfxi_hash_value(c, cfx_node_type(n)));
     if (c->shape_only)
         return h;
     const cfxi_location *where = cfxi_location_of(n);
@@ -341,10 +318,16 @@ static uint64_t hash_node(hasher *c, uint64_t h, const cfx_node *n)
     return cfxi_hash_mix(h, hash_scope(c, n->scope));
 }
 
+static uint64_t hash_place(const cfxi_hasher *c, const cfx_node *n)
+{
+    return position(c->graph, *(const uint32_t *)c->ctx, n);
+}
+
 cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_error *err)
 {
-    hasher c = {.graph = g, .err = err, .shape_only = shape_only};
-    c.stamp = cfxi_graph_number(g);
+    const uint32_t stamp = cfxi_graph_number(g);
+    cfxi_hasher c = {.graph = g, .err = err, .node = hash_place, .ctx = &stamp,
+                     .shape_only = shape_only};
     uint64_t h = cfxi_hash_mix(0, g->size);
     cfxi_graph_freeze(g);
     for (const cfx_node *n = g->root.next; n != &g->root && c.status == CFX_OK; n = n->next)

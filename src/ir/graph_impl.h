@@ -74,6 +74,7 @@ struct cfxi_callee {
     uint32_t count;
     cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
+    uint8_t form;              /* how it takes regions (region.c); 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
     uint8_t effect;            /* 1 + what its name and the host say (cfx_effect); 0 not asked */
@@ -281,6 +282,26 @@ static inline bool cfxi_is_str(cfx_value v)
     return v.kind >= CFX_KIND_STR && v.kind <= CFX_KIND_DEVICE;
 }
 
+/* ---- hashing (equal.c) --------------------------------------------------------------------- */
+
+/* How values are hashed, in agreement with cfx_value_equal. */
+typedef struct cfxi_hasher {
+    cfx_graph *graph;
+    cfx_error *err;
+    cfx_status status;  /* the first failure; the hash is then meaningless */
+    uint64_t (*node)(const struct cfxi_hasher *c, const cfx_node *n);  /* what stands for a node */
+    const void *ctx;
+    bool shape_only;    /* regions without names and locations */
+    bool by_identity;   /* host objects without a name differ: for one process only */
+    uint32_t scope;     /* the last scope, and its hash */
+    uint64_t scope_hash;
+} cfxi_hasher;
+
+/* The host may be asked for names: freeze the graph meanwhile. */
+uint64_t cfxi_hash_value(cfxi_hasher *c, cfx_value v);
+uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq);
+uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
+
 /* ---- references (ref.c) -------------------------------------------------------------------- */
 
 cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err);
@@ -366,22 +387,24 @@ cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
 bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
-/* ---- hashing (equal.c) --------------------------------------------------------------------- */
-
-/* The hash of a value as cfx_graph_hash makes it, with what `node_hash` says for nodes. */
-typedef uint64_t cfxi_node_hash_fn(void *ctx, const cfx_node *n);
-cfx_status cfxi_value_hash(cfx_graph *g, cfx_value v, cfxi_node_hash_fn *node_hash, void *ctx,
-                           uint64_t *hash, cfx_error *err);
-
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 
 bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
 
+/* What of a copied node is not as it was: the name it wishes for, NULL to derive it from the
+ * target; the path it names, NULL for the same; and it may become a placeholder, which has type
+ * and place of the node but no arguments. */
+typedef struct cfxi_copy_as {
+    const char *name;
+    const char *path;
+    bool placeholder;
+} cfxi_copy_as;
+cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
+                             cfx_map_fn *fn, void *ctx, cfx_error *err);
+
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
-/* The row of ops.def, counted from 1, that has this name or that a node calls; 0 if there is none.
- * The answer for a node is kept with its callee. */
-unsigned cfxi_operator_row(const char *name, size_t size);
-unsigned cfxi_node_operator(const cfx_node *n);
+/* Whether a node calls an operator that takes regions; the answer is kept with its callee. */
+bool cfxi_node_has_form(const cfx_node *n);
 
 #endif

@@ -32,9 +32,9 @@ struct cfx_repeats {
 
 /* ---- tokens -------------------------------------------------------------------------------- */
 
-static uint64_t any_node(void *ctx, const cfx_node *n)
+static uint64_t any_node(const cfxi_hasher *c, const cfx_node *n)
 {
-    (void)ctx;
+    (void)c;
     (void)n;
     return 0;
 }
@@ -80,23 +80,6 @@ static cfx_status class_token(const cfxi_repeat_job *job, const cfx_node *n, uin
     return CFX_OK;
 }
 
-/* A function without a name counts by identity. */
-static cfx_status target_token(const cfxi_repeat_job *job, const cfx_node *n, uint64_t *token)
-{
-    cfx_error why = {.status = CFX_OK};
-    *token = 0;
-    if (n->op == CFX_OP_CALL_MODULE && n->callee->ref->kind == CFXI_REF_NAME)
-        return class_token(job, n, token);
-    if (n->op == CFX_OP_GET_ATTR)
-        return CFX_OK;
-    const cfx_str *name = cfxi_ref_qualified_name(job->graph, n->callee->ref, &why);
-    *token = name ? cfxi_hash_bytes(name->data, name->size) : (uintptr_t)n->callee->ref;
-    if (name || why.status == CFX_E_KEY)
-        return CFX_OK;
-    if (job->err)
-        *job->err = why;
-    return why.status;
-}
 
 /* The words of an assertion often name a node or a layer: only what it asserts counts. */
 static bool is_assertion(const cfx_node *n)
@@ -105,18 +88,25 @@ static bool is_assertion(const cfx_node *n)
     return name && strcmp(name->data, "torch._assert") == 0;
 }
 
+/* A function without a name counts by identity. */
 static cfx_status node_token(const cfxi_repeat_job *job, const cfx_node *n, uint64_t *token)
 {
-    uint64_t h;
-    CFX_TRY(target_token(job, n, &h));
-    *token = cfxi_hash_mix(h, n->op);
-    if (is_assertion(n))
-        return CFX_OK;
-    CFX_TRY(cfxi_value_hash(job->graph, cfx_node_args(n), any_node, NULL, &h, job->err));
-    *token = cfxi_hash_mix(*token, h);
-    CFX_TRY(cfxi_value_hash(job->graph, cfx_node_kwargs(n), any_node, NULL, &h, job->err));
-    *token = cfxi_hash_mix(*token, h);
-    return CFX_OK;
+    cfxi_hasher c = {.graph = job->graph, .err = job->err, .node = any_node, .shape_only = true};
+    uint64_t h = n->op;
+    if (n->op == CFX_OP_CALL_MODULE && n->callee->ref->kind == CFXI_REF_NAME) {
+        CFX_TRY(class_token(job, n, token));
+        h = cfxi_hash_mix(h, *token);
+    } else if (n->op != CFX_OP_GET_ATTR) {
+        c.by_identity = true;
+        h = cfxi_hash_ref(&c, h, n->callee->ref);
+        c.by_identity = false;
+    }
+    if (!is_assertion(n)) {
+        h = cfxi_hash_items(&c, h, n->args);
+        h = cfxi_hash_items(&c, h, n->kwargs);
+    }
+    *token = h;
+    return c.status;
 }
 
 /* ---- one graph ----------------------------------------------------------------------------- */
