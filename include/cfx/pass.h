@@ -116,8 +116,8 @@ typedef struct cfx_unlift_params_options {
  * or reads of the same path) as one: the left-hand sides are concatenated, and the product is
  * split. Those that wait for the result of another one stay apart. Nodes are reordered as far as
  * need be, but what has an effect keeps its order, and nothing passes a node that writes. The
- * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the function that
- * splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
+ * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the
+ * function that splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
 typedef struct cfx_merge_matmul_options {
     const cfx_target *split;
 } cfx_merge_matmul_options;

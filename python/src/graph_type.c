@@ -131,10 +131,16 @@ static PyObject *get_names(PyGraph *self, void *unused)
     return Py_XNewRef(self->names);
 }
 
+/* A region shares the paths of the graph around it, and so its module. */
 static PyObject *get_owner(PyGraph *self, void *unused)
 {
     (void)unused;
-    return Py_NewRef(self->owning_module ? self->owning_module : Py_None);
+    for (cfx_graph *g = self->g; g; g = cfx_graph_parent(g)) {
+        const PyGraph *graph = cfx_graph_binding(g);
+        if (graph && graph->owning_module)
+            return Py_NewRef(graph->owning_module);
+    }
+    Py_RETURN_NONE;
 }
 
 static int set_owner(PyGraph *self, PyObject *value, void *unused)

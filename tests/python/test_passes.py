@@ -57,6 +57,24 @@ def test_run_on_a_module():
     assert gm(torch.ones(2)).tolist() == [-2, -2]
 
 
+def test_regions_see_the_module():
+    """A call_module in a region is looked up in the module of the graph around it."""
+    torch = pytest.importorskip("torch")
+    regions = [cfx.Graph(), cfx.Graph()]
+    for region in regions:
+        region.output(region.call_module("act", (region.placeholder("a"),)))
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_function(cfx.cond, (True, *regions, (x,))))
+    assert regions[0].owning_module is None
+    root = torch.nn.Module()
+    root.act = torch.nn.ReLU()
+    gm = cfx.GraphModule(root, graph)
+    region = gm.graph.find_nodes(op="call_function", target=cfx.cond)[0].args[1]
+    assert region.owning_module is gm
+    assert not cfx.passes.run(gm, "cse", "dce")
+
+
 # ---- toposort and legalize_names against torch.fx
 
 
