@@ -1,5 +1,5 @@
-"""Every pass of the table on random modules (random_modules.py): the verifier is content, the module
-computes what it did, a second run changes nothing, and the pass found something to do often enough.
+"""Every pass of the table on random modules (random_modules.py): the verifier is content, the
+module computes what it did, a second run changes nothing, and the pass found something to do.
 
 A failure names its seed. CFX_FULL=1 tries 500 modules instead of 40.
 """
