@@ -31,6 +31,7 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
+/* graph_copy.c: gives `to` a shallow copy of the metadata of `from`, if it has any. */
 /* graph_split.c */
 PyObject *graph_split(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
@@ -67,6 +68,11 @@ PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
+
+/* match.c */
+PyObject *graph_match(PyGraph *self, PyObject *args);
+PyObject *graph_explain(PyGraph *self, PyObject *args);
+PyObject *graph_anchors(PyGraph *self, PyObject *match_output);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
