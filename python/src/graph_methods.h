@@ -72,6 +72,7 @@ PyObject *graph_may_depend_on(PyGraph *self, PyObject *args);
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 /* passes.c */
+PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
 

@@ -131,10 +131,16 @@ static PyObject *get_names(PyGraph *self, void *unused)
     return Py_XNewRef(self->names);
 }
 
+/* A region shares the paths of the graph around it, and so its module. */
 static PyObject *get_owner(PyGraph *self, void *unused)
 {
     (void)unused;
-    return Py_NewRef(self->owning_module ? self->owning_module : Py_None);
+    for (cfx_graph *g = self->g; g; g = cfx_graph_parent(g)) {
+        const PyGraph *graph = cfx_graph_binding(g);
+        if (graph && graph->owning_module)
+            return Py_NewRef(graph->owning_module);
+    }
+    Py_RETURN_NONE;
 }
 
 static int set_owner(PyGraph *self, PyObject *value, void *unused)
@@ -248,6 +254,7 @@ static PyMethodDef methods[] = {
      PyDoc_STR("The part of lint that needs the owning module: every path leads somewhere.")},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
+    {"_repeated", (PyCFunction)graph_repeated, METH_VARARGS, NULL},
     {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
     {"_match", (PyCFunction)graph_match, METH_VARARGS, NULL},
     {"_explain", (PyCFunction)graph_explain, METH_VARARGS, NULL},
