@@ -1,12 +1,12 @@
-/* check.h - two versions of a program: which nodes stand for each other, and which one is to blame
- * when their results differ.
+/* check.h - two versions of a program: which nodes stand for each other, which one is to blame when
+ * their results differ, and the smallest program that shows it.
  *
  * The core does not run anything here: whoever runs both versions says which values agree.
  */
 #ifndef CFX_CHECK_H
 #define CFX_CHECK_H
 
-#include <cfx/graph.h>
+#include <cfx/split.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,11 +18,13 @@ typedef enum cfx_pairing {
     CFX_PAIR_NAME,       /* the same name, opcode and target; the arguments may differ */
     CFX_PAIR_USES,       /* their values are used in the same way by what follows */
     CFX_PAIR_RETARGETED,/* the same name alone: the target differs */
+    CFX_PAIR_OPERAND,    /* it is gone; the partner of a user of it reads this one in its place */
     CFX_PAIR_NONE
 } cfx_pairing;
 CFX_API const char *cfx_pairing_name(cfx_pairing how);  /* "structure" */
 
-/* Pairs the nodes of two graphs; each has at most one partner. Calls `fn` for each node of `a` in
+/* Pairs the nodes of two graphs; each has at most one partner, except that a node of `b` can stand
+ * in for others (CFX_PAIR_OPERAND). Calls `fn` for each node of `a` in
  * their order, with its partner or NULL, then for each node of `b` that has none, with `a` NULL.
  * Right after a pair whose nodes have as many regions it goes on with the nodes of the first of
  * both, then of the second, and so on.
@@ -48,12 +50,22 @@ typedef enum cfx_verdict {
 
 /* The first node with a wrong value from which wrong values spread to the end: to an output or a
  * call that writes, on a way on which no value is right. So a convolution that took in what
- * followed it is not to blame if what comes then is right again. NULL if there is none. `verdict`
- * is asked once for each node; it can read the graph but not edit it. -1 from it stops with
- * CFX_E_HOST. Linear in nodes and edges. */
+ * followed it is not to blame if what comes then is right again. Before it goes a call that writes
+ * and that nobody reads, if it is unknown: the other version lacks it. NULL if there is none.
+ * `verdict` is asked once for each node; it can read the graph but not edit it. -1 from it stops
+ * with CFX_E_HOST. Linear in nodes and edges. */
 typedef int cfx_verdict_fn(void *ctx, cfx_node *n);
 CFX_API cfx_status cfx_graph_blame(cfx_graph *g, cfx_verdict_fn *verdict, void *ctx,
                                    cfx_node **culprit, cfx_error *err);
+
+/* The smallest part of `g` for which `test` answers 1: it still fails. 0 is fine, -1 stops with
+ * CFX_E_HOST. A part is what cfx_graph_extract makes of some nodes: what they read from outside are
+ * its inputs, whose values the test has to know. No single node can be left out of the result; but
+ * after `max_tests` the best so far is taken. CFX_E_VALUE if all nodes together do not fail. `test`
+ * can read `g` but not edit it. Fills *part, which cfx_part_free empties. */
+typedef int cfx_part_test_fn(void *ctx, const cfx_part *part);
+CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx,
+                                      size_t max_tests, cfx_part *part, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -37,12 +37,15 @@ __all__ = [
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "experimental", "graph_module", "interop",
-    "operator_schemas", "proxy", "traceback",
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "experimental",
+    "graph_module", "interop", "operator_schemas", "proxy", "traceback",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module",
+    "bisect": "checking",
+    "check": "checking",
+    "minimize": "checking",
     "PH": "_symbolic_trace",
     "Proxy": "proxy",
     "ProxyableClassMeta": "_symbolic_trace",

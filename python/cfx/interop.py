@@ -227,7 +227,7 @@ class _ToTorch(_Copy):
         copy = self.graph._clone()
         self.originals = dict(zip(copy.nodes, self.graph.nodes))
         copy._pass("lift_attrs")
-        functions = {f"cfx.{known[0].__name__}": target for target, known in _OPERATORS.items()}
+        functions = {known[0].__name__: target for target, known in _OPERATORS.items()}
         regions = copy._outline(functions, lambda path: hasattr(self.root, path))
         self.branches = {path: self.branch(path, region) for path, region in regions.items()}
         return list(copy.nodes)

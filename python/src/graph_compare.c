@@ -1,4 +1,5 @@
-/* graph_compare.c - Graph: pairs of nodes with another version of it, and who is to blame. */
+/* graph_compare.c - Graph: pairs of nodes with another version of it, who is to blame for what
+ * differs, and the smallest part that shows it. */
 #include "graph_methods.h"
 
 #include <cfx/check.h>
@@ -73,4 +74,57 @@ PyObject *graph_blame(PyGraph *self, PyObject *verdicts)
     PyObject *node = status == CFX_OK ? node_or_none(self->st, culprit) : raise_cfx(&err);
     cfx_iter_end(&here);
     return node;
+}
+
+typedef struct minimize_job {
+    PyGraph *self;
+    PyObject *test;
+} minimize_job;
+
+/* (graph, [the nodes that its inputs stand for]): a new reference. */
+static PyObject *part_to_py(PyGraph *self, const cfx_part *part)
+{
+    PyObject *inputs = PyList_New(0);
+    int failed = inputs ? 0 : -1;
+    for (size_t i = 0; !failed && i < part->n_inputs; i++) {
+        PyObject *node = node_wrap(self, part->inputs[i]);
+        failed = node ? PyList_Append(inputs, node) : -1;
+        Py_XDECREF(node);
+    }
+    PyObject *graph = failed ? NULL : graph_wrap(self->st, part->graph);
+    PyObject *pair = graph ? PyTuple_Pack(2, graph, inputs) : NULL;
+    Py_XDECREF(graph);
+    Py_XDECREF(inputs);
+    return pair;
+}
+
+static int ask_part(void *ctx, const cfx_part *part)
+{
+    const minimize_job *job = ctx;
+    PyObject *pair = part_to_py(job->self, part);
+    PyObject *answer = pair ? PyObject_CallObject(job->test, pair) : NULL;
+    int fails = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(pair);
+    return fails;
+}
+
+/* _minimize(test, max_tests): `test(graph, nodes)` tells whether a part still fails, see
+ * cfx_graph_minimize; returns the smallest such pair. */
+PyObject *graph_minimize(PyGraph *self, PyObject *args)
+{
+    cfx_error err = {0};
+    cfx_part part;
+    minimize_job job = {.self = self};
+    Py_ssize_t max_tests;
+    if (!PyArg_ParseTuple(args, "On:_minimize", &job.test, &max_tests))
+        return NULL;
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_graph_minimize(self->g, ask_part, &job,
+                                           max_tests > 0 ? (size_t)max_tests : 0, &part, &err);
+    PyObject *pair = status == CFX_OK ? part_to_py(self, &part) : raise_cfx(&err);
+    if (status == CFX_OK)
+        cfx_part_free(&part);
+    cfx_iter_end(&here);
+    return pair;
 }

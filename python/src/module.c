@@ -308,6 +308,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, attribute_functions) < 0 ||
         PyModule_AddFunctions(module, use_order_functions) < 0 ||
         PyModule_AddFunctions(module, name_functions) < 0 ||
+        PyModule_AddFunctions(module, pass_functions) < 0 ||
         PyModule_AddFunctions(module, resolve_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)

@@ -286,6 +286,7 @@ PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
+extern PyMethodDef pass_functions[];       /* _passes */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
@@ -303,6 +304,24 @@ extern PyType_Spec graph_spec, node_spec, node_list_spec, node_iter_spec, users_
 void host_init(module_state *st);
 void chunks_init(module_state *st);
 void chunks_release(module_state *st);
+
+/* ---- attributes by path (attributes.c): NULL or -1 with an exception ------------------------ */
+
+PyObject *path_get(PyObject *o, PyObject *path);  /* a new reference */
+int path_delete(PyObject *o, PyObject *path);
+/* Modules that are missing on the way are made; a tensor that is no parameter becomes a buffer. */
+int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value);
+
+/* ---- trees of modules (modules.c) ---------------------------------------------------------- */
+
+/* What the core sees of an nn.Module, as long as the caller holds that. */
+typedef struct module_view {
+    cfx_modules table;  /* ctx is this view */
+    module_state *st;
+    PyObject *root;     /* borrowed */
+} module_view;
+/* False with an exception if `root` is no nn.Module. */
+bool modules_over(module_state *st, PyObject *root, module_view *view);
 
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 

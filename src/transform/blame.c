@@ -9,7 +9,8 @@
  * Needs: nothing. Keeps: everything.
  *
  * Backwards: a node whose value is not right taints the end if it is an output, may write to what
- * others read, or is read by one that does. The earliest such node with a wrong value is to blame.
+ * others read, or is read by one that does. The earliest such node with a wrong value is to blame;
+ * or a call before it that only writes, and of which the other graph has none.
  */
 #include "transform_impl.h"
 
@@ -58,7 +59,7 @@ static cfx_node *find_culprit(const blame_job *job)
         const cfx_node *n = job->nodes[i];
         if (job->verdicts[i] == CFX_VERDICT_RIGHT || !(job->ends[i] || job->taints[i]))
             continue;
-        if (job->verdicts[i] == CFX_VERDICT_WRONG)
+        if (job->verdicts[i] == CFX_VERDICT_WRONG || (culprit && n->n_users == 0))
             culprit = job->nodes[i];
         for (uint32_t k = 0; k < n->n_inputs; k++)
             job->taints[n->inputs[k].def->mark - stamp] = true;

@@ -13,7 +13,7 @@
  * hashes), and one of how its value is used (`up`: for each use the target of the user, which of
  * its arguments it is, and the user's own `up`). A round sorts the nodes of one graph that are
  * still alone into a table by some of these, and lets those of the other look up a partner. Five
- * rounds and two walks over all arguments. A hash has 64 bits, and is trusted.
+ * rounds and three walks over all arguments. A hash has 64 bits, and is trusted.
  */
 #include "transform_impl.h"
 
@@ -21,7 +21,8 @@
 
 const char *cfx_pairing_name(cfx_pairing how)
 {
-    static const char *const names[] = {"structure", "name", "uses", "retargeted", "none"};
+    static const char *const names[] = {"structure", "name", "uses", "retargeted", "operand",
+                                        "none"};
     return (unsigned)how <= CFX_PAIR_NONE ? names[how] : NULL;
 }
 
@@ -185,6 +186,24 @@ static cfx_status match_round(const side *a, const side *b, key_fn *key, cfx_pai
     return status;
 }
 
+/* What is still alone in `a` has a stand-in: what the partner of a user reads in its place. */
+static void find_stand_ins(const side *a, const side *b)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const entry *user = &a->entries[i];
+        if (!user->twin || user->how == CFX_PAIR_OPERAND ||
+            user->node->n_inputs != user->twin->node->n_inputs)
+            continue;
+        for (uint32_t k = 0; k < user->node->n_inputs; k++) {
+            entry *e = entry_of(a, user->node->inputs[k].def);
+            if (e && !e->twin) {
+                e->twin = entry_of(b, user->twin->node->inputs[k].def);
+                e->how = e->twin ? CFX_PAIR_OPERAND : CFX_PAIR_NONE;
+            }
+        }
+    }
+}
+
 static entry *last_output(const side *s)
 {
     for (size_t i = s->n; i-- > 0;)
@@ -211,6 +230,7 @@ static cfx_status match_all(const side *a, const side *b, cfx_error *err)
                   ends[0]->down == ends[1]->down ? CFX_PAIR_STRUCTURE : CFX_PAIR_USES);
     for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++)
         CFX_TRY(match_round(a, b, rounds[i].key, rounds[i].how, err));
+    find_stand_ins(a, b);
     return CFX_OK;
 }
 
@@ -224,7 +244,7 @@ typedef struct report {
 
 static cfx_status correspond(cfx_graph *a, cfx_graph *b, const report *to);
 
-/* The next region among the values of a sequence, behind the `skip` first; NULL if there is none. */
+/* The region among the values of a sequence that comes behind `skip` others, or NULL. */
 static cfx_graph *region_in(const cfx_seq *seq, size_t *skip)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {
@@ -272,7 +292,7 @@ static cfx_status tell(const side *a, const side *b, const report *to)
         const entry *e = &a->entries[i];
         cfx_node *twin = e->twin ? e->twin->node : NULL;
         CFX_TRY(tell_pair(to, e->node, twin, e->how));
-        if (nested && twin)
+        if (nested && twin && e->how != CFX_PAIR_OPERAND)
             CFX_TRY(tell_regions(e->node, twin, to));
     }
     for (size_t i = 0; i < b->n; i++)

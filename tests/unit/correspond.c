@@ -1,4 +1,4 @@
-/* correspond.c - tests of src/transform/correspond.c and blame.c: pairs of nodes, and who is to blame. */
+/* correspond.c - tests of src/transform: pairs of nodes of two graphs, and who is to blame. */
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
@@ -108,7 +108,7 @@ TEST(a_renamed_node_with_another_target_pairs_by_its_uses)
 
 TEST(erased_and_new_nodes_stay_alone)
 {
-    CHECK_STR_EQ("x-x:s a-a:s b-:n c-c:n output-output:u",
+    CHECK_STR_EQ("x-x:s a-a:s b-a:o c-c:n output-output:u",
                  paired_chains(LIST("f", "g", "h"), LIST("a", "b", "c"), LIST("f", "h"),
                                LIST("a", "c")));
     CHECK_STR_EQ("x-x:s a-a:s c-c:n output-output:u -b:n",
@@ -284,6 +284,10 @@ TEST(dead_nodes_are_not_to_blame_but_those_that_write_are)
     cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_METHOD, "add_", &self, 1, NULL, 0, NULL);
     cfx_node_set_name(n, "w2", 2, NULL);
     CHECK_STR_EQ("w2", blamed(g));
+    cfx_node_set_name(n, "unknown", 7, NULL);
+    CHECK_STR_EQ("unknown", blamed(g));
+    cfx_node_set_name(n, "r1", 2, NULL);
+    CHECK_STR_EQ("output", blamed(g));
     cfx_graph_release(g);
 }
 

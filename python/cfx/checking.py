@@ -1,0 +1,430 @@
+"""check, bisect, minimize: does a transform keep what a program computes, and if not, where?
+
+Which nodes of two versions stand for each other, which of the differing ones is to blame, and what
+is left of a graph when nodes are cut away, is C (include/cfx/check.h).
+"""
+import contextlib
+import copy
+import dataclasses
+import linecache
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .graph import Graph
+from .graph_module import GraphModule, Module, torch
+from .interpreter import Interpreter, _format_fx_node
+from .node import Node, map_aggregate
+
+__all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
+
+# dtype -> (rtol, atol): two values agree if |a - b| <= rtol * |b| + atol * max(1, largest |b|).
+# Not here: integers, bools and everything that is no tensor have to be equal.
+TOLERANCES: dict[Any, tuple[float, float]] = {
+    torch.float64: (1e-9, 1e-10), torch.complex128: (1e-9, 1e-10),
+    torch.float32: (1e-4, 1e-5), torch.complex64: (1e-4, 1e-5),
+    torch.float16: (1e-2, 1e-3), torch.bfloat16: (5e-2, 1e-2), torch.complex32: (1e-2, 1e-3),
+    torch.float8_e4m3fn: (0.2, 0.1), torch.float8_e5m2: (0.3, 0.2),
+}  # fmt: skip
+_TINY = 1e-300
+
+
+# ---- comparing values --------------------------------------------------------------------------
+
+
+class Difference(NamedTuple):
+    """How two values differ: `where` in a container, `what` in words, and by how much."""
+
+    where: str
+    what: str
+    before: str
+    after: str
+    max_abs: float = math.nan
+    max_rel: float = math.nan
+
+    def rows(self, label: str) -> list[tuple[str, str]]:
+        more = [("  before", self.before), ("  after", self.after)]
+        return [(label + self.where, self.what), *more]
+
+
+def _summary(value: Any) -> str:
+    """What a value is, in a few words."""
+    if not isinstance(value, torch.Tensor):
+        text = " ".join(repr(value).split())
+        return f"{type(value).__name__} {text[:60]}{'...' if len(text) > 60 else ''}"
+    kind = f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if value.is_complex() or value.numel() == 0 or value.is_meta:
+        return kind
+    flat = _dense(value).double()
+    finite, nans = flat[flat.isfinite()], int(flat.isnan().sum())
+    ends = f", {finite.min():.6g} to {finite.max():.6g}" if finite.numel() else ""
+    return kind + ends + (f", {nans} nan" if nans else "")
+
+
+def _dense(t: Any) -> Any:
+    return (t.dequantize() if t.is_quantized else t.to_dense()).detach()
+
+
+def _tensors(where: str, a: Any, b: Any, tolerances: dict[Any, Any]) -> Difference | None:
+    for name in ("dtype", "shape", "layout", "device"):
+        kinds = [list(v) if name == "shape" else v for v in (getattr(a, name), getattr(b, name))]
+        if kinds[0] != kinds[1]:
+            what = f"{name} {kinds[0]} became {kinds[1]}"
+            return Difference(where, what, _summary(a), _summary(b))
+    if a.is_meta or a.numel() == 0:
+        return None
+    rtol, atol = tolerances.get(a.dtype, (0.0, 0.0))
+    x, y = _dense(a), _dense(b)
+    same = (x == y) | (x.isnan() & y.isnan())
+    x, y = (t.to(torch.complex128 if t.is_complex() else torch.float64) for t in (x, y))
+    gap = (x - y).abs().nan_to_num(math.inf, math.inf).clamp(min=_TINY)  # also of large integers
+    size = y.abs().nan_to_num(0.0, 0.0)
+    bad = ~same & (gap > rtol * size + atol * max(1.0, size.max().item()))
+    if not bad.any():
+        return None
+    at = torch.unravel_index(torch.where(bad, gap, -1.0).argmax(), gap.shape)
+    values = f"{a[at].item():.6g} became {b[at].item():.6g}"
+    place = f"{int(bad.sum())} of {bad.numel()} elements, most at {[int(i) for i in at]}: "
+    most = [v[bad].max().item() for v in (gap, gap / size.clamp(min=_TINY))]
+    what = f"{place if at else ''}{values} (abs {most[0]:.3g}, rel {most[1]:.3g})"
+    return Difference(where, what, _summary(a), _summary(b), *most)
+
+
+def _compare(a: Any, b: Any, tolerances: dict[Any, Any], where: str = "") -> Difference | None:
+    """The first difference between two values; None if they agree."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return _tensors(where, a, b, tolerances)
+    if isinstance(a, float) and isinstance(b, float):
+        return _tensors(where, *(torch.tensor(v, dtype=torch.float64) for v in (a, b)), tolerances)
+    for kind in (dict, tuple, list):
+        if isinstance(a, kind) and isinstance(b, kind):
+            x, y = (v if kind is dict else dict(enumerate(v)) for v in (a, b))
+            if list(x) != list(y):
+                what = f"{kind.__name__} with {list(x)} became one with {list(y)}"
+                return Difference(where, what, _summary(a), _summary(b))
+            items = (_compare(x[k], y[k], tolerances, f"{where}[{k!r}]") for k in x)
+            return next((found for found in items if found), None)
+    if type(a) is type(b) and (type(a).__eq__ is object.__eq__ or a == b):
+        return None
+    return Difference(where, "not equal", _summary(a), _summary(b))
+
+
+# ---- running without a trace -------------------------------------------------------------------
+
+
+def _copied(value: Any) -> Any:
+    """A copy of inputs or results; what was one tensor stays one."""
+    memo: dict[int, Any] = {}
+
+    def leaf(x: Any) -> Any:
+        if isinstance(x, torch.Tensor) and id(x) not in memo:
+            memo[id(x)] = x.detach().clone().requires_grad_(x.requires_grad)
+        return memo.get(id(x), x)
+
+    return map_aggregate(value, leaf)
+
+
+@contextlib.contextmanager
+def _as_it_was(program: Any) -> Iterator[None]:
+    """Afterwards random numbers and the buffers of a module are as they were before."""
+    modules = program.modules() if isinstance(program, Module) else ()
+    buffers = [(m, k, b, _copied(b)) for m in modules for k, b in m._buffers.items()]
+    devices = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+    try:
+        with torch.random.fork_rng(devices), torch.no_grad():
+            yield
+    finally:
+        for module, name, buffer, kept in buffers:
+            module._buffers[name] = buffer
+            if buffer is not None:
+                buffer.data.copy_(kept)
+
+
+class _Watcher(Interpreter):
+    """Tells `seen(node, value)` of every value, also of those in regions."""
+
+    seen: Callable[[Node, Any], None]
+
+    def run_node(self, n: Node) -> Any:
+        result = super().run_node(n)
+        self.seen(n, result)
+        return result
+
+
+def _run(program: Any, inputs: Any, seen: Callable[[Node, Any], None] | None = None) -> Any:
+    """What a program returns, and what it has made of its inputs."""
+    args = _copied(inputs)
+    with _as_it_was(program):
+        if seen is None:
+            return _copied((program(*args), args))
+        watcher = _Watcher(program)
+        watcher.seen = seen
+        return watcher.run(*args), args
+
+
+def _graph_module(program: Any) -> Any:
+    """A program as a GraphModule of ours; None if it cannot be traced."""
+    if isinstance(program, GraphModule):
+        return program
+    from . import interop, symbolic_trace
+
+    try:
+        return interop.from_torch(program) if hasattr(program, "graph") else symbolic_trace(program)
+    except Exception:  # any program may be checked; then only its results are
+        return None
+
+
+def _samples(inputs: Any) -> list[tuple[Any, ...]]:
+    given = inputs if isinstance(inputs, list) else [inputs]
+    return [sample if isinstance(sample, tuple) else (sample,) for sample in given]
+
+
+# ---- the report --------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(repr=False)
+class Report:
+    """What check or bisect found: true if all is well, and `print(report)` tells what is not."""
+
+    before: Any
+    after: Any
+    inputs: Any
+    difference: Difference | None = None  # of the results
+    error: str | None = None  # what the second version or a pass raised, or left broken
+    culprit: Node | None = None  # the first node of `before` from which wrong values spread
+    partner: Node | None = None  # its counterpart in `after`
+    by: str = ""  # why they are taken for one: cfx_pairing in include/cfx/check.h
+    at: Difference | None = None  # of their values
+    agreed: list[Node] = dataclasses.field(default_factory=list)
+    alone: list[Node] = dataclasses.field(default_factory=list)  # without a counterpart
+    broken_by: Any = None  # the pass
+    passed: list[str] = dataclasses.field(default_factory=list)  # the passes before it
+
+    @property
+    def ok(self) -> bool:
+        return self.difference is None and self.error is None
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def minimize(self, **options: Any) -> "Case":
+        """The smallest part of the program that the pass still breaks, with its inputs."""
+        if self.broken_by is None:
+            raise RuntimeError("there is no pass to try again: minimize the report of cfx.bisect, "
+                               "or call cfx.minimize with a function that tells what fails")
+        fails = lambda module, inputs: not bisect([self.broken_by], module, inputs)  # noqa: E731
+        return minimize(self.before, self.inputs, fails, **options)
+
+    def _rows(self) -> Iterator[tuple[str, Any]]:
+        if self.passed:
+            yield "fine so far", ", ".join(self.passed)
+        if self.error is not None:
+            yield "error", self.error
+        if self.difference is not None:
+            yield from self.difference.rows("result")
+        if self.culprit is not None:
+            yield "first node", _format_fx_node(self.culprit)
+            yield "line", _line(self.culprit)
+            twin = f"{_format_fx_node(self.partner)} (by {self.by})" if self.partner else "gone"
+            yield "became", twin
+        if self.at is not None:
+            yield from self.at.rows("its value")
+        if self.agreed:
+            yield "nodes agree", f"{len(self.agreed)}, the last: {_names(self.agreed[-6:])}"
+        if self.alone:
+            yield "without partner", f"{len(self.alone)}, the first: {_names(self.alone[:6])}"
+        if self.broken_by is not None:
+            yield "what to do", "report.minimize() gives the smallest program that it breaks"
+        elif self.culprit is None:
+            yield "what to do", "give two GraphModules: then the node is found, too"
+        else:
+            yield "what to do", f"look at what was done to %{self.culprit} and to what it reads"
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"ok: the same results{''.join(f', {name}' for name in self.passed)}"
+        who = f"pass '{_name_of(self.broken_by)}'" if self.broken_by else "the second version"
+        head = f"{who} {'fails' if self.error is not None else 'changes the results'}"
+        width = max(60, shutil.get_terminal_size().columns)
+        rows = [(label, line) for label, text in self._rows() for line in str(text).split("\n")]
+        lines = [f"  {label if i == 0 or rows[i - 1][0] != label else '':<15} {line}"
+                 for i, (label, line) in enumerate(rows)]  # fmt: skip
+        return "\n".join([head, *(s if len(s) <= width else s[: width - 3] + "..." for s in lines)])
+
+    __repr__ = __str__
+
+
+def _names(nodes: list[Node]) -> str:
+    return ", ".join(node.name for node in nodes)
+
+
+def _line(node: Node) -> str:
+    if node._location is None:
+        return "unknown"
+    file, line = node._location
+    return f"{os.path.basename(file)}:{line}: {linecache.getline(file, line).strip()}"
+
+
+# ---- check -------------------------------------------------------------------------------------
+
+
+def _localise(report: Report, inputs: tuple[Any, ...], tolerances: dict[Any, Any]) -> None:
+    """Runs both versions node by node and finds where they part."""
+    before, after = _graph_module(report.before), _graph_module(report.after)
+    if before is None or after is None:
+        return
+    pairs = before.graph._correspond(after.graph)
+    partners = {a: (b, how) for a, b, how in pairs if a is not None}
+    sources: dict[Node, list[Node]] = {}
+    for node, (partner, _) in partners.items():
+        sources.setdefault(partner, []).append(node)
+    values: dict[Node, list[Any]] = {}
+    found: dict[Node, Difference | None] = {}
+
+    def remember(node: Node, value: Any) -> None:
+        if partners[node][0] is not None:
+            values.setdefault(node, []).append(_copied(value))
+
+    def compare(node: Node, value: Any) -> None:
+        for source in sources.get(node, ()):
+            if values.get(source) and not found.get(source):
+                found[source] = _compare(values[source].pop(0), value, tolerances)
+
+    _run(before, inputs, remember)
+    with contextlib.suppress(Exception):  # what it raises is in the report
+        _run(after, inputs, compare)
+    graph, wrong = before.graph, {node: bool(diff) for node, diff in found.items()}
+    report.agreed = [node for node in found if not wrong[node]]
+    report.alone = [node for node, (partner, _) in partners.items() if partner is None]
+    while graph is not None:  # into the regions of the node to blame
+        culprit = graph._blame(wrong)
+        if culprit is None:
+            break
+        report.culprit, (report.partner, report.by) = culprit, partners[culprit]
+        report.at = found.get(culprit)
+        regions = [arg for arg in culprit.args if isinstance(arg, Graph)]
+        graph = next((r for r in regions if any(wrong.get(n) for n in r.nodes)), None)
+
+
+def _table(tolerances: Any) -> dict[Any, Any]:
+    if isinstance(tolerances, dict):
+        return {**TOLERANCES, **tolerances}
+    return dict.fromkeys(TOLERANCES, tolerances) if tolerances is not None else TOLERANCES
+
+
+def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Report:
+    """Whether two versions of a program, modules or functions, give the same results.
+
+    `inputs` is a tuple of arguments, or a list of such tuples. They are copied; random numbers and
+    buffers are as before, afterwards. `tolerances` is a pair (rtol, atol) for all floating-point
+    values, or {dtype: pair}. What `before` raises is raised.
+    """
+    table = _table(tolerances)
+    for sample in _samples(inputs):
+        report = Report(before, after, sample)
+        result, args = _run(before, sample)
+        try:
+            again, args_again = _run(after, sample)
+        except Exception as error:
+            report.error = f"{type(error).__name__}: {error}"
+        else:
+            report.difference = _compare(result, again, table)
+            if report.ok:
+                report.difference = _compare(args, args_again, table, " (written to inputs)")
+        if not report.ok:
+            _localise(report, sample, table)
+            return report
+    return Report(before, after, inputs)
+
+
+# ---- bisect ------------------------------------------------------------------------------------
+
+
+def _name_of(one: Any) -> str:
+    return one if isinstance(one, str) else getattr(one, "__name__", type(one).__name__)
+
+
+def _applied(one: Any, module: Any) -> Any:
+    """What a pass makes of a copy of a module."""
+    module = copy.deepcopy(module)
+    if isinstance(one, str):
+        module.graph._pass(one)
+        result = module
+    else:
+        result = one(module)
+    result = getattr(result, "graph_module", result)
+    result = module if not isinstance(result, Module) else _graph_module(result)
+    faults = result.graph._faults(False)
+    if faults:
+        raise RuntimeError("it leaves a broken graph:\n" + "\n".join(faults[:5]))
+    result.recompile()
+    return result
+
+
+def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any = None) -> Report:
+    """Runs passes one after the other on copies of a module, and finds the first that raises,
+    leaves a broken graph, or changes the results.
+
+    A pass is a name of the table of passes, or is called with a GraphModule: it gives back one, or
+    a PassResult, or changes the module in place.
+    """
+    first = current = _graph_module(module)
+    if first is None:
+        raise TypeError(f"{type(module).__name__} cannot be traced: give a GraphModule")
+    passed: list[str] = []
+    for one in passes:
+        try:
+            result = _applied(one, current)
+        except Exception as error:
+            report = Report(current, None, inputs, error=f"{type(error).__name__}: {error}")
+        else:
+            report = check(first, result, inputs, tolerances=tolerances)
+            if not report.ok and current is not first:  # names are closer to the last version's
+                closer = check(current, result, inputs, tolerances=tolerances)
+                report = report if closer.ok else closer
+        report.passed = passed
+        if not report.ok:
+            report.broken_by = one
+            return report
+        passed, current = [*passed, _name_of(one)], result
+    return Report(first, current, inputs, passed=passed)
+
+
+# ---- minimize ----------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A small program and its inputs."""
+
+    module: Any
+    inputs: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        shown = "".join(f"# {node} = {_summary(value)}\n" for node, value in
+                        zip(self.module.graph.find_nodes(op="placeholder"), self.inputs))
+        return shown + self.module.code.strip()  # fmt: skip
+
+
+def minimize(
+    module: Any, inputs: Any, still_fails: Callable[[Any, Any], bool], *, max_tests: int = 1000
+) -> Case:
+    """The smallest part of a program that still fails, with the inputs it had in the whole.
+
+    `still_fails(module, inputs)` tells whether a part does: its inputs are values that were
+    recorded in a run of the whole.
+    """
+    gm = _graph_module(module)
+    if gm is None:
+        raise TypeError(f"{type(module).__name__} cannot be traced: give a GraphModule")
+    values: dict[Node, Any] = {}
+    _run(gm, _samples(inputs)[0], lambda node, value: values.setdefault(node, _copied(value)))
+
+    def case(graph: Graph, nodes: list[Node]) -> Case:
+        return Case(GraphModule(gm, graph), tuple(_copied([values[node] for node in nodes])))
+
+    def test(graph: Graph, nodes: list[Node]) -> bool:
+        return still_fails(*case(graph, nodes))
+
+    return case(*gm.graph._minimize(test, max_tests))
