@@ -88,6 +88,12 @@ static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli
     return cfx_graph_text(in->graph, cli_stderr(), err);
 }
 
+/* Shows all that is wrong with the graph, unless the first pass does not mind. */
+static bool is_fit(const plan *p, cli_input *in)
+{
+    return strncmp(p->passes[0]->needs, "nothing", 7) == 0 || cli_findings(in, cfx_graph_lint) == 0;
+}
+
 int cmd_opt(const cli_args *args)
 {
     plan p;
@@ -98,7 +104,7 @@ int cmd_opt(const cli_args *args)
         code = check_dump(args, &p);
     if (code != CLI_OK)
         return code;
-    if (!cli_open(&in, args->file) || cli_findings(&in, cfx_graph_lint) > 0) {
+    if (!cli_open(&in, args->file) || !is_fit(&p, &in)) {
         code = CLI_BAD_INPUT;
     } else {
         cfx_status status = CFX_OK;
@@ -117,6 +123,6 @@ int cmd_passes(const cli_args *args)
 {
     (void)args;
     for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%-12s%s\n", cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
+        printf("%-16s%s\n", cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
     return CLI_OK;
 }

@@ -14,9 +14,8 @@ RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "capture": 4
 # Public headers whose name is not that of their layer; an unlisted name is free for all to use.
 PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "value": "ir",
           "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
-          "pass": "transform", "check": "transform", "split": "transform"}
-# ir expands the operator table for its names only.
-ALLOWED = {("ir", "include/cfx/ops.def")}
+          "pass": "transform", "check": "transform", "split": "transform", "match": "transform",
+          "partition": "transform", "repeated": "transform"}
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
@@ -48,7 +47,7 @@ def complaint(file, target):
         return None if public or own == other else target
     if file.parts[0] == "include" and not public:
         return target
-    if own == other or own is None or other is None or (own, target.as_posix()) in ALLOWED:
+    if own == other or own is None or other is None:
         return None
     if other not in RANK:
         return target

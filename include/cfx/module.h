@@ -19,14 +19,19 @@ typedef struct cfx_modules {
     void *ctx;
 
     /* Writes the public name of the class of the module at `path`: "torch.nn.Conv2d". A class
-     * derived from it has its own name: it may compute anything. CFX_E_KEY if there is none. */
+     * derived from it has its own name: it may compute anything. So may a module with hooks or with
+     * a `forward` of its own, for which nothing is written. CFX_E_KEY if there is none. */
     cfx_status (*class_name)(void *ctx, const char *path, cfx_sink out, cfx_error *err);
+
+    /* An address that two paths have in common only if they lead to the same object; NULL if there
+     * is none. */
+    const void *(*identity)(void *ctx, const char *path);
 
     /* The attribute at `path` ("bn1.eps", "fc.weight"); INVALID with CFX_E_KEY if there is none. */
     cfx_value (*get)(void *ctx, cfx_graph *g, const char *path, cfx_error *err);
 
     /* Sets the attribute at `path`; modules on the way there are made. A tensor in the place of a
-     * parameter becomes a parameter, elsewhere a buffer. */
+     * parameter becomes a parameter (of which None may stand there), elsewhere a buffer. */
     cfx_status (*set)(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err);
 
     /* Deletes the attribute or module at `path`; CFX_E_KEY if there is none. */
@@ -36,13 +41,19 @@ typedef struct cfx_modules {
      * be set without changing whoever shares the original. Tensors are shared. */
     cfx_status (*copy)(void *ctx, const char *from, const char *to, cfx_error *err);
 
-    /* The graph of the module at `path` if it was captured, too: borrowed; else NULL. */
+    /* The graph of the module at `path` if it was captured, too, and calling it does no more than
+     * the graph says, inputs in order: borrowed; else NULL. */
     cfx_graph *(*graph)(void *ctx, const char *path);
 
     /* Computes an operator now, on values of `g`; INVALID with *err set if it fails. */
     cfx_value (*call)(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
                       cfx_error *err);
 } cfx_modules;
+
+/* The operator that a node calls, as cfx_node_operator; of a call_module that of its class, NONE if
+ * `modules` is NULL or the class is not in the table. Only the class decides: what it computes
+ * depends on its attributes, too ("inplace", "training"). */
+CFX_API cfx_operator cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules);
 
 #ifdef __cplusplus
 }

@@ -72,10 +72,69 @@ typedef struct cfx_dce_options {
     void *ctx;
 } cfx_dce_options;
 
+/* fuse_bn: computes the weights of each convolution (also transposed) or linear layer and of the
+ * batch-norm that follows it into one layer, as torch.nn.utils.fusion does. Both may be modules of
+ * torch.nn, or functions whose weights are get_attr nodes. Left alone are: a layer whose result has
+ * other users, a module or weight that is called, read or written to elsewhere (by the graph or its
+ * regions), modules with hooks, of derived classes, quantized or with integers for weights, and
+ * batch-norms that are training, have no running statistics, or have arguments that are not known.
+ * A linear layer is taken to have inputs of two dimensions, as in torch.fx. New weights of
+ * functions become buffers beside the old ones, which stay. */
+
+/* inline: replaces each call of a module that was captured, too, by the nodes of that module, again
+ * and again. Paths get the module's path before them, scopes nest in the call's. A call is left
+ * alone if its arguments do not fit the inputs, or if there are inputs for any number of arguments.
+ * Fails with CFX_E_LIMIT, before any change, if a module contains a call of itself. `copied` (may
+ * be NULL) is told of every node and its copy; a status that is not CFX_OK stops the pass. */
+typedef struct cfx_inline_options {
+    cfx_status (*copied)(void *ctx, cfx_node *from, cfx_node *to, cfx_error *err);
+    void *ctx;
+} cfx_inline_options;
+
 /* lift_attrs: gives the branches of cond what they read with get_attr as further operands, so that
  * they stand alone; those of a cond inside another climb to the top. A cond is left alone if its
  * regions are passed by keyword, are used elsewhere, or have other inputs than one for each
  * operand. */
+
+/* lift_params: makes each get_attr that reads a tensor an input, before all others, and those of
+ * the same path one; in the order of their first readers. What the branches of cond read is lifted
+ * first (lift_attrs); what loops read stays. `lifted` (may be NULL) is told the paths in order.
+ *
+ * unlift_params: the reverse. The first inputs, one for each path, read these paths again. Fails
+ * with CFX_E_VALUE, before any change, if there are not so many inputs, or if `modules` has none of
+ * a name. */
+typedef struct cfx_lift_params_options {
+    cfx_status (*lifted)(void *ctx, const char *path, cfx_error *err);
+    void *ctx;
+} cfx_lift_params_options;
+typedef struct cfx_unlift_params_options {
+    const char *const *paths;
+    size_t n;
+} cfx_unlift_params_options;
+
+/* merge_matmul: computes matrix products that have their right-hand side in common (the same node,
+ * or reads of the same path) as one: the left-hand sides are concatenated, and the product is
+ * split. Those that wait for the result of another one stay apart. Nodes are reordered as far as
+ * need be, but what has an effect keeps its order, and nothing passes a node that writes. The
+ * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the function that
+ * splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
+typedef struct cfx_merge_matmul_options {
+    const cfx_target *split;
+} cfx_merge_matmul_options;
+
+/* remove_dropout: replaces dropout that does nothing by its input: modules that are not training,
+ * functions whose `training` is given as False. With `training` also modules of torch.nn.Dropout
+ * itself that are, as torch.fx.experimental.optimization does. */
+typedef struct cfx_remove_dropout_options {
+    bool training;
+} cfx_remove_dropout_options;
+
+/* toposort: moves nodes so that everything is defined before it is used: always the first of the
+ * nodes that could be next, or with `breadth_first` the one that was ready first (as torch.fx's
+ * legalize_graph). CFX_E_GRAPH, before any change, on a graph with a cycle, which it names. */
+typedef struct cfx_toposort_options {
+    bool breadth_first;
+} cfx_toposort_options;
 
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,

@@ -50,6 +50,58 @@ CFX_API cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract *what, cfx_
                                      cfx_error *err);
 CFX_API void cfx_part_free(cfx_part *part);
 
+/* ---- a graph cut into parts ---------------------------------------------------------------- */
+
+/* The part of what is in none: placeholders, the output, and get_attr unless it is copied. */
+#define CFX_SPLIT_BASE SIZE_MAX
+
+enum {  /* besides CFX_PART_... */
+    CFX_SPLIT_KEEP_ORDER = 16,   /* call the parts by their numbers, as far as the data allow it */
+    CFX_SPLIT_FIXED_ORDER = 32,  /* likewise, and fail if they do not */
+    CFX_SPLIT_COPY_ATTRS = 64    /* each part reads its attributes itself; else the base does */
+};
+
+typedef struct cfx_split {
+    const size_t *parts;       /* the number of its part for each node of the graph, in order;
+                                  those of placeholders, get_attr and outputs are not looked at */
+    const char *const *names;  /* of the parts: the paths at which the base calls them */
+    size_t n;                  /* how many parts */
+    unsigned flags;            /* CFX_PART_..., CFX_SPLIT_... */
+} cfx_split;
+
+/* `value` is computed in the part `from` (CFX_SPLIT_BASE: given to the graph) and read in the part
+ * `to` (CFX_SPLIT_BASE: returned by the graph). */
+typedef struct cfx_cut {
+    cfx_node *value;
+    size_t from, to;
+} cfx_cut;
+
+typedef struct cfx_split_result {
+    cfx_part base;    /* calls the parts: call_module, and operator.getitem for several values */
+    cfx_part *parts;  /* by number; a part without nodes has an empty graph */
+    size_t *order;    /* the numbers of the parts as the base calls them */
+    size_t n;
+    cfx_cut *cuts;    /* each (value, to) once, in the order of the first reader */
+    size_t n_cuts;
+} cfx_split_result;
+
+/* Cuts `g` into parts and a base that calls them. A part has its inputs in the order in which its
+ * nodes first read them, and returns its values in the order in which they are first read outside.
+ * Without an order flag, parts are called in an order in which torch.fx's split_module calls them:
+ * depth first, what can be called last goes first; but if something in the graph writes to its
+ * arguments, as with CFX_SPLIT_KEEP_ORDER.
+ *
+ * What is set for a stretch of the graph holds in each part of it: a part that begins behind a call
+ * of torch._C._set_grad_enabled begins with a copy of it, and autocast is entered and left in each
+ * part. The parts must follow one another then: CFX_E_VALUE if a node goes back to an earlier one.
+ *
+ * CFX_E_GRAPH if parts need each other's results, with the nodes in question; CFX_E_INDEX if a
+ * number is not below `n`. Nothing is left behind then. O(nodes + edges); with CFX_SPLIT_KEEP_ORDER
+ * times the logarithm of the number of parts. */
+CFX_API cfx_status cfx_graph_split(cfx_graph *g, const cfx_split *what, cfx_split_result *result,
+                                   cfx_error *err);
+CFX_API void cfx_split_result_free(cfx_split_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,7 +27,9 @@ try:
 except ImportError as e:
     raise ImportError("cfx.interop converts from and to torch.fx: it needs torch") from e
 
-__all__ = ["from_torch", "side_effects", "to_torch", "trace_dispatch", "wrapped_names"]
+__all__ = [
+    "bind_unbacked", "from_torch", "side_effects", "to_torch", "trace_dispatch", "wrapped_names",
+]  # fmt: skip
 
 # torch's operators: cfx's, and the places of the regions among the arguments.
 _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
@@ -225,7 +227,7 @@ class _ToTorch(_Copy):
         copy = self.graph._clone()
         self.originals = dict(zip(copy.nodes, self.graph.nodes))
         copy._pass("lift_attrs")
-        functions = {f"cfx.{known[0].__name__}": target for target, known in _OPERATORS.items()}
+        functions = {known[0].__name__: target for target, known in _OPERATORS.items()}
         regions = copy._outline(functions, lambda path: hasattr(self.root, path))
         self.branches = {path: self.branch(path, region) for path, region in regions.items()}
         return list(copy.nodes)
@@ -362,6 +364,17 @@ def trace_dispatch(function: Any, options: dict[str, Any]) -> Callable[..., Any]
 
     record = make_fx(function, **options)
     return lambda *inputs: from_torch(record(*inputs))
+
+
+def bind_unbacked(shape_env: Any, node: Any, value: Any) -> None:
+    """Notes in a node which sizes of its value depend on data, and where they are found in it;
+    those of a run before stay the names of such sizes. torch.fx has both."""
+    from torch.fx.experimental import symbolic_shapes
+
+    symbolic_shapes.rebind_unbacked(shape_env, node, value)
+    bindings = symbolic_shapes.compute_unbacked_bindings(shape_env, value)
+    if bindings:
+        node.meta["unbacked_bindings"] = bindings
 
 
 def side_effects() -> set:

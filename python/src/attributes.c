@@ -373,8 +373,8 @@ static PyObject *get_by_list(ARGS)
     return found;
 }
 
-/* The object that a path leads to; unlike elsewhere, "" is a name. */
-static PyObject *get_by_path(PyObject *o, PyObject *path)
+/* Unlike elsewhere, "" is a name. */
+PyObject *path_get(PyObject *o, PyObject *path)
 {
     PyObject *prefix, *name;
     if (!split(path, &prefix, &name))
@@ -389,16 +389,44 @@ static PyObject *get_by_path(PyObject *o, PyObject *path)
     return found;
 }
 
+int path_delete(PyObject *o, PyObject *path)
+{
+    PyObject *prefix, *name;
+    if (!split(path, &prefix, &name))
+        return -1;
+    PyObject *steps = steps_of(prefix);
+    PyObject *owner = steps ? follow(o, steps) : NULL;
+    int failed = owner ? PyObject_DelAttr(owner, name) : -1;
+    Py_XDECREF(owner);
+    Py_XDECREF(steps);
+    Py_DECREF(name);
+    Py_DECREF(prefix);
+    return failed;
+}
+
+int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value)
+{
+    PyObject *prefix, *name;
+    if (!split(path, &prefix, &name))
+        return -1;
+    PyObject *owner = enter_path(st, o, prefix, false);
+    int failed = owner ? assign(st, owner, name, value) : -1;
+    Py_XDECREF(owner);
+    Py_DECREF(name);
+    Py_DECREF(prefix);
+    return failed;
+}
+
 static PyObject *get_attr(ARGS)
 {
     TAKE("_get_attr", 2, in, "model", "attr_name");
-    return get_by_path(in[0], in[1]);
+    return path_get(in[0], in[1]);
 }
 
 static PyObject *has_attr(ARGS)
 {
     TAKE("_has_attr", 2, in, "model", "attr_name");
-    PyObject *found = get_by_path(in[0], in[1]);
+    PyObject *found = path_get(in[0], in[1]);
     if (!found && !PyErr_ExceptionMatches(PyExc_AttributeError))
         return NULL;
     PyErr_Clear();
@@ -409,31 +437,13 @@ static PyObject *has_attr(ARGS)
 static PyObject *del_attr(ARGS)
 {
     TAKE("_del_attr", 2, in, "model", "attr_name");
-    PyObject *prefix, *name;
-    if (!split(in[1], &prefix, &name))
-        return NULL;
-    PyObject *steps = steps_of(prefix);
-    PyObject *owner = steps ? follow(in[0], steps) : NULL;
-    int failed = owner ? PyObject_DelAttr(owner, name) : -1;
-    Py_XDECREF(owner);
-    Py_XDECREF(steps);
-    Py_DECREF(name);
-    Py_DECREF(prefix);
-    return none_if(failed);
+    return none_if(path_delete(in[0], in[1]));
 }
 
 static PyObject *assign_attr(ARGS)
 {
     TAKE("_assign_attr", 3, in, "from_obj", "to_module", "target");
-    PyObject *prefix, *name;
-    if (!split(in[2], &prefix, &name))
-        return NULL;
-    PyObject *owner = enter_path(st, in[1], prefix, false);
-    int failed = owner ? assign(st, owner, name, in[0]) : -1;
-    Py_XDECREF(owner);
-    Py_DECREF(name);
-    Py_DECREF(prefix);
-    return none_if(failed);
+    return none_if(path_assign(st, in[1], in[2], in[0]));
 }
 
 static PyObject *copy_attr(ARGS)

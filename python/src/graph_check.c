@@ -141,23 +141,6 @@ PyObject *graph_cse(PyGraph *self, PyObject *effect)
     return PyBool_FromLong(changed);
 }
 
-/* Runs a pass of the table by its name; whether it changed anything. */
-PyObject *graph_pass(PyGraph *self, PyObject *name)
-{
-    cfx_error err = {0};
-    bool changed = false;
-    PyObject *keep;
-    const char *text = c_string_of(name, "the name of a pass", &keep);
-    const cfx_pass *pass = text ? cfx_pass_find(text) : NULL;
-    Py_XDECREF(keep);
-    if (!pass)
-        return text ? PyErr_Format(PyExc_ValueError, "there is no pass %R", name) : NULL;
-    cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_run(pass, self->g, NULL, NULL, &changed, &err);
-    cfx_iter_end(&here);
-    return status == CFX_OK ? PyBool_FromLong(changed) : raise_cfx(&err);
-}
-
 /* ---- text ---------------------------------------------------------------------------------- */
 
 static PyObject *printed(PyGraph *self, cfx_status (*print)(cfx_graph *, cfx_sink, cfx_error *))

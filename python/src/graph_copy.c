@@ -2,7 +2,7 @@
 #include "graph_methods.h"
 
 /* A shallow copy of the metadata of `from`, if it has any. */
-static int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
+int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
 {
     const PyNode *old = cfx_node_binding(from);
     if (!old || !old->meta || (PyDict_GET_SIZE(old->meta) == 0 && !cfx_node_scope(from)))
@@ -92,6 +92,24 @@ static int copy_all_meta(PyGraph *source, PyGraph *copy)
 {
     PyObject *done = PySet_New(NULL);
     int failed = done ? copy_graph_meta(copy, source->g, done) : -1;
+    Py_XDECREF(done);
+    return failed;
+}
+
+int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n)
+{
+    PyObject *done = PySet_New(NULL);
+    int failed = done ? 0 : -1;
+    cfx_iter to;
+    cfx_iter_begin(&to, copy->g, false);
+    for (size_t i = 0; !failed && i < n; i++) {
+        cfx_node *twin = cfx_iter_next(&to);
+        if (twin && origins[i] && cfx_node_op(twin) == cfx_node_op(origins[i]))
+            failed = copy_node_meta(copy, origins[i], twin, done);
+        else if (twin && origins[i])
+            failed = copy_meta(copy, origins[i], twin);
+    }
+    cfx_iter_end(&to);
     Py_XDECREF(done);
     return failed;
 }

@@ -31,14 +31,20 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
+/* graph_split.c */
+PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_extract(PyGraph *self, PyObject *args);
+
+/* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */
+int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n);
 /* graph_copy.c */
+int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);  /* -1 with an exception */
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
 
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
-PyObject *graph_pass(PyGraph *self, PyObject *name);
 PyObject *graph_cse(PyGraph *self, PyObject *effect);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
@@ -48,9 +54,17 @@ PyObject *graph_parse(PyObject *type, PyObject *text);
 PyObject *graph_equal(PyGraph *self, PyObject *args);
 PyObject *graph_structural_hash(PyGraph *self, PyObject *args);
 
+/* modules.c */
+PyObject *graph_pass(PyGraph *self, PyObject *args);
+PyObject *graph_inline(PyGraph *self, PyObject *module);
+PyObject *graph_lift_params(PyGraph *self, PyObject *module);
+PyObject *graph_unlift_params(PyGraph *self, PyObject *args);
+
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+/* passes.c */
+PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node

@@ -237,11 +237,22 @@ static PyMethodDef methods[] = {
     {"_fill", (PyCFunction)graph_fill, METH_VARARGS,
      PyDoc_STR("_fill(columns, ref): adds the nodes that _columns gave.")},
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},
+    {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
+     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists of "
+               "what it is given and what it returns; None for the inputs or outputs finds them.")},
+    {"_split", (PyCFunction)graph_split, METH_VARARGS,
+     PyDoc_STR("_split(label_of, names, prefix, flags): the base; (path, graph, {path there: path "
+               "here}) for each part as called; and (from, to, node) for each value that crosses. "
+               "A part is called prefix + str(label); names, if not None, lists all of them.")},
     {"_check_paths", (PyCFunction)graph_check_paths, METH_NOARGS,
      PyDoc_STR("The part of lint that needs the owning module: every path leads somewhere.")},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
-    {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
+    {"_toposort", (PyCFunction)graph_toposort, METH_O, NULL},
+    {"_pass", (PyCFunction)graph_pass, METH_VARARGS, NULL},
+    {"_inline", (PyCFunction)graph_inline, METH_O, NULL},
+    {"_lift_params", (PyCFunction)graph_lift_params, METH_O, NULL},
+    {"_unlift_params", (PyCFunction)graph_unlift_params, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},

@@ -604,8 +604,7 @@ static int refresh_env(run *r)
     return env ? 0 : -1;
 }
 
-/* Python adds the node and the user's line to what an exception says; or raises another. */
-static void explain(run *r, PyObject *node)
+void interpreter_explain(PyObject *self, PyObject *method, PyObject *node)
 {
     PyObject *type, *value, *traceback;
     if (!PyErr_ExceptionMatches(PyExc_Exception))
@@ -614,7 +613,7 @@ static void explain(run *r, PyObject *node)
     PyErr_NormalizeException(&type, &value, &traceback);
     if (traceback)
         PyException_SetTraceback(value, traceback);
-    PyObject *done = call_step(r->self, NAME(r->st, _explain), node, value, NULL);
+    PyObject *done = call_step((PyInterpreter *)self, method, node, value, NULL);
     if (done) {
         PyErr_Restore(type, value, traceback);
         Py_DECREF(done);
@@ -633,7 +632,7 @@ static PyObject *run_one(run *r, PyObject *node)
                           ? call_step(self, NAME(r->st, run_node), node, NULL, NULL)
                           : do_run_node(self, (PyNode *)node, self->steps);
     if (!value) {
-        explain(r, node);
+        interpreter_explain((PyObject *)self, NAME(r->st, _explain), node);
         return NULL;
     }
     int failed = refresh_env(r) < 0 || PyDict_SetItem(r->env, node, value) < 0;
@@ -800,13 +799,18 @@ static PyObject *take_node(const char *function, const char *name, METHOD_ARGS)
     return NULL;
 }
 
-static PyObject *run_node(METHOD_ARGS)
+PyObject *interpreter_run_node(PyObject *self, PyObject *node)
 {
     uint32_t steps;
-    PyObject *node = take_node("run_node", "n", self, args, nargs, kwnames);
-    if (!node || find_steps(self, &steps) < 0)
+    if (find_steps((PyInterpreter *)self, &steps) < 0)
         return NULL;
-    return do_run_node(self, (PyNode *)node, steps);
+    return do_run_node((PyInterpreter *)self, (PyNode *)node, steps);
+}
+
+static PyObject *run_node(METHOD_ARGS)
+{
+    PyObject *node = take_node("run_node", "n", self, args, nargs, kwnames);
+    return node ? interpreter_run_node((PyObject *)self, node) : NULL;
 }
 
 static PyObject *fetch_attr(METHOD_ARGS)

@@ -103,7 +103,7 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
     X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
-    X(listeners) X(node_source)
+    X(listeners) X(node_source) X(tensor_metadata)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -308,11 +308,13 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, attribute_functions) < 0 ||
         PyModule_AddFunctions(module, use_order_functions) < 0 ||
         PyModule_AddFunctions(module, name_functions) < 0 ||
+        PyModule_AddFunctions(module, pass_functions) < 0 ||
         PyModule_AddFunctions(module, resolve_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
-    return interpreter_init(st) < 0 || meta_init(module) < 0 ? -1 : 0;
+    bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;
+    return failed ? -1 : 0;
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

@@ -28,7 +28,8 @@
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
-    X(module_class) X(parameter_class) X(tensor_class) X(listeners)
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners)              \
+    X(shape_names) X(tensor_metadata)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -285,6 +286,7 @@ PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
+extern PyMethodDef pass_functions[];       /* _passes */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
@@ -303,10 +305,33 @@ void host_init(module_state *st);
 void chunks_init(module_state *st);
 void chunks_release(module_state *st);
 
+/* ---- attributes by path (attributes.c): NULL or -1 with an exception ------------------------ */
+
+PyObject *path_get(PyObject *o, PyObject *path);  /* a new reference */
+int path_delete(PyObject *o, PyObject *path);
+/* Modules that are missing on the way are made; a tensor that is no parameter becomes a buffer. */
+int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value);
+
+/* ---- trees of modules (modules.c) ---------------------------------------------------------- */
+
+/* What the core sees of an nn.Module, as long as the caller holds that. */
+typedef struct module_view {
+    cfx_modules table;  /* ctx is this view */
+    module_state *st;
+    PyObject *root;     /* borrowed */
+} module_view;
+/* False with an exception if `root` is no nn.Module. */
+bool modules_over(module_state *st, PyObject *root, module_view *view);
+
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 
 extern PyType_Spec interpreter_spec;
 int interpreter_init(module_state *st);
+/* Interpreter.run_node of an Interpreter and a Node: a new reference, NULL with an exception. */
+PyObject *interpreter_run_node(PyObject *self, PyObject *node);
+/* Calls `self.method(node, exception)` with the pending exception, if it is an Exception: it may
+ * add to its message, or raise another. */
+void interpreter_explain(PyObject *self, PyObject *method, PyObject *node);
 
 /* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
 
@@ -318,5 +343,9 @@ extern PyMethodDef meta_functions[];
 PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 /* Leaves a pending exception alone. */
 void meta_leave(module_state *st, PyObject *saved);
+
+/* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
+
+int shape_prop_init(PyObject *module);
 
 #endif

@@ -234,7 +234,7 @@ static int outline_all(outline_job *job)
     cfx_iter_begin(&it, job->self->g, false);
     for (cfx_node *n; !failed && (n = cfx_iter_next(&it)) != NULL;) {
         cfx_operator op = cfx_node_operator(n);
-        if (op != CFX_OPID_NONE)
+        if (cfx_operator_regions(op) > 0)
             failed = outline_node(job, n, op);
     }
     cfx_iter_end(&it);

@@ -462,11 +462,9 @@ static cfxi_py_form region_form(const cfx_node *n)
         return CFXI_PY_WHILE;
     case CFX_OPID_for_loop:
         return CFXI_PY_FOR;
-    case CFX_OPID_NONE:
-    case CFX_OPERATOR_COUNT:
-        break;
+    default:  /* one of hundreds that are called */
+        return CFXI_PY_CALL;
     }
-    return CFXI_PY_CALL;
 }
 
 static cfx_status callee_text(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee, cfx_error *err)

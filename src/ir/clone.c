@@ -150,6 +150,7 @@ static cfx_status copy_callee(cloner *c, cfxi_callee *callee)
         return c->err->status;
     callee->twin->impure = callee->impure;
     callee->twin->row = callee->row;
+    callee->twin->form = callee->form;
     return copy_ref_name(c, ref, callee->twin->ref);
 }
 

@@ -74,6 +74,7 @@ struct cfxi_callee {
     uint32_t count;
     cfxi_callee *twin;         /* its copy, while the graph is being cloned */
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
+    uint8_t form;              /* how it takes regions (region.c); 0 not asked yet */
     uint8_t op;
     int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
     uint8_t effect;            /* 1 + what its name and the host say (cfx_effect); 0 not asked */
@@ -335,6 +336,13 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
+/* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
+ * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that
+ * is asked for counts as the owner, which *names (NULL at first, the caller's to free) remembers.
+ * The map is good until a name changes. (verify.c) */
+cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
+                           cfx_error *err);
+
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 
 /* Lets go of the host's objects for the classes of scopes; settle afterwards. */
@@ -396,9 +404,7 @@ cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as
 
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
-/* The row of ops.def, counted from 1, that has this name or that a node calls; 0 if there is none.
- * The answer for a node is kept with its callee. */
-unsigned cfxi_operator_row(const char *name, size_t size);
-unsigned cfxi_node_operator(const cfx_node *n);
+/* Whether a node calls an operator that takes regions; the answer is kept with its callee. */
+bool cfxi_node_has_form(const cfx_node *n);
 
 #endif

@@ -1,47 +1,11 @@
-/* region.c - operators that take regions: which one a node calls, and whether its regions fit. */
+/* region.c - operators that take regions: whether those of a node fit. */
 #include "verify_impl.h"
-
-/* The rows of ops.def by name; this layer needs no more of them. */
-enum {
-    ROW_NONE,
-#define CFX_OPERATOR(id, name, regions) ROW_##id,
-#include <cfx/ops.def>
-#undef CFX_OPERATOR
-    ROW_COUNT
-};
-
-static const char *const row_names[ROW_COUNT] = {
-    NULL,
-#define CFX_OPERATOR(id, name, regions) name,
-#include <cfx/ops.def>
-#undef CFX_OPERATOR
-};
-
-unsigned cfxi_operator_row(const char *name, size_t size)
-{
-    for (unsigned row = 1; row < ROW_COUNT; row++)
-        if (strlen(row_names[row]) == size && memcmp(row_names[row], name, size) == 0)
-            return row;
-    return ROW_NONE;
-}
-
-/* The answer is kept with the callee: 1 + the row; 0 says that nobody has asked yet. */
-unsigned cfxi_node_operator(const cfx_node *n)
-{
-    cfxi_callee *callee = n->callee;
-    if (n->op != CFX_OP_CALL_FUNCTION)
-        return ROW_NONE;
-    if (!callee->row) {
-        const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, NULL);
-        callee->row = (uint16_t)(1 + (name ? cfxi_operator_row(name->data, name->size) : ROW_NONE));
-    }
-    return callee->row - 1u;
-}
 
 /* ---- whether the regions fit --------------------------------------------------------------- */
 
 /* How an operator's arguments lie. */
 typedef struct region_form {
+    const char *name;
     const char *const *parameters;  /* their names, in order, NULL at the end */
     unsigned first;                 /* the first region among them */
     unsigned regions;
@@ -54,11 +18,36 @@ static const char *const cond_parameters[] = {"pred", "then", "otherwise", "oper
 static const char *const while_parameters[] = {"test", "body", "state", NULL};
 static const char *const for_parameters[] = {"count", "body", "state", NULL};
 
-static const region_form forms[ROW_COUNT] = {
-    [ROW_cond] = {cond_parameters, 1, 2, 3, 0, -1},
-    [ROW_while_loop] = {while_parameters, 0, 2, 2, 0, 1},
-    [ROW_for_loop] = {for_parameters, 1, 1, 2, 1, 1},
+/* In the operator table these are the rows with a Graph among their parameters; this layer needs
+ * no more of it. */
+static const region_form forms[] = {
+    {"cfx.cond", cond_parameters, 1, 2, 3, 0, -1},
+    {"cfx.while_loop", while_parameters, 0, 2, 2, 0, 1},
+    {"cfx.for_loop", for_parameters, 1, 1, 2, 1, 1},
 };
+
+static const region_form *find_form(const cfx_str *name)
+{
+    for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i].name, name->data) == 0)
+            return &forms[i];
+    return NULL;
+}
+
+/* The answer is kept with the callee: 2 + the form, 1 none; 0 says that nobody has asked yet. */
+static const region_form *form_of(const cfx_node *n)
+{
+    cfxi_callee *callee = n->callee;
+    if (n->op != CFX_OP_CALL_FUNCTION)
+        return NULL;
+    if (!callee->form) {
+        const region_form *form = find_form(cfxi_ref_qualified_name(n->graph, callee->ref, NULL));
+        callee->form = (uint8_t)(form ? 2 + (form - forms) : 1);
+    }
+    return callee->form > 1 ? &forms[callee->form - 2] : NULL;
+}
+
+bool cfxi_node_has_form(const cfx_node *n) { return form_of(n) != NULL; }
 
 static cfx_value parameter(const cfx_node *n, const region_form *form, unsigned i)
 {
@@ -130,9 +119,8 @@ static bool check_kinds(cfxi_verifier *v, const cfx_node *n, const region_form *
 
 void cfxi_verify_regions(cfxi_verifier *v, const cfx_node *n)
 {
-    unsigned row = cfxi_node_operator(n);
-    const region_form *form = &forms[row];
-    if (row == ROW_NONE || !form->parameters || !check_kinds(v, n, form))
+    const region_form *form = form_of(n);
+    if (!form || !check_kinds(v, n, form))
         return;
     cfx_value operands = parameter(n, form, form->operands);
     size_t count;

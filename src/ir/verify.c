@@ -37,25 +37,34 @@ static void give_up(cfxi_verifier *v)
 
 /* ---- names and targets --------------------------------------------------------------------- */
 
-/* A name belongs to one node, its owner, unless names were set by hand. Those that are not the
- * owner are few: a map tells whether somebody else has the same name. */
-static void check_unique(cfxi_verifier *v, cfx_node *n)
+cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
+                           cfx_error *err)
 {
     cfxi_name *name = n->name;
-    if (name->owner == n)
-        return;
-    const cfx_node *other = name->owner && name->owner->name == name ? name->owner : NULL;
-    if (!other && !v->names && !(v->names = cfx_node_map_new(v->graph->allocator, v->err))) {
-        v->status = CFX_E_NOMEM;
-        return;
-    }
     const cfx_node *key = (const cfx_node *)name;
-    if (!other && cfx_node_map_get(v->names, key).kind == CFX_KIND_NODE)
-        other = cfx_node_map_get(v->names, key).as.node;
-    if (other)
-        cfxi_finding(v, n, "Node redefined name %s! Rename one of the two", name->data);
-    else if (cfx_node_map_set(v->names, key, cfx_from_node(n), NULL) != CFX_OK)
+    *rival = NULL;
+    if (name->owner == n)
+        return CFX_OK;
+    if (name->owner && name->owner->name == name) {
+        *rival = name->owner;
+        return CFX_OK;
+    }
+    if (!*names && !(*names = cfx_node_map_new(n->graph->allocator, err)))
+        return CFX_E_NOMEM;
+    if (cfx_node_map_get(*names, key).kind == CFX_KIND_NODE) {
+        *rival = cfx_node_map_get(*names, key).as.node;
+        return CFX_OK;
+    }
+    return cfx_node_map_set(*names, key, cfx_from_node(n), err);
+}
+
+static void check_unique(cfxi_verifier *v, cfx_node *n)
+{
+    const cfx_node *rival;
+    if (cfxi_name_rival(n, &v->names, &rival, NULL) != CFX_OK)
         give_up(v);
+    else if (rival)
+        cfxi_finding(v, n, "Node redefined name %s! Rename one of the two", n->name->data);
 }
 
 static void check_name(cfxi_verifier *v, cfx_node *n)
@@ -188,7 +197,7 @@ static void ask_operators(cfx_graph *g)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         if (n->op < CFX_OPCODE_COUNT && n->callee)
-            cfxi_node_operator(n);
+            cfxi_node_has_form(n);
 }
 
 static void check_graph(cfxi_verifier *v)

@@ -82,7 +82,7 @@ def test_names_that_are_taken_and_functions():
     graph = conds()
     asked = []
     branches = graph._outline(
-        {"cfx.cond": operator.add}, lambda path: asked.append(path) or path == "true_graph_0"
+        {"cond": operator.add}, lambda path: asked.append(path) or path == "true_graph_0"
     )
     assert list(branches) == ["true_graph_1", "false_graph_0"]
     assert asked == ["true_graph_0", "true_graph_1", "false_graph_0"]

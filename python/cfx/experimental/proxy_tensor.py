@@ -16,19 +16,13 @@ py_sym_types = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def make_fx(
-    f: Callable[..., Any],
-    decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
-    tracing_mode: str = "real",
-    _allow_non_fake_inputs: bool = False,
-    *,
-    pre_dispatch: bool = False,
-    record_module_stack: bool = False,
-    _allow_fake_constant: bool = False,
-    _error_on_data_dependent_ops: bool = True,
-    record_stack_traces: bool = False,
-    proxy_module_inputs: bool = False,
+    f: Callable[..., Any], decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "real", _allow_non_fake_inputs: bool = False, *,
+    pre_dispatch: bool = False, record_module_stack: bool = False,
+    _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True,
+    record_stack_traces: bool = False, proxy_module_inputs: bool = False,
     _disable_torch_fn_metadata_mode: bool = False,
-) -> Callable[..., GraphModule]:
+) -> Callable[..., GraphModule]:  # fmt: skip
     """A function that runs `f` with the inputs it is called with, and returns a GraphModule of
     the operators that ran. `tracing_mode` is "real", "fake" (nothing is computed) or "symbolic"
     (sizes stay open); `decomposition_table` says of which simpler operators one is made."""

@@ -1,0 +1,181 @@
+"""PassManager: runs passes over a module, in an order that constraints allow."""
+import inspect
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..._compatibility import compatibility
+from ...graph_module import GraphModule
+from .pass_base import PassResult
+
+__all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
+logger = logging.getLogger(__name__)
+_Pass = Callable[..., Any]
+_Constraint = Callable[[_Pass, _Pass], bool]
+
+
+def _name(fn: Any) -> str:
+    return fn.__name__ if inspect.isfunction(fn) else type(fn).__name__
+
+
+@compatibility(is_backward_compatible=False)
+def pass_result_wrapper(fn: _Pass) -> _Pass:
+    """The pass as one that returns a PassResult: of the module it was given, as modified."""
+    if fn is None:
+        return None
+
+    @wraps(fn)
+    def wrapped_fn(gm):
+        result = fn(gm)
+        if result is None:
+            return PassResult(gm, True)
+        return result if isinstance(result, PassResult) else PassResult(result, True)
+
+    wrapped_fn.__name__ = _name(fn)
+    return wrapped_fn
+
+
+def _validate_pass_schedule_constraint(constraint: _Constraint, passes: list[_Pass]) -> None:
+    for i, a in enumerate(passes):
+        for j in range(i + 1, len(passes)):
+            if not constraint(a, passes[j]):
+                raise RuntimeError(
+                    f"pass schedule constraint violated. Expected {passes[j]} before {a} but found "
+                    f"{a} at index {i} and {passes[j]} at index {j} in pass list."
+                )
+
+
+def _topological_sort_passes(passes: list[_Pass], constraints: list[_Constraint]) -> list[_Pass]:
+    """The passes in an order that all constraints allow, near the given one. Every pair is asked:
+    quadratic in the number of passes."""
+    if not constraints:
+        return passes
+    n = range(len(passes))
+    later = {i: [j for j in n if j != i and not all(c(passes[j], passes[i]) for c in constraints)]
+             for i in n}  # fmt: skip
+    waits = [sum(j in later[i] for i in n) for j in n]
+    order = [i for i in n if not waits[i]]
+    for i in order:  # it grows meanwhile
+        for j in later[i]:
+            waits[j] -= 1
+            if not waits[j]:
+                order.append(j)
+    if len(order) < len(passes):
+        stuck = [passes[i] for i in n if waits[i]]
+        raise RuntimeError(f"Circular dependency detected within the following passes: {stuck}")
+    return [passes[i] for i in order]
+
+
+@compatibility(is_backward_compatible=False)
+def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
+    """The constraint that `this` comes before `that`: a function that says of two passes whether
+    they may run in this order."""
+
+    return lambda a, b: a != that or b != this
+
+
+class _Schedule:
+    """Passes, and constraints on their order."""
+
+    _validated: bool = False
+
+    def __init__(self, passes: Any = None, constraints: Any = None) -> None:
+        self.passes: list[_Pass] = passes or []
+        self.constraints: list[_Constraint] = constraints or []
+
+    def add_pass(self, _pass: _Pass) -> None:
+        """Adds a pass at the end."""
+        self.passes.append(_pass)
+        self._validated = False
+
+    def add_constraint(self, constraint: _Constraint) -> None:
+        """Adds a constraint."""
+        self.constraints.append(constraint)
+        self._validated = False
+
+    def _validate(self) -> None:
+        """Raises if the passes are in an order that a constraint forbids."""
+        if not self._validated:
+            for constraint in self.constraints:
+                _validate_pass_schedule_constraint(constraint, self.passes)
+            self._validated = True
+
+
+@compatibility(is_backward_compatible=False)
+class PassManager(_Schedule):
+    """Runs passes over a module, in their order or one that the constraints allow; again, up to
+    `steps` times, while they change something. With `run_checks_after_each_pass` the graph is
+    linted and `check` called after each; `suppress_check_failures` only logs what they find."""
+
+    steps: int = 1
+
+    def __init__(
+        self, passes: list[_Pass] | None = None, constraints: list[_Constraint] | None = None,
+        steps: int | None = None, run_checks_after_each_pass: bool = False,
+        suppress_check_failures: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(passes, constraints)
+        self.steps = steps or 1
+        self.run_checks_after_each_pass = run_checks_after_each_pass
+        self.suppress_check_failures = suppress_check_failures
+
+    validate_constraints = _Schedule._validate
+
+    def solve_constraints(self) -> None:
+        """Brings the passes into an order that the constraints allow."""
+        self.passes = _topological_sort_passes(self.passes, self.constraints)
+        self._validated = True
+
+    def add_checks(self, check: Callable[[Any], None]) -> None:
+        """Has `check(module)` called before the passes, and after each of them if checks run."""
+        if len(inspect.signature(check).parameters) != 1:
+            raise TypeError("PassManager check function should only take in one variable, a module")
+        self.check = check  # type: ignore[method-assign]
+
+    def check(self, module: Any) -> None:
+        pass
+
+    def _check(self, module: Any, lint: bool) -> None:
+        try:
+            if lint and isinstance(module, GraphModule):
+                module.graph.lint()
+            self.check(module)
+        except Exception as e:
+            if not self.suppress_check_failures:
+                raise
+            logger.warning("a check failed: %s", e)
+
+    def _run(self, fn: _Pass, module: Any) -> PassResult:
+        result = fn(module)
+        if not isinstance(result, PassResult):
+            raise TypeError(f"The result of the pass {_name(fn)} should be type PassResult."
+                            "Please wrap it with pass_result_wrapper()")  # fmt: skip
+        if isinstance(result.graph_module, GraphModule):
+            result.graph_module.recompile()
+        if self.run_checks_after_each_pass:
+            self._check(result.graph_module, lint=True)
+        return result
+
+    def __call__(self, module: Any) -> PassResult:
+        """Runs the passes; an error names the pass, and those that ran before it."""
+        if not self._validated:
+            self.solve_constraints()
+        self._check(module, lint=False)
+        modified = False
+        for _ in range(self.steps):
+            again = False
+            for i, fn in enumerate(self.passes):
+                try:
+                    result = self._run(fn, module)
+                except Exception as e:
+                    before = [_name(done) for done in self.passes[:i]]
+                    raise Exception(
+                        f"An error occurred when running the '{_name(fn)}' pass after the "
+                        f"following passes: {before}\n{type(e).__name__}: {e}"
+                    ) from e
+                module, again = result.graph_module, again or result.modified
+            modified = modified or again
+            if not again:
+                break
+        return PassResult(module, modified)

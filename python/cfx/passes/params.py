@@ -1,0 +1,39 @@
+"""Graphs and their modules: sub-modules put in the place of their calls, weights as inputs.
+
+    flat = inline(gm)                        gm, with captured sub-modules in one graph
+    pure, paths = lift_params(gm)            pure(*[gm.get_parameter(p) ...], *inputs)
+    again = unlift_params(pure, paths, gm)   reads its weights from gm again
+"""
+import copy
+
+from ..graph_module import GraphModule, Module
+
+
+def _copy(gm: GraphModule) -> GraphModule:
+    """The module with a graph of its own; it shares parameters and sub-modules with the old one."""
+    return GraphModule(gm, copy.deepcopy(gm.graph), type(gm).__name__)
+
+
+def inline(gm: GraphModule) -> GraphModule:
+    """A module with one graph: each call of a sub-module that is a GraphModule is replaced by the
+    nodes of that sub-module, again and again. Names, locations and scopes are kept; paths begin
+    with the path of the sub-module. Raises RecursionError if a module contains a call of itself."""
+    new = _copy(gm)
+    new.graph._inline(new)
+    return GraphModule(new, new.graph, type(gm).__name__)
+
+
+def lift_params(gm: GraphModule) -> tuple[GraphModule, list[str]]:
+    """A module without weights, which takes them as its first arguments, and their paths in order:
+    parameters, buffers and other tensors that the graph reads with get_attr."""
+    new = _copy(gm)
+    paths = new.graph._lift_params(new)
+    return GraphModule(new, new.graph, type(gm).__name__), paths
+
+
+def unlift_params(gm: GraphModule, paths: list[str], root: Module) -> GraphModule:
+    """The reverse of `lift_params`: the first inputs are read from these paths in `root`, which has
+    to have the modules that the graph calls, too."""
+    graph = copy.deepcopy(gm.graph)
+    graph._unlift_params(list(paths), root)
+    return GraphModule(root, graph, type(gm).__name__)

@@ -1,0 +1,111 @@
+"""Cutting a GraphModule into submodules that a new GraphModule calls (the work is src/transform).
+
+`cuts` tells what crosses from one part to another.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .. import _core
+from ..graph_module import GraphModule, torch
+from ..node import Node
+
+__all__ = ["Partition", "split_module", "split_module_simple", "Cut", "cuts"]
+
+# The flags of Graph._split (include/cfx/split.h).
+_NAME_BY_TARGET, _NUMBER_INPUTS, _TUPLE, _FLAT_PATHS = 1, 2, 4, 8
+_KEEP_ORDER, _FIXED_ORDER, _COPY_ATTRS = 16, 32, 64
+
+
+class Cut(NamedTuple):
+    """A value that one submodule computes and another reads; None is the module itself."""
+
+    source: str | None
+    target: str | None
+    value: str
+    """The name of the node in the module that was split."""
+
+
+class Partition:
+    """What torch.fx keeps of a partition while it splits; here only for code that names it."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.submod_name = name, f"submod_{name}"
+        self.node_names: list[str] = []
+        self.inputs: dict[str, None] = {}
+        self.outputs: dict[str, None] = {}
+        self.dependencies: dict[str, None] = {}
+        self.dependents: dict[str, None] = {}
+        self.graph = None
+        self.environment: dict[Node, Node] = {}
+        self.targets: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        names = self.node_names, list(self.inputs), list(self.outputs), list(self.dependents)
+        return "name: {},\n nodes: {},\n inputs: {},\n outputs: {},\n partitions depended on: {}," \
+            "\n partition dependents: {}".format(self.name, *names[:3], list(self.dependencies),
+                                                 names[3])
+
+
+def _submodules(gm: GraphModule, parts: list[Any], cls: type[GraphModule]) -> dict[str, Any]:
+    return {
+        name: cls({new: _core._get_attr(gm, old) for new, old in paths.items()}, graph)
+        for name, graph, paths in parts
+    }
+
+
+def _split(
+    gm: GraphModule, label_of: Callable[[Node], Any], prefix: str, flags: int,
+    names: list[str] | None = None, cls: type[GraphModule] = GraphModule,
+) -> tuple[GraphModule, list[Any]]:
+    base, parts, crossing = gm.graph._split(label_of, names, prefix, flags)
+    root = {path: _core._get_attr(gm, path) for path in base._paths(False)
+            if path not in {part[0] for part in parts}}
+    result = cls(root | _submodules(gm, parts, cls), base)
+    result.meta["cuts"] = [Cut(source, target, node.name) for source, target, node in crossing]
+    return result, parts
+
+
+def cuts(gm: GraphModule) -> list[Cut]:
+    """What crosses between the submodules of a module that was split, in the order of reading."""
+    return gm.meta["cuts"]
+
+
+def split_module(
+    m: GraphModule,
+    root_m: "torch.nn.Module",
+    split_callback: Callable[[Node], int],
+    qualname_map: dict[str, str] | None = None,
+    keep_original_order: bool | None = False,
+    keep_original_node_name: bool | None = False,
+    keep_original_input_name: bool = True,
+    *,
+    partition_affix: str | None = None,
+    tuple_return: bool = False,
+) -> GraphModule:
+    """Splits a module into submodules "submod_<label>".
+
+    `split_callback` gives the label of each call. `root_m` is not used. `qualname_map` receives the
+    old path of each module for its new one. The submodules are called in an order that fits the
+    data, or in the order of their first nodes (`keep_original_order`). Their nodes are named anew
+    or as they were (`keep_original_node_name`), their inputs as they were or "arg_<i>"
+    (`keep_original_input_name`). `partition_affix` makes "submod_<affix>_<label>" of the names;
+    with `tuple_return` a submodule returns a tuple even of one value.
+    """
+    flags = _FLAT_PATHS | (_TUPLE if tuple_return else 0)
+    flags |= (_KEEP_ORDER if keep_original_order else 0)
+    flags |= (0 if keep_original_node_name else _NAME_BY_TARGET)
+    flags |= (0 if keep_original_input_name else _NUMBER_INPUTS)
+    prefix = "submod_" if partition_affix is None else f"submod_{partition_affix}_"
+    result, parts = _split(m, split_callback, prefix, flags)
+    for name, _, paths in parts if qualname_map is not None else ():
+        qualname_map.update({f"{name}.{new}": old for new, old in paths.items()})
+    result.meta["partition_names"] = {name for name, _, _ in parts}
+    return result
+
+
+def split_module_simple(
+    m: GraphModule, node_to_partition: dict[Node, int], *, partition_affix: str | None = None
+) -> GraphModule:
+    """`split_module` by a dict that has the partition of each call; the order of calls is kept."""
+    return split_module(m, None, node_to_partition.__getitem__, keep_original_order=True,
+                        keep_original_node_name=True, partition_affix=partition_affix)

@@ -1,0 +1,484 @@
+/* modules.c - the core's view of a tree of nn.Modules (cfx/module.h), and passes that need one.
+ *
+ * Whatever Python raises goes up as CFX_E_HOST with the exception pending; but an AttributeError
+ * on the way to an attribute only says that there is none.
+ */
+#include "graph_methods.h"
+#include "trace.h"
+
+static cfx_status failed(cfx_error *err)
+{
+    return cfx_error_set(err, CFX_E_HOST, "Python raised an exception");
+}
+
+static cfx_status missing(const char *path, cfx_error *err)
+{
+    PyErr_Clear();  /* said by the status */
+    return cfx_error_set(err, CFX_E_KEY, "the module has no attribute '%s'", path);
+}
+
+/* After a look-up that failed: what the pending exception means. */
+static cfx_status why_not(const char *path, cfx_error *err)
+{
+    return PyErr_ExceptionMatches(PyExc_AttributeError) ? missing(path, err) : failed(err);
+}
+
+/* What a path leads to, "" being the root: a new reference; NULL with an exception. */
+static PyObject *at_path(const module_view *tree, const char *path)
+{
+    if (PyErr_Occurred())
+        return NULL;
+    if (path[0] == '\0')
+        return Py_NewRef(tree->root);
+    PyObject *text = str_from_utf8(path, strlen(path));
+    PyObject *found = text ? path_get(tree->root, text) : NULL;
+    Py_XDECREF(text);
+    return found;
+}
+
+/* Likewise a module: an AttributeError for what is none. */
+static PyObject *module_at(const module_view *tree, const char *path)
+{
+    PyObject *module = at_path(tree, path);
+    if (module && !PyObject_TypeCheck(module, (PyTypeObject *)tree->st->module_class)) {
+        PyErr_Format(PyExc_AttributeError, "'%s' is no module", path);
+        Py_CLEAR(module);
+    }
+    return module;
+}
+
+/* ---- classes ------------------------------------------------------------------------------- */
+
+/* Whether calling the module does what its class says: no hooks, no `forward` of its own. 1, 0, or
+ * -1 with an exception. */
+static int is_as_its_class(const module_state *st, PyObject *module)
+{
+    static const char *const hooks[] = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
+                                        "_backward_pre_hooks"};
+    PyObject *dict = PyObject_GenericGetDict(module, NULL);
+    int plain = dict ? PyDict_Contains(dict, st->str_forward) : -1;
+    plain = plain < 0 ? -1 : !plain;
+    for (size_t i = 0; plain > 0 && i < sizeof hooks / sizeof *hooks; i++) {
+        PyObject *found = PyDict_GetItemString(dict, hooks[i]);
+        Py_ssize_t size = found ? PyObject_Size(found) : 0;
+        plain = size < 0 ? -1 : size == 0;
+    }
+    Py_XDECREF(dict);
+    return plain;
+}
+
+/* "torch.nn.Conv2d": the name under which torch.nn has the class, or its own. */
+static PyObject *public_name(PyObject *class)
+{
+    PyObject *nn = loaded_module("torch.nn");
+    PyObject *name = PyObject_GetAttrString(class, "__name__");
+    PyObject *public = nn && name ? attr_or_none(nn, name) : NULL;
+    PyObject *text = NULL;
+    if (public == class)
+        text = PyUnicode_FromFormat("torch.nn.%U", name);
+    else if (name && !PyErr_Occurred()) {
+        PyObject *module = PyObject_GetAttrString(class, "__module__");
+        PyObject *qualname = module ? PyObject_GetAttrString(class, "__qualname__") : NULL;
+        text = qualname ? PyUnicode_FromFormat("%S.%S", module, qualname) : NULL;
+        Py_XDECREF(module);
+        Py_XDECREF(qualname);
+    }
+    Py_XDECREF(public);
+    Py_XDECREF(name);
+    return text;
+}
+
+static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_error *err)
+{
+    const module_view *tree = ctx;
+    PyObject *module = module_at(tree, path);
+    if (!module)
+        return why_not(path, err);
+    int plain = is_as_its_class(tree->st, module);
+    PyObject *name = plain > 0 ? public_name((PyObject *)Py_TYPE(module)) : NULL;
+    Py_DECREF(module);
+    if (!name)
+        return plain == 0 ? CFX_OK : failed(err);
+    cfx_status status = write_str(name, out, err);
+    Py_DECREF(name);
+    return status;
+}
+
+static const void *identity(void *ctx, const char *path)
+{
+    PyObject *found = at_path(ctx, path);
+    if (!found && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();  /* said by the answer */
+    Py_XDECREF(found);
+    return found;
+}
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
+{
+    PyObject *graph = graph_wrap(tree->st, g);
+    /* A torch.Size is as good as a tuple. */
+    PyObject *plain = PyTuple_Check(o) ? PySequence_Tuple(o) : Py_NewRef(o);
+    cfx_value v = graph && plain ? value_from_py((PyGraph *)graph, plain) : cfx_invalid();
+    Py_XDECREF(plain);
+    Py_XDECREF(graph);
+    return v;
+}
+
+static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
+{
+    PyObject *found = at_path(ctx, path);
+    cfx_value v = cfx_invalid();
+    if (!found) {
+        why_not(path, err);
+        return v;
+    }
+    v = to_value(ctx, g, found);
+    if (v.kind == CFX_KIND_INVALID)
+        failed(err);
+    Py_DECREF(found);
+    return v;
+}
+
+/* Whether a new parameter in the place of `old` learns: as `old` does, or if there is none, as any
+ * other parameter of its module does. */
+static int requires_grad(PyObject *parameters, PyObject *old)
+{
+    PyObject *name, *other;
+    Py_ssize_t at = 0;
+    while (old == Py_None && PyDict_Next(parameters, &at, &name, &other))
+        if (other != Py_None)
+            old = other;
+    if (old == Py_None)
+        return 0;
+    PyObject *flag = PyObject_GetAttrString(old, "requires_grad");
+    int learns = flag ? PyObject_IsTrue(flag) : -1;
+    Py_XDECREF(flag);
+    return learns;
+}
+
+/* `tensor` as what stands in the place of a parameter of `owner`, if one does: a new reference. */
+static PyObject *as_parameter(const module_state *st, PyObject *owner, PyObject *name,
+                              PyObject *tensor)
+{
+    PyObject *all = PyObject_GetAttr(owner, st->str_parameters);
+    PyObject *old = all && PyDict_Check(all) ? PyDict_GetItemWithError(all, name) : NULL;
+    PyObject *made = NULL;
+    if (!all || PyErr_Occurred())
+        PyErr_Clear();  /* no module: then there are no parameters */
+    if (old) {
+        int learns = requires_grad(all, old);
+        if (learns >= 0)
+            made = PyObject_CallFunction(st->parameter_class, "OO", tensor,
+                                         learns ? Py_True : Py_False);
+    } else {
+        made = Py_NewRef(tensor);
+    }
+    Py_XDECREF(all);
+    return made;
+}
+
+/* What is to be stored for a value: weights that a pass computed do not remember how. */
+static PyObject *stored(const module_view *tree, PyObject *path, PyObject *value)
+{
+    int tensor = PyObject_IsInstance(value, tree->st->tensor_class);
+    if (tensor <= 0)
+        return tensor < 0 ? NULL : Py_NewRef(value);
+    PyObject *parts = PyObject_CallMethod(path, "rpartition", "s", ".");
+    PyObject *prefix = parts ? PyTuple_GET_ITEM(parts, 0) : NULL;
+    PyObject *owner = NULL;
+    if (prefix)
+        owner = PyUnicode_GET_LENGTH(prefix) ? path_get(tree->root, prefix)
+                                             : Py_NewRef(tree->root);
+    PyErr_Clear();  /* an owner that is still to be made has no parameters */
+    PyObject *plain = parts ? PyObject_CallMethod(value, "detach", NULL) : NULL;
+    if (plain && owner)
+        Py_SETREF(plain, as_parameter(tree->st, owner, PyTuple_GET_ITEM(parts, 2), plain));
+    Py_XDECREF(owner);
+    Py_XDECREF(parts);
+    return plain;
+}
+
+static int store(const module_view *tree, const char *path, PyObject *value)
+{
+    PyObject *text = str_from_utf8(path, strlen(path));
+    PyObject *what = text ? stored(tree, text, value) : NULL;
+    int error = what ? path_assign(tree->st, tree->root, text, what) : -1;
+    Py_XDECREF(what);
+    Py_XDECREF(text);
+    return error;
+}
+
+static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err)
+{
+    const module_view *tree = ctx;
+    PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
+    PyObject *value = graph ? value_to_py((PyGraph *)graph, v) : NULL;
+    int error = value ? store(tree, path, value) : -1;
+    Py_XDECREF(value);
+    Py_XDECREF(graph);
+    return error ? failed(err) : CFX_OK;
+}
+
+static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
+{
+    const module_view *tree = ctx;
+    PyObject *text = PyErr_Occurred() ? NULL : str_from_utf8(path, strlen(path));
+    int error = text ? path_delete(tree->root, text) : -1;
+    Py_XDECREF(text);
+    return error ? why_not(path, err) : CFX_OK;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* A module whose dict, and the dicts and sets in it, are its own: a new reference. */
+static PyObject *copy_of(PyObject *module)
+{
+    PyTypeObject *type = Py_TYPE(module);
+    PyObject *old = PyObject_GenericGetDict(module, NULL);
+    PyObject *made = old ? PyObject_CallMethod((PyObject *)type, "__new__", "O", type) : NULL;
+    PyObject *dict = made ? PyObject_GenericGetDict(made, NULL) : NULL;
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (dict && PyDict_Next(old, &at, &key, &value)) {
+        bool own = PyDict_Check(value) || PySet_Check(value);
+        PyObject *item = own ? PyObject_CallMethod(value, "copy", NULL) : Py_NewRef(value);
+        if (!item || PyDict_SetItem(dict, key, item) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(item);
+    }
+    if (!dict)
+        Py_CLEAR(made);
+    Py_XDECREF(dict);
+    Py_XDECREF(old);
+    return made;
+}
+
+static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *err)
+{
+    PyObject *module = module_at(ctx, from);
+    if (!module)
+        return why_not(from, err);
+    PyObject *copied = copy_of(module);
+    int error = copied ? store(ctx, to, copied) : -1;
+    Py_XDECREF(copied);
+    Py_DECREF(module);
+    return error ? failed(err) : CFX_OK;
+}
+
+/* ---- graphs -------------------------------------------------------------------------------- */
+
+/* Whether `o` is of the class with this name, and of none derived from it if `exactly`. */
+static bool is_a(module_state *st, PyObject *o, const char *name, bool exactly)
+{
+    PyObject *class = resolve_name(st, name, strlen(name));
+    bool is = class && (exactly ? (PyObject *)Py_TYPE(o) == class
+                                : PyObject_IsInstance(o, class) > 0);
+    Py_XDECREF(class);
+    return is && !PyErr_Occurred();
+}
+
+/* A graph whose code is as its nodes say: with the code generator that every graph begins with. */
+static bool is_plain_graph(module_state *st, PyObject *graph)
+{
+    PyObject *codegen = is_graph(st, graph) ? PyObject_GetAttrString(graph, "_codegen") : NULL;
+    bool plain = codegen && is_a(st, codegen, "cfx.graph.CodeGen", true);
+    PyObject *transformer = plain ? PyObject_GetAttrString(codegen, "_body_transformer") : NULL;
+    plain = transformer == Py_None;
+    Py_XDECREF(transformer);
+    Py_XDECREF(codegen);
+    return plain;
+}
+
+static cfx_graph *graph_of(void *ctx, const char *path)
+{
+    const module_view *tree = ctx;
+    PyObject *module = module_at(tree, path);
+    cfx_graph *g = NULL;
+    if (module && is_a(tree->st, module, "cfx.graph_module.GraphModule", false) &&
+        is_as_its_class(tree->st, module) > 0) {
+        PyObject *graph = PyObject_GetAttr(module, tree->st->str_graph);
+        if (graph && is_plain_graph(tree->st, graph))
+            g = ((PyGraph *)graph)->g;
+        Py_XDECREF(graph);  /* the module holds it */
+    }
+    Py_XDECREF(module);
+    PyErr_Clear();  /* what cannot be looked at was not captured */
+    return g;
+}
+
+/* ---- computing ----------------------------------------------------------------------------- */
+
+static PyObject *call_with(PyGraph *graph, PyObject *function, const cfx_value *args, size_t n)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
+    for (size_t i = 0; tuple && i < n; i++) {
+        PyObject *arg = value_to_py(graph, args[i]);
+        if (arg)
+            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, arg);
+        else
+            Py_CLEAR(tuple);
+    }
+    PyObject *result = tuple ? PyObject_CallObject(function, tuple) : NULL;
+    Py_XDECREF(tuple);
+    return result;
+}
+
+static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
+                      cfx_error *err)
+{
+    const module_view *tree = ctx;
+    const char *name = cfx_operator_name(op);
+    PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
+    PyObject *function = graph ? resolve_name(tree->st, name, strlen(name)) : NULL;
+    PyObject *result = function ? call_with((PyGraph *)graph, function, args, n) : NULL;
+    cfx_value v = result ? to_value(tree, g, result) : cfx_invalid();
+    if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator %s is not loaded", name);
+    else if (v.kind == CFX_KIND_INVALID)
+        failed(err);
+    Py_XDECREF(result);
+    Py_XDECREF(function);
+    Py_XDECREF(graph);
+    return v;
+}
+
+/* ---- passes -------------------------------------------------------------------------------- */
+
+bool modules_over(module_state *st, PyObject *root, module_view *view)
+{
+    if (!st->module_class) {
+        PyErr_SetString(PyExc_ImportError, "import cfx.graph_module first");
+        return false;
+    }
+    if (!PyObject_TypeCheck(root, (PyTypeObject *)st->module_class)) {
+        PyErr_Format(PyExc_TypeError, "expected a torch.nn.Module, got %R",
+                     (PyObject *)Py_TYPE(root));
+        return false;
+    }
+    *view = (module_view){
+        .table = {.ctx = view, .class_name = class_name, .identity = identity, .get = get,
+                  .set = set, .remove = remove_at, .copy = copy, .graph = graph_of, .call = call},
+        .st = st,
+        .root = root,
+    };
+    return true;
+}
+
+/* Runs a pass over a module, or None: whether it changed anything; -1 with an exception. */
+static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const void *opts)
+{
+    cfx_error err = {0};
+    bool changed = false;
+    module_view view;
+    if (module != Py_None && !modules_over(self->st, module, &view))
+        return -1;
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_pass_run(pass, self->g, module == Py_None ? NULL : &view.table, opts,
+                                     &changed, &err);
+    cfx_iter_end(&here);
+    if (status == CFX_OK && !PyErr_Occurred())
+        return changed;
+    raise_cfx(&err);
+    return -1;
+}
+
+static PyObject *bool_or_null(int answer) { return answer < 0 ? NULL : PyBool_FromLong(answer); }
+
+/* _pass(name, module=None): runs a pass of the table; whether it changed anything. */
+PyObject *graph_pass(PyGraph *self, PyObject *args)
+{
+    PyObject *name, *keep;
+    PyObject *module = Py_None;
+    if (!PyArg_ParseTuple(args, "O|O:_pass", &name, &module))
+        return NULL;
+    const char *text = c_string_of(name, "the name of a pass", &keep);
+    const cfx_pass *pass = text ? cfx_pass_find(text) : NULL;
+    Py_XDECREF(keep);
+    if (!pass)
+        return text ? PyErr_Format(PyExc_ValueError, "there is no pass %R", name) : NULL;
+    return bool_or_null(run_pass(self, pass, module, NULL));
+}
+
+/* Scopes are the graph's: its copies of them are nested already, those in the metadata are not. */
+static cfx_status keep_meta(void *ctx, cfx_node *from, cfx_node *to, cfx_error *err)
+{
+    PyGraph *graph = ctx;
+    if (copy_meta(graph, from, to) < 0)
+        return failed(err);
+    const PyNode *node = cfx_node_binding(to);
+    PyObject *name = graph->st->str_nn_module_stack;
+    if (!node || !node->meta || PyDict_Contains(node->meta, name) <= 0)
+        return PyErr_Occurred() ? failed(err) : CFX_OK;
+    uint32_t scope = cfx_node_scope(to);
+    PyObject *stack = scope ? scope_stack(graph, scope) : NULL;
+    int error = stack ? PyDict_SetItem(node->meta, name, stack)
+                      : PyErr_Occurred() ? -1 : PyDict_DelItem(node->meta, name);
+    Py_XDECREF(stack);
+    return error ? failed(err) : CFX_OK;
+}
+
+/* _inline(module): puts the nodes of captured modules in the places of their calls. */
+PyObject *graph_inline(PyGraph *self, PyObject *module)
+{
+    const cfx_inline_options opts = {keep_meta, self};
+    return bool_or_null(run_pass(self, cfx_pass_find("inline"), module, &opts));
+}
+
+static cfx_status add_path(void *ctx, const char *path, cfx_error *err)
+{
+    PyObject *text = str_from_utf8(path, strlen(path));
+    int error = text ? PyList_Append(ctx, text) : -1;
+    Py_XDECREF(text);
+    return error ? failed(err) : CFX_OK;
+}
+
+/* _lift_params(module): makes tensors that are read inputs; the list of their paths. */
+PyObject *graph_lift_params(PyGraph *self, PyObject *module)
+{
+    PyObject *paths = PyList_New(0);
+    const cfx_lift_params_options opts = {add_path, paths};
+    if (paths && run_pass(self, cfx_pass_find("lift_params"), module, &opts) < 0)
+        Py_CLEAR(paths);
+    return paths;
+}
+
+/* Borrows the texts of a list of str; NULL with an exception. */
+static const char **texts_of(PyObject *list, PyObject *keep)
+{
+    Py_ssize_t n = PyList_GET_SIZE(list);
+    const char **texts = PyMem_Calloc((size_t)n + 1, sizeof *texts);
+    if (!texts)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; texts && i < n; i++) {
+        PyObject *held = NULL;
+        texts[i] = c_string_of(PyList_GET_ITEM(list, i), "a path", &held);
+        if (!texts[i] || (held && PyList_Append(keep, held) < 0)) {
+            PyMem_Free(texts);
+            texts = NULL;
+        }
+        Py_XDECREF(held);
+    }
+    return texts;
+}
+
+/* _unlift_params(paths, module): the first inputs are read from these paths again. */
+PyObject *graph_unlift_params(PyGraph *self, PyObject *args)
+{
+    PyObject *paths, *module;
+    if (!PyArg_ParseTuple(args, "O!O:_unlift_params", &PyList_Type, &paths, &module))
+        return NULL;
+    PyObject *own = PyList_GetSlice(paths, 0, PyList_GET_SIZE(paths));
+    PyObject *keep = own ? PyList_New(0) : NULL;
+    const char **texts = keep ? texts_of(own, keep) : NULL;
+    int answer = -1;
+    if (texts) {
+        const cfx_unlift_params_options opts = {texts, (size_t)PyList_GET_SIZE(own)};
+        answer = run_pass(self, cfx_pass_find("unlift_params"), module, &opts);
+    }
+    PyMem_Free(texts);
+    Py_XDECREF(keep);
+    Py_XDECREF(own);
+    return bool_or_null(answer);
+}

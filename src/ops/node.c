@@ -1,0 +1,113 @@
+/* node.c - which operator a node calls, and what it passes for a parameter. */
+#include "../ir/graph_impl.h"
+#include "ops_impl.h"
+
+#include <cfx/module.h>
+
+/* ---- the operator -------------------------------------------------------------------------- */
+
+static cfxi_op_name name_of(const cfx_node *n)
+{
+    const cfxi_op_name none = {CFX_OPID_NONE, NULL};
+    const cfxi_callee *callee = n->callee;
+    if (n->op == CFX_OP_CALL_METHOD)
+        return cfxi_op_lookup_method(callee->ref->name->data, callee->ref->name->size);
+    const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, NULL);
+    cfxi_op_name found = name ? cfxi_op_lookup(name->data, name->size) : none;
+    return found.spelling ? found : none;
+}
+
+/* The answer is kept with the callee: 1 + the row; 0 says that nobody has asked yet. */
+cfx_operator cfx_node_operator(const cfx_node *n)
+{
+    cfxi_callee *callee = n->callee;
+    if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
+        return CFX_OPID_NONE;
+    if (!callee->row)
+        callee->row = (uint16_t)(1 + name_of(n).op);
+    return (cfx_operator)(callee->row - 1);
+}
+
+cfx_operator cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules)
+{
+    if (n->op != CFX_OP_CALL_MODULE)
+        return cfx_node_operator(n);
+    if (!modules || !modules->class_name)
+        return CFX_OPID_NONE;
+    cfx_buffer name;
+    cfx_buffer_init(&name, n->graph->allocator);
+    cfx_status status = modules->class_name(modules->ctx, cfx_node_target(n, NULL, NULL),
+                                            cfx_buffer_sink(&name), NULL);
+    cfx_operator op = status == CFX_OK ? cfx_operator_of_class(name.data) : CFX_OPID_NONE;
+    cfx_buffer_free(&name);
+    return op;
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+static bool is_param(const cfx_param *param, const char *name, size_t size)
+{
+    return param->name.size == size && memcmp(param->name.text, name, size) == 0;
+}
+
+/* Where a spelling with parameters of its own ("F.embedding(indices:input,weight)") takes `name`;
+ * SIZE_MAX if it has none. *keyword is what it is called there. */
+static size_t own_place(const char *spelling, const char *name, cfx_schema_text *keyword)
+{
+    const char *cursor = spelling + strcspn(spelling, "(") + 1;
+    for (size_t i = 0;; i++) {
+        cfx_schema_text item = cfxi_schema_next(&cursor);
+        if (item.size == 0)
+            return SIZE_MAX;
+        const char *colon = memchr(item.text, ':', item.size);
+        size_t size = colon ? (size_t)(colon - item.text) : item.size;
+        if (!cfxi_text_is((cfx_schema_text){item.text, size}, name, strlen(name)))
+            continue;
+        *keyword = colon ? (cfx_schema_text){colon + 1, item.size - size - 1} : item;
+        return i;
+    }
+}
+
+static bool has_own_params(const char *spelling)
+{
+    return spelling[strcspn(spelling, " (")] == '(';
+}
+
+static cfx_value find_kwarg(const cfx_node *n, const char *name, size_t size)
+{
+    const cfx_seq *kwargs = n->kwargs;
+    for (uint32_t i = 0; kwargs && i + 1 < kwargs->size; i += 2) {
+        const cfx_str *key = kwargs->items[i].as.str;
+        if (key->size == size && memcmp(key->data, name, size) == 0)
+            return kwargs->items[i + 1];
+    }
+    return cfx_invalid();
+}
+
+/* x.view(2, 3) passes a list as loose numbers: then no argument is the list. */
+static bool is_loose(cfx_value v, const cfx_param *param)
+{
+    return v.kind == CFX_KIND_INT && strcmp(param->type, "int[]") == 0;
+}
+
+cfx_value cfx_node_operand(const cfx_node *n, const char *name)
+{
+    cfx_operator op = cfx_node_operator(n);
+    cfx_param param;
+    size_t at = cfx_operator_find_param(op, name);
+    if (!cfx_operator_param(op, at, &param))
+        return cfx_invalid();
+    cfx_schema_text keyword = param.name;
+    const char *spelling = name_of(n).spelling;
+    size_t place = at;
+    if (spelling && has_own_params(spelling))
+        place = own_place(spelling, name, &keyword);
+    if (place == SIZE_MAX)
+        return cfx_invalid();
+    cfx_value v = cfx_node_arg(n, place);
+    if (v.kind == CFX_KIND_INVALID)
+        v = find_kwarg(n, keyword.text, keyword.size);
+    if (v.kind == CFX_KIND_INVALID && is_param(&param, "self", 4))
+        v = find_kwarg(n, "input", 5);
+    return is_loose(v, &param) ? cfx_invalid() : v;
+}

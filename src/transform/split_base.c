@@ -1,0 +1,213 @@
+/* split_base.c - the graph that calls the parts of a split: inputs and attributes first, as they
+ * stood, then a call_module for each part, and operator.getitem for each value of a tuple. If the
+ * order is to be kept, attributes stand before the first part that needs them, as in torch.fx.
+ */
+#include "split_impl.h"
+
+typedef struct base {
+    cfxi_splitter *s;
+    cfx_part *part;
+    cfx_node_map *map;   /* what stands for a node of the source here */
+    cfx_value getitem;   /* the function, a host value */
+    size_t room;         /* for origins */
+} base;
+
+static bool is_tuple(const base *b, size_t part)
+{
+    const size_t *starts = b->s->outputs.starts;
+    return starts[part + 1] - starts[part] != 1 || (b->s->what->flags & CFX_PART_TUPLE);
+}
+
+/* Whether the base reads an attribute: all of them, or those that the graph returns. */
+static bool is_read(const base *b, const cfx_node *n)
+{
+    if (n->op != CFX_OP_GET_ATTR)
+        return false;
+    if (!(b->s->what->flags & CFX_SPLIT_COPY_ATTRS))
+        return true;
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        if (use->user->op == CFX_OP_OUTPUT)
+            return true;
+    return false;
+}
+
+static cfx_status prepare(base *b)
+{
+    const cfxi_splitter *s = b->s;
+    b->room = s->parts + 1;
+    for (size_t i = 0; i < s->n; i++)
+        b->room += s->nodes[i]->op == CFX_OP_PLACEHOLDER || is_read(b, s->nodes[i]);
+    for (size_t i = 0; i < s->parts; i++)
+        b->room += is_tuple(b, i) ? s->outputs.starts[i + 1] - s->outputs.starts[i] : 0;
+    b->part->graph = cfx_graph_new(s->g->allocator, s->g->host, s->err);
+    if (!b->part->graph)
+        return CFX_E_NOMEM;
+    b->part->inputs = cfxi_nodes_copy(s->g, NULL, 0);
+    b->part->outputs = cfxi_nodes_copy(s->g, NULL, 0);
+    b->part->origins = cfxi_alloc(s->g->allocator, b->room * sizeof(cfx_node *));
+    return b->part->origins ? CFX_OK : cfxi_nomem(s->err);
+}
+
+static cfx_status add_given(base *b, cfx_node *n)
+{
+    cfx_error *err = b->s->err;
+    /* As in torch.fx, an attribute is called after its path here. */
+    const cfxi_copy_as as = {.name = n->op == CFX_OP_GET_ATTR ? NULL : n->name->data};
+    cfx_node *copy = cfxi_graph_copy_as(b->part->graph, n, &as, cfxi_map_look_up, b->map, err);
+    if (!copy)
+        return err->status;
+    b->part->origins[b->part->n_origins++] = n;
+    return cfx_node_map_set(b->map, n, cfx_from_node(copy), err);
+}
+
+static cfx_status add_inputs(base *b)
+{
+    for (size_t i = 0; i < b->s->n; i++)
+        if (b->s->nodes[i]->op == CFX_OP_PLACEHOLDER)
+            CFX_TRY(add_given(b, b->s->nodes[i]));
+    return CFX_OK;
+}
+
+/* Whether an attribute has been copied into the base; the parts have left other copies behind. */
+static bool is_here(const base *b, const cfx_node *n)
+{
+    cfx_value v = cfx_node_map_get(b->map, n);
+    return v.kind == CFX_KIND_NODE && v.as.node->graph == b->part->graph;
+}
+
+static cfx_status add_attrs(base *b)
+{
+    for (size_t i = 0; i < b->s->n; i++)
+        if (is_read(b, b->s->nodes[i]) && !is_here(b, b->s->nodes[i]))
+            CFX_TRY(add_given(b, b->s->nodes[i]));
+    return CFX_OK;
+}
+
+/* Those that a part reads, if they are to stand no earlier than they must. */
+static cfx_status add_attrs_of(base *b, const cfx_part *part)
+{
+    if (!(b->s->what->flags & CFX_SPLIT_KEEP_ORDER))
+        return CFX_OK;
+    for (size_t i = 0; i < part->n_inputs; i++)
+        if (part->inputs[i]->op == CFX_OP_GET_ATTR && !is_here(b, part->inputs[i]))
+            CFX_TRY(add_given(b, part->inputs[i]));
+    return CFX_OK;
+}
+
+/* A call with these arguments, which are looked up if they are nodes of the source; or NULL. */
+static cfx_node *add_call(base *b, cfx_opcode op, cfx_target target, const cfx_value *args,
+                          size_t n)
+{
+    cfx_graph *graph = b->part->graph;
+    cfx_value tuple = cfx_value_tuple(graph, args, n, b->s->err);
+    if (tuple.kind == CFX_KIND_INVALID)
+        return NULL;
+    cfx_node *call = cfx_graph_create(graph, op, target, tuple, cfx_invalid(), NULL, cfx_invalid(),
+                                      b->s->err);
+    if (call)
+        b->part->origins[b->part->n_origins++] = NULL;
+    else
+        cfx_value_discard(graph, tuple);
+    return call;
+}
+
+static cfx_node *call_part(base *b, size_t number)
+{
+    cfxi_splitter *s = b->s;
+    const cfx_part *part = &s->result->parts[number];
+    const char *name = s->what->names[number];
+    cfx_value *args = cfxi_alloc(s->g->allocator, part->n_inputs * sizeof *args);
+    if (!args) {
+        cfxi_nomem(s->err);
+        return NULL;
+    }
+    for (size_t i = 0; i < part->n_inputs; i++)
+        args[i] = cfx_node_map_get(b->map, part->inputs[i]);
+    cfx_node *call = add_call(b, CFX_OP_CALL_MODULE, (cfx_target){.name = name,
+                              .size = strlen(name)}, args, part->n_inputs);
+    cfxi_free(s->g->allocator, args, part->n_inputs * sizeof *args);
+    return call;
+}
+
+/* The function that takes an item, as the host has it: held by the base until it is done. */
+static bool find_getitem(base *b)
+{
+    static const char name[] = "operator.getitem";
+    if (b->getitem.kind == CFX_KIND_INVALID) {
+        b->getitem = cfx_value_name(b->part->graph, name, sizeof name - 1, b->s->err);
+        if (b->getitem.kind != CFX_KIND_INVALID)
+            cfx_value_retain(b->getitem);
+    }
+    return b->getitem.kind != CFX_KIND_INVALID;
+}
+
+static cfx_node *take_item(base *b, cfx_node *call, size_t i)
+{
+    if (!find_getitem(b))
+        return NULL;
+    const cfx_value args[] = {cfx_from_node(call), cfx_int((int64_t)i)};
+    cfx_target target = {.object = cfx_value_object(b->getitem), .name = "operator.getitem",
+                         .size = strlen("operator.getitem")};
+    return add_call(b, CFX_OP_CALL_FUNCTION, target, args, 2);
+}
+
+static cfx_status add_part(base *b, size_t number)
+{
+    const cfx_part *part = &b->s->result->parts[number];
+    CFX_TRY(add_attrs_of(b, part));
+    cfx_node *call = call_part(b, number);
+    for (size_t i = 0; call && i < part->n_outputs; i++) {
+        cfx_node *value = is_tuple(b, number) ? take_item(b, call, i) : call;
+        if (!value)
+            return b->s->err->status;
+        CFX_TRY(cfx_node_map_set(b->map, part->outputs[i], cfx_from_node(value), b->s->err));
+    }
+    return call ? CFX_OK : b->s->err->status;
+}
+
+static cfx_status add_output(base *b)
+{
+    const cfxi_splitter *s = b->s;
+    const cfxi_lists *members = &s->members;
+    if (members->starts[s->parts] == members->starts[s->parts + 1])
+        return CFX_OK;  /* the graph has none, and so has the base */
+    cfx_graph *graph = b->part->graph;
+    cfx_value v = cfx_node_arg(members->items[members->starts[s->parts]], 0);
+    v = v.kind == CFX_KIND_INVALID ? cfx_none()
+                                   : cfx_value_map(graph, s->g, v, cfxi_map_look_up, b->map,
+                                                   s->err);
+    if (v.kind == CFX_KIND_INVALID)
+        return s->err->status;
+    if (!cfx_graph_output(graph, v, s->err)) {
+        cfx_value_discard(graph, v);
+        return s->err->status;
+    }
+    b->part->origins[b->part->n_origins++] = NULL;
+    return CFX_OK;
+}
+
+static cfx_status build(base *b)
+{
+    bool late = b->s->what->flags & CFX_SPLIT_KEEP_ORDER;
+    CFX_TRY(add_inputs(b));
+    if (!late)
+        CFX_TRY(add_attrs(b));
+    for (size_t i = 0; i < b->s->parts; i++)
+        CFX_TRY(add_part(b, b->s->result->order[i]));
+    if (late)
+        CFX_TRY(add_attrs(b));
+    return add_output(b);
+}
+
+cfx_status cfxi_split_build_base(cfxi_splitter *s, cfx_node_map *map)
+{
+    base b = {.s = s, .part = &s->result->base, .map = map, .getitem = cfx_invalid()};
+    cfx_status status = prepare(&b);
+    if (status == CFX_OK)
+        status = build(&b);
+    if (b.getitem.kind != CFX_KIND_INVALID)
+        cfx_value_release(b.part->graph, b.getitem);
+    for (; b.part->origins && b.part->n_origins < b.room; b.part->n_origins++)
+        b.part->origins[b.part->n_origins] = NULL;  /* a graph without an output, or a failure */
+    return status;
+}

@@ -1,0 +1,152 @@
+"""cfx.passes: the table, running passes by name, and the steps of docs/adding-a-pass.md."""
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cfx
+import cfx.passes
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
+TEXT = """graph():
+  %x = placeholder[target=x]()
+  %a = call_function[target=torch.neg](%x)
+  %b = call_function[target=torch.neg](%x)
+  %dead = call_function[target=torch.exp](%b)
+  output((%a, %b))
+"""
+
+
+def names(graph):
+    return [n.name for n in graph.nodes]
+
+
+def test_table():
+    rows = cfx.passes.table()
+    assert [r.name for r in rows] == sorted(r.name for r in rows)
+    assert {"cse", "dce", "toposort"} <= {r.name for r in rows}
+    for row in rows:
+        assert all(row) and not row.summary.endswith(".")
+
+
+def test_run_on_a_graph():
+    graph = cfx.parse(TEXT)
+    assert cfx.passes.run(graph, "dce", "cse")
+    assert names(graph) == ["x", "a", "output"]
+    assert not cfx.passes.run(graph, "dce", "cse")
+    assert not cfx.passes.run(graph)
+    with pytest.raises(ValueError, match="there is no pass 'dcee'"):
+        cfx.passes.run(graph, "dcee")
+
+
+def test_run_on_a_module():
+    torch = pytest.importorskip("torch")
+
+    class M(torch.nn.Module):
+        def forward(self, x):
+            return torch.neg(x) + torch.neg(x)
+
+    gm = cfx.symbolic_trace(M())
+    assert cfx.passes.run(gm, "cse")
+    assert gm.code.count("neg = torch.neg(x)") == 1
+    assert gm(torch.ones(2)).tolist() == [-2, -2]
+
+
+# ---- toposort and legalize_names against torch.fx
+
+
+def shuffled(fx, seed):
+    """The same random graph in a random order, of either library."""
+    import random
+
+    import torch
+
+    r = random.Random(seed)
+    graph = fx.Graph()
+    nodes = [graph.placeholder("x")]
+    for i in range(12):
+        args = tuple(r.sample(nodes, r.randint(0, min(3, len(nodes)))))
+        nodes.append(graph.call_function(torch.relu, (args,), name=f"n{i}"))
+    graph.output(tuple(r.sample(nodes, 3)))
+    for n in r.sample(list(graph.nodes), 8):
+        r.choice(list(graph.nodes)).prepend(n)
+    return fx.GraphModule(torch.nn.Module(), graph)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_toposort_orders_as_torch_does(seed):
+    pytest.importorskip("torch")
+    import torch.fx
+    from torch.fx.passes import tools_common
+
+    for breadth_first, name in (True, "legalize_graph"), (False, "stable_topological_sort"):
+        if not hasattr(tools_common, name):
+            pytest.skip(f"this torch.fx has no {name}")
+        want = names(getattr(tools_common, name)(shuffled(torch.fx, seed)).graph)
+        graph = shuffled(cfx, seed).graph
+        before = names(graph)
+        assert graph._toposort(breadth_first) == (before != want)
+        assert names(graph) == want
+        graph.lint()
+
+
+def test_toposort_names_the_cycle():
+    graph = cfx.parse(TEXT)
+    _, a, b, *_ = graph.nodes
+    a.args, b.args = (b,), (a,)
+    before = names(graph)
+    with pytest.raises(RuntimeError, match="cycles: %a uses %b uses %a; make one of them"):
+        cfx.passes.run(graph, "toposort")
+    assert names(graph) == before
+
+
+def test_legalize_names():
+    graph = cfx.parse(TEXT)
+    x, a, b, dead, output = graph.nodes
+    a.name, b.name, dead.name = "class", "x", "two words"
+    assert graph.verify() != []
+    assert cfx.passes.run(graph, "legalize_names")
+    assert names(graph) == ["x", "class_1", "x_1", "two_words", "output"]
+    assert graph.verify() == []
+    assert not cfx.passes.run(graph, "legalize_names")
+
+
+# ---- the documentation
+
+
+def test_pages_are_current():
+    done = subprocess.run([sys.executable, ROOT / "tools/pass_docs.py"], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_adding_a_pass(tmp_path):
+    """Performs the three steps, compiles what they touch, and runs the golden test."""
+    text = (ROOT / "docs/adding-a-pass.md").read_text()
+    steps = re.findall(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", text, re.M | re.S)
+    assert [path for path, _ in steps] == [
+        "src/transform/untype.c", "include/cfx/pass.def", "tests/golden/opt/untype.ir",
+    ]  # fmt: skip
+    (_, source), (_, row), (_, golden) = steps
+    shutil.copytree(ROOT / "include", tmp_path / "include")
+    headers = shutil.ignore_patterns("*.c")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=headers)
+    folder = tmp_path / "src/transform"
+    shutil.copy(ROOT / "src/transform/pass.c", folder)
+    (folder / "untype.c").write_text(source)
+    table = tmp_path / "include/cfx/pass.def"
+    table.write_text(table.read_text() + row)
+    (tmp_path / "untype.ir").write_text(golden)
+    flags = shlex.split((BUILD / "flags.stamp").read_text())
+    objects = sorted((BUILD / "cli").glob("*.o"))
+    command = [*flags, "-I", tmp_path / "include", folder / "untype.c", folder / "pass.c",
+               *objects, BUILD / "libcfx.a", "-lm", "-o", tmp_path / "cfx"]  # fmt: skip
+    for step in command, [sys.executable, ROOT / "tests/golden/run.py", "--cfx", tmp_path / "cfx",
+                          tmp_path / "untype.ir"]:  # fmt: skip
+        done = subprocess.run([str(c) for c in step], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr

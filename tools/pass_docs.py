@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""pass_docs.py - writes docs/passes.md from the table of passes and their golden tests.
+
+    pass_docs.py            fails if the page is not what it would write (make lint runs this)
+    pass_docs.py --update   writes it
+
+A pass is shown by tests/golden/opt/NAME.ir: its first lines of comment, what goes in, what comes
+out; or, where that shows no change (the command has no modules), by the pair at the top of its
+file. It needs nothing but these files.
+"""
+import difflib
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/passes.md"
+GOLDEN = ROOT / "tests/golden/opt"
+TEXT = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+ROW = re.compile(rf"^CFX_PASS\((\w+),\s*{TEXT},\s*{TEXT},\s*{TEXT}\)", re.M)
+HEAD = """# The passes
+
+Written by tools/pass_docs.py from include/cfx/pass.def and tests/golden/opt; `cfx passes` and
+`cfx.passes.table()` list the same table. docs/adding-a-pass.md says how to add one.
+
+Every pass takes a graph and changes it and its regions, in time linear in nodes and edges unless
+its file says why not. Each is called the same way, by its name:
+
+| from | call |
+|---|---|
+| a shell | `cfx opt --pass NAME graph.ir`; `--pass A,B,C --dump-after` shows every step |
+| Python | `cfx.passes.run(module, "NAME")`, a GraphModule or a Graph; tells whether it changed |
+| C | `cfx_pass_NAME(graph, modules, options, &changed, &error)`, or `cfx_pass_run` |
+
+Options of a pass are a struct of its own in `<cfx/pass.h>`, which also has the details.
+
+"""
+
+
+def joined(literals):
+    """C's string literals, one after the other, as one text."""
+    return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"')
+
+
+def rows():
+    """(name, summary, needs, keeps) of every pass."""
+    text = (ROOT / "include/cfx/pass.def").read_text()
+    return [(m[1], *map(joined, m.groups()[1:])) for m in ROW.finditer(text)]
+
+
+def golden(name):
+    """What the golden test of a pass shows; "" if that is no change."""
+    path = GOLDEN / f"{name}.ir"
+    if not path.is_file():
+        sys.exit(f"the pass {name} has no golden test {path.relative_to(ROOT)}")
+    head, _, expected = path.read_text().partition("# EXPECT\n")
+    lines = head.splitlines()
+    words = " ".join(l[2:] for l in lines if l.startswith("# ") and not l.startswith("# RUN:"))
+    given = "\n".join(l for l in lines if not l.startswith("#"))
+    expected = expected.rstrip("\n")
+    pair = f"{words}\n\n```\n{given}\n```\n\nbecomes\n\n```\n{expected}\n```\n"
+    return pair if given != expected else ""
+
+
+def comment(name):
+    """The before and after at the top of the file of a pass."""
+    text = (ROOT / f"src/transform/{name}.c").read_text()
+    lines = re.search(r"(?: \* {5}.*\n| \*\n)+", text)[0].splitlines()
+    return "```\n" + "\n".join(l[7:] for l in lines).strip("\n") + "\n```\n"
+
+
+def section(name, summary, needs, keeps):
+    summary = summary[0].upper() + summary[1:]
+    return (f"## {name}\n\n{summary}.\n\n- Needs: {needs}.\n- Keeps: {keeps}.\n\n"
+            f"{golden(name) or comment(name)}")
+
+
+def page():
+    table = rows()
+    index = "".join(f"- [{name}](#{name}): {summary}\n" for name, summary, _, _ in table)
+    return HEAD + index + "\n" + "\n".join(section(*row) for row in table)
+
+
+def main():
+    want = page()
+    if "--update" in sys.argv:
+        PAGE.write_text(want)
+        return 0
+    have = PAGE.read_text() if PAGE.is_file() else ""
+    if have != want:
+        diff = list(difflib.unified_diff(have.splitlines(), want.splitlines(), lineterm="", n=0))
+        print("\n".join(diff[:12]))
+        print("docs/passes.md is out of date: run tools/pass_docs.py --update")
+    return have != want
+
+
+if __name__ == "__main__":
+    sys.exit(main())
