@@ -17,8 +17,8 @@
  * attributes, what a call gives of which nothing is known) is in one more. What the graph returns
  * counts as read only, what a region returns does if nothing writes.
  *
- * Value numbering: one walk to ask for effects; if anything writes, one to ask for operators and two
- * for the classes; one forwards that looks each node up by its target and the numbers of its
+ * Value numbering: one walk to ask for effects; if anything writes, one to ask for operators and
+ * two for the classes; one forwards that looks each node up by its target and the numbers of its
  * arguments; one that gives each user its new arguments. Linear in nodes and edges (but for the
  * inverse Ackermann function of the classes), except that the effect of an operator is found by
  * looking at its regions, once on each level that they nest.

@@ -1,4 +1,4 @@
-/* touch.c - what a call does to each of its arguments: writes to it, shares its memory, or reads it.
+/* touch.c - what a call does to each of its arguments: writes to it, shares its memory, reads it.
  *
  * For operators of the table the schema says it: "Tensor(a!)" is written to, and a parameter and a
  * result with the same letter may share their memory.

@@ -395,7 +395,7 @@ TEST(what_calls_do_to_their_arguments)
         {"function[target=mine.f](%x, a=%y)", "x& y&"},
         {"function[target=mine.f_](%x, [%y])", "x!& y!&"},
         {"method[target=append](%x, %y)", "x!& y!&"},
-        {"function[target=torch.ops.higher_order.wrap_with_autocast](\"cpu\", None, True, None, %x)",
+        {"function[target=torch.ops.higher_order.wrap_with_autocast](None, None, True, None, %x)",
          "x!&"},
         {"module[target=fc](%x)", "x&"},
         {"function[target=torch.zeros](2)", ""},
