@@ -54,7 +54,7 @@ typedef struct cfx_match_options {
     bool match_output;       /* the output belongs to the pattern, too */
     bool match_placeholder;  /* placeholders match placeholders only */
     bool ignore_literals;    /* a literal of the pattern stands for anything */
-    bool overlaps;           /* keep matches that share nodes */
+    bool overlaps;           /* keep matches that share nodes, or that something stands between */
     bool regions;            /* search the regions of the graph, too */
 
     /* A placeholder with a target like "*xs", as an item of a list or tuple, binds any number of
