@@ -252,6 +252,9 @@ class Graph:
     def _extract(
         self, nodes: list[Node], inputs: list[Node] | None, outputs: list[Node] | None, flags: int, /
     ) -> tuple[Graph, list[Node], list[Node]]: ...
+    def _split_constants(
+        self, skip: Callable[[Node], Any] | None, path: str, /
+    ) -> tuple[tuple[Graph, dict[str, str]], tuple[Graph, dict[str, str]]] | None: ...
     def _split(
         self, label_of: Callable[[Node], Any], names: list[str] | None, prefix: str, flags: int, /
     ) -> tuple[

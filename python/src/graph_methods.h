@@ -33,6 +33,7 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
 /* graph_split.c */
 PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
 /* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */

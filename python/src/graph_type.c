@@ -240,6 +240,9 @@ static PyMethodDef methods[] = {
     {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
      PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists of "
                "what it is given and what it returns; None for the inputs or outputs finds them.")},
+    {"_split_constants", (PyCFunction)graph_split_constants, METH_VARARGS,
+     PyDoc_STR("_split_constants(skip, path): what can be computed beforehand and the rest, which "
+               "reads it at the path: (graph, {path there: path here}) each; or None.")},
     {"_split", (PyCFunction)graph_split, METH_VARARGS,
      PyDoc_STR("_split(label_of, names, prefix, flags): the base; (path, graph, {path there: path "
                "here}) for each part as called; and (from, to, node) for each value that crosses. "

@@ -26,4 +26,8 @@ cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
 
+/* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
+ * Python knows better. (scalar.c) */
+cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n);
+
 #endif
