@@ -52,10 +52,11 @@ CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *e
 
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
-/* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what they
- * give (what would overflow or fail stays). With modules, also computes calls of operators of the
- * table without an effect whose arguments are literals, attributes and such results; what others
- * read of it becomes a literal, or an attribute "_folded_<n>" that is read where the call stood.
+/* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
+ * they give (what would overflow or fail stays). With modules, also computes calls of operators of
+ * the table without an effect whose arguments are attributes, results of such calls and literals;
+ * what others read of it becomes a literal, or an attribute "_folded_<n>" that is read where the
+ * call stood.
  * Attributes that something in the graph writes to count as unknown. A value that was folded does
  * not follow later changes of the attributes, so this is for inference. If a call fails, nothing
  * has been changed. */

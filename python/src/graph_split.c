@@ -215,10 +215,11 @@ static PyObject *paths_of(PyGraph *part, cfx_node *const *origins, size_t n)
 static PyObject *part_to_py(const split_job *job, const cfx_split_result *result, size_t number)
 {
     const cfx_part *part = &result->parts[number];
+    PyObject *name = PyList_GET_ITEM(job->names, (Py_ssize_t)number);
     PyObject *graph = wrap_part(job->self, part);
     PyObject *paths = graph ? paths_of((PyGraph *)graph, part->origins, part->n_origins) : NULL;
     if (paths)
-        return Py_BuildValue("(ONN)", PyList_GET_ITEM(job->names, (Py_ssize_t)number), graph, paths);
+        return Py_BuildValue("(ONN)", name, graph, paths);
     Py_XDECREF(graph);
     return NULL;
 }

@@ -1,12 +1,12 @@
 /* const_fold.c - computes now what depends on literals and attributes only.
  *
- *     before                                            after
- *     %x = placeholder[target=x]()                      %x = placeholder[target=x]()
- *     %n = call_function[target=operator.mul](2, 3)     %v = call_method[target=view](%x, 6)
- *     %v = call_method[target=view](%x, %n)             %s = get_attr[target=_folded_0]()
- *     %w = get_attr[target=w]()                         %y = call_function[target=torch.add](%v, %s)
- *     %s = call_function[target=torch.exp](%w)          output(%y)
- *     %y = call_function[target=torch.add](%v, %s)
+ *     before                                          after
+ *     %x = placeholder[target=x]()                    %x = placeholder[target=x]()
+ *     %n = call_function[target=operator.mul](2, 3)   %v = call_method[target=view](%x, 6)
+ *     %v = call_method[target=view](%x, %n)           %_folded_0 = get_attr[target=_folded_0]()
+ *     %w = get_attr[target=w]()                       %y = call_method[target=add](%v, %_folded_0)
+ *     %s = call_function[target=torch.exp](%w)        output(%y)
+ *     %y = call_method[target=add](%v, %s)
  *     output(%y)
  *
  * Needs: nodes that stand behind what they read; modules for all but numbers.
@@ -100,13 +100,22 @@ static cfx_status compute_scalar(fold_job *job, cfx_node *n, const cfx_value *ar
     return CFX_OK;
 }
 
+/* Tensors are objects of the host. Without any, operator.add is not the operator of the table. */
+static bool has_object(const cfx_value *args, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (args[i].kind == CFX_KIND_HOST)
+            return true;
+    return false;
+}
+
 static cfx_status compute_operator(fold_job *job, cfx_node *n, const cfx_value *args,
                                    size_t count, cfx_value *v)
 {
     cfx_error why = {.status = CFX_OK};
     cfx_effect effect;
     cfx_operator op = job->modules ? cfx_node_operator(n) : CFX_OPID_NONE;
-    if (op == CFX_OPID_NONE || cfx_operator_regions(op) > 0)
+    if (op == CFX_OPID_NONE || cfx_operator_regions(op) > 0 || !has_object(args, count))
         return CFX_OK;
     CFX_TRY(cfx_node_effect(n, &effect, job->err));
     if (effect != CFX_EFFECT_NONE)
