@@ -68,6 +68,15 @@ CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, 
 
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
+/* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
+ * they give (what would overflow or fail stays). With modules, also computes calls of operators of
+ * the table without an effect whose arguments are attributes, results of such calls and literals;
+ * what others read of it becomes a literal, or an attribute "_folded_<n>" that is read where the
+ * call stood.
+ * Attributes that something in the graph writes to count as unknown. A value that was folded does
+ * not follow later changes of the attributes, so this is for inference. If a call fails, nothing
+ * has been changed. */
+
 /* cse: replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
  * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are

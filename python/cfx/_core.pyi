@@ -268,8 +268,16 @@ class Graph:
     ) -> tuple[Node, list[Node]]: ...
     def _reached(self, nodes: list[Node], down: bool, /) -> list[Node]: ...
     def _extract(
-        self, nodes: list[Node], inputs: list[Node] | None, outputs: list[Node] | None, flags: int, /
+        self,
+        nodes: list[Node],
+        inputs: list[Node] | None,
+        outputs: list[Node] | None,
+        flags: int,
+        /,
     ) -> tuple[Graph, list[Node], list[Node]]: ...
+    def _split_constants(
+        self, skip: Callable[[Node], Any] | None, path: str, /
+    ) -> tuple[tuple[Graph, dict[str, str]], tuple[Graph, dict[str, str]]] | None: ...
     def _split(
         self, label_of: Callable[[Node], Any], names: list[str] | None, prefix: str, flags: int, /
     ) -> tuple[

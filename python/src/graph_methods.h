@@ -38,6 +38,7 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
 cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
 /* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */

@@ -244,8 +244,11 @@ static PyMethodDef methods[] = {
      PyDoc_STR("_fill(columns, ref): adds the nodes that _columns gave.")},
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},
     {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
-     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists of "
-               "what it is given and what it returns; None for the inputs or outputs finds them.")},
+     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists "
+               "of what it is given and what it returns; None for inputs or outputs finds them.")},
+    {"_split_constants", (PyCFunction)graph_split_constants, METH_VARARGS,
+     PyDoc_STR("_split_constants(skip, path): what can be computed beforehand and the rest, which "
+               "reads it at the path: (graph, {path there: path here}) each; or None.")},
     {"_split", (PyCFunction)graph_split, METH_VARARGS,
      PyDoc_STR("_split(label_of, names, prefix, flags): the base; (path, graph, {path there: path "
                "here}) for each part as called; and (from, to, node) for each value that crosses. "
@@ -255,7 +258,6 @@ static PyMethodDef methods[] = {
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
     {"_repeated", (PyCFunction)graph_repeated, METH_VARARGS, NULL},
-    {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
     {"_match", (PyCFunction)graph_match, METH_VARARGS, NULL},
     {"_explain", (PyCFunction)graph_explain, METH_VARARGS, NULL},
     {"_anchors", (PyCFunction)graph_anchors, METH_O, NULL},

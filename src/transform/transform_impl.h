@@ -41,4 +41,8 @@ bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect);
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
 
+/* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
+ * Python knows better. (scalar.c) */
+cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n);
+
 #endif
