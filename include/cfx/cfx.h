@@ -7,6 +7,7 @@
 #include <cfx/codegen.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
+#include <cfx/match.h>
 #include <cfx/module.h>
 #include <cfx/ops.h>
 #include <cfx/partition.h>

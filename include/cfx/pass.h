@@ -42,10 +42,12 @@ typedef enum cfx_effect {
     CFX_EFFECT_WRITES  /* it may change its arguments, or what later calls see */
 } cfx_effect;
 
-/* The effect of a node by its name (in-place functions and methods, an `out` or `inplace` among the
- * arguments, random functions), by what the host says (cfx_node_is_impure), and for operators by
- * what is in their regions. A module whose host does not call it impure is ALONE: it may have a
- * state, but is trusted not to change its arguments. Placeholders and outputs are ALONE. */
+/* The effect of a node: of an operator of the table by its row (what it writes to; random numbers
+ * and statistics, if its arguments do not rule them out: dropout with training=False has none); of
+ * other functions and methods by their names; by an `out` or `inplace` among the arguments; by what
+ * the host says (cfx_node_is_impure); and of operators with regions by what is in them. A module
+ * whose host does not call it impure is ALONE: it may have a state, but is trusted not to change
+ * its arguments. Placeholders and outputs are ALONE. */
 CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err);
 
 /* ---- the passes: what they do in detail, and their options --------------------------------- */

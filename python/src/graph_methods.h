@@ -31,6 +31,7 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
+/* graph_copy.c: gives `to` a shallow copy of the metadata of `from`, if it has any. */
 /* graph_split.c */
 /* A new list of Nodes; the core nodes of a list, to be freed with PyMem_Free. NULL with an
  * exception. */
@@ -77,6 +78,10 @@ PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
 PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
+/* match.c */
+PyObject *graph_match(PyGraph *self, PyObject *args);
+PyObject *graph_explain(PyGraph *self, PyObject *args);
+PyObject *graph_anchors(PyGraph *self, PyObject *match_output);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
