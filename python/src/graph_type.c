@@ -131,10 +131,16 @@ static PyObject *get_names(PyGraph *self, void *unused)
     return Py_XNewRef(self->names);
 }
 
+/* A region shares the paths of the graph around it, and so its module. */
 static PyObject *get_owner(PyGraph *self, void *unused)
 {
     (void)unused;
-    return Py_NewRef(self->owning_module ? self->owning_module : Py_None);
+    for (cfx_graph *g = self->g; g; g = cfx_graph_parent(g)) {
+        const PyGraph *graph = cfx_graph_binding(g);
+        if (graph && graph->owning_module)
+            return Py_NewRef(graph->owning_module);
+    }
+    Py_RETURN_NONE;
 }
 
 static int set_owner(PyGraph *self, PyObject *value, void *unused)
@@ -248,6 +254,7 @@ static PyMethodDef methods[] = {
      PyDoc_STR("The part of lint that needs the owning module: every path leads somewhere.")},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
+    {"_repeated", (PyCFunction)graph_repeated, METH_VARARGS, NULL},
     {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
     {"_match", (PyCFunction)graph_match, METH_VARARGS, NULL},
     {"_explain", (PyCFunction)graph_explain, METH_VARARGS, NULL},
@@ -257,6 +264,9 @@ static PyMethodDef methods[] = {
     {"_inline", (PyCFunction)graph_inline, METH_O, NULL},
     {"_lift_params", (PyCFunction)graph_lift_params, METH_O, NULL},
     {"_unlift_params", (PyCFunction)graph_unlift_params, METH_VARARGS, NULL},
+    {"_remove_dropout", (PyCFunction)graph_remove_dropout, METH_VARARGS, NULL},
+    {"_merge_matmul", (PyCFunction)graph_merge_matmul, METH_O, NULL},
+    {"_may_depend_on", (PyCFunction)graph_may_depend_on, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
