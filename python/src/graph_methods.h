@@ -88,6 +88,10 @@ PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
 
+/* sources.c */
+PyObject *graph_sources(PyGraph *self, PyObject *wanted);
+PyObject *graph_boundary(PyGraph *self, PyObject *nodes);
+
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
 int check_reference(PyGraph *graph, cfx_opcode op, PyObject *path);

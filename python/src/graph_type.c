@@ -290,6 +290,11 @@ static PyMethodDef methods[] = {
                "stands for the outputs.")},
     {"_reached", (PyCFunction)graph_reached, METH_VARARGS,
      PyDoc_STR("_reached(nodes, down): all users, or all inputs, directly or not.")},
+    {"_sources", (PyCFunction)graph_sources, METH_O,
+     PyDoc_STR("{source: {name: nodes}} for a list of functions, classes and names.")},
+    {"_boundary", (PyCFunction)graph_boundary, METH_O,
+     PyDoc_STR("What a list of nodes reads from outside, what is read outside, and the get_attr "
+               "nodes in it.")},
     {"_equal", (PyCFunction)graph_equal, METH_VARARGS, NULL},
     {"_structural_hash", (PyCFunction)graph_structural_hash, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
