@@ -23,6 +23,11 @@ bool cfxi_name_is_impure(const cfx_str *name);
 cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
                             cfx_error *err);
 
+/* cfx_node_operator_of, but what fails in the host, or for want of memory, is no answer.
+ * (survey.c) */
+cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
+                                 cfx_error *err);
+
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
 

@@ -23,7 +23,8 @@ def run(module: Any, *names: str) -> bool:
     """Runs passes by name, in this order, on a GraphModule (and recompiles it) or on a Graph (then
     they leave alone what they would have to look up in a module). Whether anything changed."""
     graph = module if isinstance(module, _core.Graph) else module.graph
-    changed = [graph._pass(name) for name in names]
+    root = None if graph is module else module
+    changed = [graph._pass(name, root) for name in names]
     if any(changed) and graph is not module:
         module.recompile()
     return any(changed)
