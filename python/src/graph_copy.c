@@ -1,10 +1,6 @@
 /* graph_copy.c - Graph: copies of graphs and of nodes. */
 #include "graph_methods.h"
 
-<<<<<<< HEAD
-=======
-/* A shallow copy of the metadata of `from`, if it has any. */
->>>>>>> main
 int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
 {
     const PyNode *old = cfx_node_binding(from);
