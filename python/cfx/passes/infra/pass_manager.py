@@ -131,7 +131,7 @@ class PassManager(_Schedule):
         """Has `check(module)` called before the passes, and after each of them if checks run."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
-        self.check = check  # type: ignore[method-assign]
+        self.check = check  # type: ignore
 
     def check(self, module: Any) -> None:
         pass
