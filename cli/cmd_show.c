@@ -1,7 +1,6 @@
 /* cmd_show.c - cfx show: a graph as a table, as IR text, as torch.fx prints it, or as a picture. */
 #include "cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH };
@@ -16,18 +15,6 @@ const cli_option show_options[] = {
     [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
     {NULL, NULL, false, NULL},
 };
-
-/* Of the table: 0 never cuts. False if --width is not a number. */
-static bool table_width(const cli_args *args, size_t *width)
-{
-    const char *given = args->values[SHOW_WIDTH];
-    char *end;
-    *width = args->values[SHOW_WIDE] ? 0 : cli_width();
-    if (!given)
-        return true;
-    *width = strtoul(given, &end, 10);
-    return *given >= '1' && *given <= '9' && *end == '\0';
-}
 
 static cfx_status show(const cli_args *args, cfx_graph *g, size_t width, cfx_sink out,
                        cfx_error *err)
@@ -58,7 +45,7 @@ int cmd_show(const cli_args *args)
         return cli_usage_error(args->verb, "give one of --table, --text, --str and --dot");
     if (args->values[SHOW_SCOPES] && !args->values[SHOW_DOT])
         return cli_usage_error(args->verb, "--scopes belongs to --dot");
-    if (!table_width(args, &width))
+    if (!cli_table_width(args->values[SHOW_WIDTH], args->values[SHOW_WIDE] != NULL, &width))
         return cli_usage_error(args->verb, "--width needs a number of columns, not '%s'",
                                args->values[SHOW_WIDTH]);
     if (cli_open(&in, args->file)) {
