@@ -1,5 +1,6 @@
 """FxGraphDrawer: pictures of modules, for Graphviz. The text is made in C (src/codegen/dot.c)."""
 import copy
+import functools
 import subprocess
 from typing import Any
 
@@ -7,42 +8,31 @@ from .._compatibility import compatibility
 from ..graph_module import GraphModule
 
 try:
-    import pydot
-
-    HAS_PYDOT = True
+    import pydot  # type: ignore
 except ImportError:
-    HAS_PYDOT, pydot = False, None
+    pydot = None
+HAS_PYDOT = pydot is not None
 
 __all__ = ["FxGraphDrawer"]
 
 
-class _Dot:
-    """What pydot's Dot is mostly used for, where pydot is missing."""
+class _Dot(str):
+    """What pydot's Dot is mostly used for, where pydot is missing: a str that can be written."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def to_string(self) -> str:
-        return self._text
-
-    def create(self, prog: str = "dot", format: str = "ps") -> bytes:
-        """The picture in another format, by Graphviz's program."""
-        made = subprocess.run([prog, f"-T{format}"], input=self._text.encode(), capture_output=True)
-        if made.returncode:
-            raise RuntimeError(f"{prog} failed: {made.stderr.decode()}")
-        return made.stdout
+    to_string = str.__str__
 
     def write(self, path: Any, prog: str = "dot", format: str = "raw") -> bool:
-        made = self._text.encode() if format == "raw" else self.create(prog, format)
+        """Writes a file: the text, or what Graphviz's program makes of it ("svg", "png", ...)."""
+        made = self.encode()
+        if format != "raw":
+            program = [prog, f"-T{format}"]
+            made = subprocess.run(program, input=made, stdout=subprocess.PIPE, check=True).stdout
         with open(path, "wb") as file:
             file.write(made)
         return True
 
-    def __getattr__(self, name: str) -> Any:  # write_svg, create_png, ...
-        verb, _, format = name.partition("_")
-        if verb not in ("write", "create") or not format:
-            raise AttributeError(name)
-        return lambda *args, **kwargs: getattr(self, verb)(*args, format=format, **kwargs)
+    write_svg = functools.partialmethod(write, format="svg")
+    write_png = functools.partialmethod(write, format="png")
 
 
 @compatibility(is_backward_compatible=False)
@@ -57,10 +47,10 @@ class FxGraphDrawer:
         parse_stack_trace: bool = False, dot_graph_shape: str | None = None,
         normalize_args: bool = False,
     ) -> None:  # fmt: skip
-        self._name, self._normalize, self._shape = name, normalize_args, dot_graph_shape
-        self._flags = dict(
-            hide_get_attr=ignore_getattr, hide_tensors=ignore_parameters_and_buffers,
-            literals_only=skip_node_names_in_args, locations=parse_stack_trace,
+        self._name, self._normalize = name, normalize_args
+        self._options: dict[str, Any] = dict(
+            shape=dot_graph_shape, hide_get_attr=ignore_getattr, locations=parse_stack_trace,
+            hide_tensors=ignore_parameters_and_buffers, literals_only=skip_node_names_in_args,
         )  # fmt: skip
         self._texts: dict[str, str] = {}
         self._draw(graph_module, name)
@@ -73,7 +63,7 @@ class FxGraphDrawer:
                 found = node.normalized_arguments(module, normalize_to_only_use_kwargs=True)
                 if found is not None:
                     node.args, node.kwargs = found
-        self._texts[name] = graph._dot(name, module, self._shape, **self._flags)
+        self._texts[name] = graph._dot(name, module, **self._options)
         for path, child in module.named_modules():
             if path and isinstance(child, GraphModule) and f"{name}_{path}" not in self._texts:
                 self._draw(child, f"{name}_{path}")

@@ -27,13 +27,12 @@ class GraphTransformObserver:
         log_url: str | None = None,
     ) -> None:  # fmt: skip
         if log_url is None:
-            config = sys.modules.get("torch._inductor.config")
+            config: Any = sys.modules.get("torch._inductor.config")
             log_url = config and config.trace.log_url_for_graph_xform
         self.gm, self.passname, self.subsystem, self.log_url = gm, passname, subsystem, log_url
         self.active = log_url is not None
         if self.active:
-            self.erased_nodes: set[str] = set()
-            self.created_nodes: set[str] = set()
+            self.erased_nodes, self.created_nodes = set[str](), set[str]()
             self.name_to_node = {node.name: node for node in gm.graph.nodes}
             self.copied_gms: list[GraphModule] = []
             self._before = gm.graph._clone()

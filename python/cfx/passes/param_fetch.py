@@ -2,7 +2,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from .._compatibility import compatibility
 from .._core import _get_attr, _type_repr
 from ..graph_module import GraphModule, torch
 
@@ -10,7 +9,6 @@ __all__ = ["default_matching", "extract_attrs_for_lowering", "lift_lowering_attr
 _nn = torch.nn
 
 
-@compatibility(is_backward_compatible=False)
 def default_matching(name: str, target_version: int) -> str:
     """The name of an attribute in another version of a module: the same."""
     return name
@@ -30,27 +28,24 @@ module_fetch_book: dict[type, tuple[int, list[str], Callable[[str, int], str]]] 
 }
 
 
-@compatibility(is_backward_compatible=False)
 def extract_attrs_for_lowering(mod: Any) -> dict[str, Any]:
     """The attributes that `module_fetch_book` has for the class of a module, and its "name"."""
     name = _type_repr(type(mod))
     if type(mod) not in module_fetch_book:
-        raise RuntimeError(f"{name} is not in the module_fetch_book yet, please add it to the "
-                           "module_fetch_book")  # fmt: skip
+        raise RuntimeError(f"{name} is not in the module_fetch_book yet, please add it there")
     version, attributes, matching = module_fetch_book[type(mod)]
     if version < mod._version:
-        raise RuntimeError(f"Fetcher version {version} try to fetch {name} version {mod._version}, "
-                           "please upgrade the module_fetch_book")  # fmt: skip
+        what = f"Fetcher version {version} try to fetch {name} version {mod._version}"
+        raise RuntimeError(f"{what}, please upgrade the module_fetch_book")
     found = {attr: getattr(mod, matching(attr, mod._version)) for attr in attributes}
     return {"name": name, **found}
 
 
-@compatibility(is_backward_compatible=False)
 def lift_lowering_attrs_to_nodes(fx_module: GraphModule) -> None:
     """Gives each node that calls a module `attrs_for_lowering`; those of GraphModules that are
     called, too."""
     for node in fx_module.graph.find_nodes(op="call_module"):
-        called = _get_attr(fx_module, node.target)
+        called = _get_attr(fx_module, str(node.target))
         if isinstance(called, GraphModule):
             lift_lowering_attrs_to_nodes(called)
         else:
