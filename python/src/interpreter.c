@@ -800,6 +800,8 @@ static PyObject *take_node(const char *function, const char *name, METHOD_ARGS)
     return NULL;
 }
 
+module_state *interpreter_state(PyObject *self) { return ((PyInterpreter *)self)->st; }
+
 PyObject *interpreter_run_node(PyObject *self, PyObject *node)
 {
     uint32_t steps;

@@ -328,6 +328,8 @@ bool modules_over(module_state *st, PyObject *root, module_view *view);
 
 extern PyType_Spec interpreter_spec;
 int interpreter_init(module_state *st);
+/* The module's state, without a search. */
+module_state *interpreter_state(PyObject *self);
 /* Interpreter.run_node of an Interpreter and a Node: a new reference, NULL with an exception. */
 PyObject *interpreter_run_node(PyObject *self, PyObject *node);
 

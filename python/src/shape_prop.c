@@ -285,7 +285,7 @@ static void explain(PyObject *node)
 
 static PyObject *run_and_record(PyObject *self, PyObject *node)
 {
-    module_state *st = state_of(Py_TYPE(self));
+    module_state *st = interpreter_state(self);
     PyObject *fake = PyObject_GetAttr(self, NAME(st, fake_module));
     PyObject *value = NULL;
     if (fake == Py_None)
@@ -306,7 +306,7 @@ static PyObject *run_node(PyObject *self, PyObject *const *args, Py_ssize_t narg
     static const char *const names[] = {"n"};
     static const arg_spec spec = {"run_node", names, 1, 1, 1};
     PyObject *node;
-    module_state *st = state_of(Py_TYPE(self));
+    module_state *st = interpreter_state(self);
     if (!is_ready(st) || !take_args(&spec, args, nargs, kwnames, &node))
         return NULL;
     if (is_node(st, node))
