@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from parity import growth
 
 torch = pytest.importorskip("torch")
 import torch.fx  # noqa: E402
@@ -236,3 +237,14 @@ def test_observer_of_a_pass_that_fails(tmp_path):
     with pytest.raises(ZeroDivisionError):
         observer.apply_gm_pass(lambda gm: 1 / 0)
     assert not gm._create_node_hooks and not list(tmp_path.iterdir())
+
+
+def test_no_leaks():
+    gm = model()
+
+    def work():
+        gm.graph._dot("g", gm, None, {"x"}, scopes=True, locations=True)
+        with pytest.raises(TypeError):
+            gm.graph._dot(3)
+
+    assert growth(work, 3_000) < 1 << 20
