@@ -49,6 +49,10 @@ PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
 
+/* graph_draw.c, graph_items.c */
+PyObject *graph_dot(FAST_ARGS);
+PyObject *graph_annotate_getitem(PyGraph *self, PyObject *unused);
+
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
 PyObject *graph_cse(PyGraph *self, PyObject *args);

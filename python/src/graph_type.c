@@ -272,6 +272,8 @@ static PyMethodDef methods[] = {
     {"_may_depend_on", (PyCFunction)graph_may_depend_on, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
+    {"_annotate_getitem", (PyCFunction)graph_annotate_getitem, METH_NOARGS, NULL},
+    {"_dot", FAST(graph_dot), NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},
     {"_parse", graph_parse, METH_O | METH_CLASS, NULL},
