@@ -42,10 +42,12 @@ typedef enum cfx_effect {
     CFX_EFFECT_WRITES  /* it may change its arguments, or what later calls see */
 } cfx_effect;
 
-/* The effect of a node by its name (in-place functions and methods, an `out` or `inplace` among the
- * arguments, random functions), by what the host says (cfx_node_is_impure), and for operators by
- * what is in their regions. A module whose host does not call it impure is ALONE: it may have a
- * state, but is trusted not to change its arguments. Placeholders and outputs are ALONE. */
+/* The effect of a node: of an operator of the table by its row (what it writes to; random numbers
+ * and statistics, if its arguments do not rule them out: dropout with training=False has none); of
+ * other functions and methods by their names; by an `out` or `inplace` among the arguments; by what
+ * the host says (cfx_node_is_impure); and of operators with regions by what is in them. A module
+ * whose host does not call it impure is ALONE: it may have a state, but is trusted not to change
+ * its arguments. Placeholders and outputs are ALONE. */
 CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err);
 
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
@@ -116,11 +118,17 @@ typedef struct cfx_unlift_params_options {
  * or reads of the same path) as one: the left-hand sides are concatenated, and the product is
  * split. Those that wait for the result of another one stay apart. Nodes are reordered as far as
  * need be, but what has an effect keeps its order, and nothing passes a node that writes. The
- * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the function that
- * splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
+ * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the
+ * function that splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
 typedef struct cfx_merge_matmul_options {
     const cfx_target *split;
 } cfx_merge_matmul_options;
+
+/* Whether `a` is computed from `b`, both of one graph, or is it, as far as can be told by going at
+ * most `search_depth` steps back: 1 also if that is not far enough, 0 if it is certainly not, -1
+ * with *err set. Linear in what is seen. */
+CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
+                                   cfx_error *err);
 
 /* remove_dropout: replaces dropout that does nothing by its input: modules that are not training,
  * functions whose `training` is given as False. With `training` also modules of torch.nn.Dropout

@@ -219,6 +219,7 @@ static PyMethodDef functions[] = {
     {"_token_names", py_token_names, METH_O, NULL},
     {"_is_reserved", py_is_reserved, METH_O, NULL},
     {"_snake_case", py_snake_case, METH_O, NULL},
+    {"_operator", py_operator, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -287,6 +287,7 @@ extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
 extern PyMethodDef pass_functions[];       /* _passes */
+PyObject *py_operator(PyObject *module, PyObject *target);  /* _operator (operators.c) */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */

@@ -129,46 +129,9 @@ static uint32_t hash_node(const numbering *v, const cfx_node *n, uint32_t epoch)
     return (uint32_t)(h ^ (h >> 32));
 }
 
-static bool same_value(const numbering *v, cfx_value a, cfx_value b);
-
-/* In their order, also for sets and keywords: nothing is lost but a merge. */
-static bool same_items(const numbering *v, const cfx_seq *a, const cfx_seq *b)
+static bool same_leader(const void *ctx, const cfx_node *a, const cfx_node *b)
 {
-    uint32_t size = a ? a->size : 0;
-    if (size != (b ? b->size : 0))
-        return false;
-    for (uint32_t i = 0; i < size; i++)
-        if (!same_value(v, a->items[i], b->items[i]))
-            return false;
-    return true;
-}
-
-static bool same_value(const numbering *v, cfx_value a, cfx_value b)
-{
-    if (a.kind != b.kind)
-        return false;
-    if (cfxi_is_seq(a))
-        return same_items(v, a.as.seq, b.as.seq);
-    if (cfxi_is_str(a))
-        return a.as.str->size == b.as.str->size &&
-               memcmp(a.as.str->data, b.as.str->data, a.as.str->size) == 0;
-    switch (a.kind) {
-    case CFX_KIND_INVALID:
-    case CFX_KIND_NONE:
-    case CFX_KIND_ELLIPSIS:
-        return true;
-    case CFX_KIND_BOOL:
-        return a.as.b == b.as.b;
-    case CFX_KIND_FLOAT:
-        return a.as.i == b.as.i && a.as.f == a.as.f;  /* no nan */
-    case CFX_KIND_NODE:
-        return entry_of(v, a.as.node)->leader == entry_of(v, b.as.node)->leader;
-    case CFX_KIND_GRAPH:
-    case CFX_KIND_HOST:
-        return a.as.ref == b.as.ref;
-    default:
-        return a.as.i == b.as.i;
-    }
+    return entry_of(ctx, a)->leader == entry_of(ctx, b)->leader;
 }
 
 /* The callee is the opcode and the target. */
@@ -177,9 +140,11 @@ static bool same_entry(const void *item, const void *key, size_t size)
     const entry *a = item;
     const numbering *v = key;
     const entry *b = &v->entries[size];
+    const cfxi_same how = {.node = same_leader, .ctx = v, .floats = CFXI_FLOATS_BITS,
+                           .exact = true};
     return a->hash == b->hash && a->epoch == b->epoch && a->node->callee == b->node->callee &&
-           same_items(v, a->node->args, b->node->args) &&
-           same_items(v, a->node->kwargs, b->node->kwargs);
+           cfxi_same_items(&how, a->node->args, b->node->args) &&
+           cfxi_same_items(&how, a->node->kwargs, b->node->kwargs);
 }
 
 static uint32_t hash_of_entry(const void *item) { return ((const entry *)item)->hash; }

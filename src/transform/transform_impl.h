@@ -15,8 +15,13 @@ cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_err
 /* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
  * one with an "out". (impure.c) */
 bool cfxi_overload_writes(const char *name);
-/* Whether dead-code elimination keeps the function of this name. (impure.c) */
-bool cfxi_name_is_impure(const cfx_str *name);
+/* Whether dead-code elimination keeps the function of this name; `op` is its operator, or NONE.
+ * (impure.c) */
+bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op);
+/* Whether a row writes to any of its parameters. (impure.c) */
+bool cfxi_operator_writes(cfx_operator op);
+/* Whether a call has an `out` or is told to be `inplace`. (effect.c) */
+bool cfxi_arguments_write(const cfx_node *n);
 
 /* The effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL), too.
  * (effect.c) */

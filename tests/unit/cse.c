@@ -215,7 +215,9 @@ static const effect_case effect_cases[] = {
     {F, "torch.rand", CFX_EFFECT_ALONE}, {F, "torch.dropout", CFX_EFFECT_ALONE},
     {F, "torch.nn.functional.dropout", CFX_EFFECT_ALONE}, {F, "torch._assert", CFX_EFFECT_ALONE},
     {F, "torch.ops.aten.rand.default", CFX_EFFECT_ALONE}, {F, "builtins.print", CFX_EFFECT_ALONE},
-    {F, "torch.ops.aten.rrelu.default", CFX_EFFECT_ALONE}, {M, "bernoulli", CFX_EFFECT_ALONE},
+    {F, "torch.ops.aten.rrelu.default", CFX_EFFECT_NONE}, {M, "bernoulli", CFX_EFFECT_ALONE},
+    {F, "torch.ops.aten.binomial.default", CFX_EFFECT_ALONE}, {F, "f.__iadd__", CFX_EFFECT_WRITES},
+    {F, "operator.imatmul", CFX_EFFECT_WRITES}, {F, "builtins.next", CFX_EFFECT_WRITES},
     {CFX_OP_CALL_MODULE, "fc", CFX_EFFECT_ALONE},
     {F, "operator.iadd", CFX_EFFECT_WRITES}, {F, "_operator.setitem", CFX_EFFECT_WRITES},
     {F, "operator.delitem", CFX_EFFECT_WRITES}, {F, "builtins.setattr", CFX_EFFECT_WRITES},
@@ -273,6 +275,54 @@ TEST(effects_by_arguments)
     n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.sum", bare, 2, NULL, 0, NULL);
     CHECK_INT_EQ(CFX_EFFECT_NONE, effect_of(n));
     cfx_graph_release(g);
+}
+
+static int effect_of_text(const char *call)
+{
+    char ir[300];
+    snprintf(ir, sizeof ir,
+             "graph():\n  %%x = placeholder[target=x]()\n  %%y = %s\n  output(%%y)\n", call);
+    cfx_graph *g = cfx_graph_parse(ir, strlen(ir), NULL, NULL, NULL);
+    if (!CHECK(g != NULL))
+        return -1;
+    int effect = effect_of(cfx_graph_find(g, "y"));
+    cfx_graph_release(g);
+    return effect;
+}
+
+#define FN "torch.nn.functional."
+
+TEST(flags_depend_on_arguments)
+{
+    static const struct {
+        const char *call;
+        cfx_effect effect;
+    } cases[] = {
+        {"call_function[target=" FN "dropout](%x, 0.5, True)", CFX_EFFECT_ALONE},
+        {"call_function[target=" FN "dropout](%x, 0.5, False)", CFX_EFFECT_NONE},
+        {"call_function[target=" FN "dropout](%x, training=False)", CFX_EFFECT_NONE},
+        {"call_function[target=" FN "dropout](%x, 0.0)", CFX_EFFECT_NONE},
+        {"call_function[target=" FN "dropout](%x, 0.5, False, True)", CFX_EFFECT_WRITES},
+        {"call_function[target=" FN "dropout](%x, training=%x)", CFX_EFFECT_ALONE},
+        {"call_function[target=torch.ops.aten.dropout.default](%x, 0.5, False)", CFX_EFFECT_NONE},
+        {"call_function[target=torch.ops.aten.rrelu.default](%x, 0.1, 0.2, True)",
+         CFX_EFFECT_ALONE},
+        {"call_function[target=" FN "scaled_dot_product_attention](%x, %x, %x)", CFX_EFFECT_NONE},
+        {"call_function[target=" FN "scaled_dot_product_attention](%x, %x, %x, None, 0.1)",
+         CFX_EFFECT_ALONE},
+        {"call_function[target=" FN "batch_norm](%x, %x, %x)", CFX_EFFECT_WRITES},
+        {"call_function[target=" FN "batch_norm](%x, %x, %x, training=False)", CFX_EFFECT_NONE},
+        {"call_function[target=" FN "batch_norm](%x, %x, %x, training=True)", CFX_EFFECT_WRITES},
+        {"call_function[target=" FN "batch_norm](%x, None, None, training=True)",
+         CFX_EFFECT_ALONE},
+        {"call_function[target=torch.batch_norm](%x, None, None, %x, %x, False, 0.1, 0.1, True)",
+         CFX_EFFECT_NONE},
+        {"call_function[target=" FN "max_pool2d](%x, 2, None, 0, 1, True)", CFX_EFFECT_NONE},
+        {"call_function[target=" FN "unheard_of](%x, True)", CFX_EFFECT_WRITES},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!CHECK_INT_EQ(cases[i].effect, effect_of_text(cases[i].call)))
+            printf("    %s\n", cases[i].call);
 }
 
 /* Two fresh values of which one is written to later, through a view of it. */
