@@ -255,7 +255,6 @@ static PyMethodDef methods[] = {
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
     {"_repeated", (PyCFunction)graph_repeated, METH_VARARGS, NULL},
-    {"_pass", (PyCFunction)graph_pass, METH_O, NULL},
     {"_match", (PyCFunction)graph_match, METH_VARARGS, NULL},
     {"_explain", (PyCFunction)graph_explain, METH_VARARGS, NULL},
     {"_anchors", (PyCFunction)graph_anchors, METH_O, NULL},
