@@ -76,7 +76,7 @@ def same(make_graph, make_pattern, **options):
     return ours
 
 
-# ---- one call ------------------------------------------------------------------------------------
+# ---- one call ----------------------------------------------------------------------------------
 
 CALLS = [  # arguments in the graph, in the pattern, whether it is found
     (("x", "y"), ("a", "b"), True),
@@ -156,7 +156,7 @@ def test_defaults_are_bound_to_placeholders():
     assert match[2] == "[x, y, [], [0, 0], [1, 1], False]"
 
 
-# ---- attributes and modules ------------------------------------------------------------------------
+# ---- attributes and modules --------------------------------------------------------------------
 
 
 def module(**attributes):
@@ -209,7 +209,7 @@ def test_modules_are_compared_by_path(path, kind):
     assert bool(result) == (path == "m")
 
 
-# ---- whole patterns --------------------------------------------------------------------------------
+# ---- whole patterns ----------------------------------------------------------------------------
 
 
 def chain(x):
@@ -369,7 +369,7 @@ def test_a_part_of_a_graph_is_found_in_it():
     assert tried > 60
 
 
-# ---- replacing -------------------------------------------------------------------------------------
+# ---- replacing ---------------------------------------------------------------------------------
 
 
 def replaced(fx, program, pattern, replacement, **options):
@@ -563,7 +563,7 @@ def test_name_node_map():
         SubgraphMatcherWithNameNodeMap(cfx.symbolic_trace(lambda x: (torch.neg(x), x)))
 
 
-# ---- beyond torch.fx -------------------------------------------------------------------------------
+# ---- beyond torch.fx ---------------------------------------------------------------------------
 
 
 def test_any_of():
@@ -574,6 +574,19 @@ def test_any_of():
     assert gm(torch.ones(1)) == (-1, -1, -1, 2)
     with pytest.raises(TypeError, match="in a pattern only"):
         either(torch.ones(1))
+
+
+def test_spellings_and_swapped_operands():
+    def program(x, y):
+        return x.relu() + 1, 1 + F.relu(y), torch.relu(x).add(2)
+
+    def pattern(a):
+        return torch.add(torch.relu(a), 1)
+
+    for options, n in (({}, 0), ({"any_spelling": True}, 1),
+                       ({"any_spelling": True, "commutative": True}, 2)):
+        gm = cfx.symbolic_trace(program)
+        assert len(cfx.replace_pattern(gm, pattern, lambda a: torch.sin(a), **options)) == n
 
 
 def test_many_patterns_at_once():
