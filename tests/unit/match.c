@@ -511,6 +511,22 @@ TEST(misfits_leave_the_graph_alone)
              A OUT("%a"));
 }
 
+TEST(a_match_that_was_erased_is_not_replaced)
+{
+    cfx_graph *g = parse(X CALL("n", "neg", "%x") OUT("%x"));
+    cfx_graph *p = parse(A CALL("n", "neg", "%a") OUT("%n"));
+    cfx_matches *found = cfx_matches_find(g, &p, 1, NULL, NULL);
+    REQUIRE(cfx_matches_size(found) == 1);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_erase(g, cfx_graph_find(g, "n"), NULL));
+    cfx_error err = {.status = CFX_OK};
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_matches_replace(found, &p, &err));
+    CHECK_STR_EQ("node %n of a match was erased before the match was replaced; leave the graph "
+                 "alone meanwhile", err.message);
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
+}
+
 /* ---- many patterns, long graphs ------------------------------------------------------------ */
 
 TEST(the_first_pattern_wins)

@@ -14,7 +14,7 @@ def _split_to_graph_and_name_node_map(gm: Any) -> tuple[Any, dict[str, Node]]:
     """Takes the dict of names off what the pattern returns: the module, and that dict."""
     gm = as_cfx(gm)
     output, pytree = gm.graph.output_node(), _pytree._torch_pytree()
-    info = getattr(gm.graph._codegen, "pytree_info", None)
+    info: Any = getattr(gm.graph._codegen, "pytree_info", None)
     flat = info is not None and info.out_spec is not None
     whole = output.args[0]
     *values, names = pytree.tree_unflatten(list(whole), info.out_spec) if flat else whole
