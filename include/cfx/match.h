@@ -143,8 +143,8 @@ CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_optio
  * Afterwards the inputs that an earlier replacement changed are the new ones.
  *
  * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
- * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later (memory, a hook), the graph is valid, but some
- * matches may have been replaced. */
+ * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later
+ * (memory, a hook), the graph is valid, but some matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 
