@@ -50,9 +50,13 @@ PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
 
+/* graph_draw.c, graph_items.c */
+PyObject *graph_dot(FAST_ARGS);
+PyObject *graph_annotate_getitem(PyGraph *self, PyObject *unused);
+
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
-PyObject *graph_cse(PyGraph *self, PyObject *effect);
+PyObject *graph_cse(PyGraph *self, PyObject *args);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
 PyObject *graph_table(PyGraph *self, PyObject *unused);
@@ -88,6 +92,10 @@ PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
 PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
+
+/* sources.c */
+PyObject *graph_sources(PyGraph *self, PyObject *wanted);
+PyObject *graph_boundary(PyGraph *self, PyObject *nodes);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */
