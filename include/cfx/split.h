@@ -128,7 +128,7 @@ CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *
 
 typedef struct cfx_stages {
     size_t n;             /* how many stages, at least 1 */
-    const double *costs;  /* of each node in order, finite and not negative; NULL: 1 for each call */
+    const double *costs;  /* of each node in order, finite and not negative; NULL: 1 each */
     const double *sizes;  /* of its value in bytes, likewise; NULL: 1 */
 } cfx_stages;
 

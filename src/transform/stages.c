@@ -23,7 +23,7 @@ typedef struct stager {
     size_t n, stages;       /* calls; stages */
     double *sums;           /* sums[i]: costs of the first i calls */
     double *crossing;       /* crossing[i]: bytes that cross a cut before call i */
-    size_t *last;           /* last[j]: the latest place of cut j; cuts are 0 (the start) to stages */
+    size_t *last;           /* the latest place of each cut; cut 0 is the start */
     size_t *first;          /* and the earliest */
     size_t *offsets;        /* where the places of each cut begin in `best` and `choice` */
     double *best;           /* the fewest bytes for the cuts up to there */

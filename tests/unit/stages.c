@@ -8,7 +8,7 @@
 
 enum { MAX = 16 };
 
-/* A placeholder, `n` calls in a chain, of which the last also uses call `far` (if > 0), an output. */
+/* A placeholder, `n` calls in a chain, of which the last also uses call `far` if that is > 0. */
 static cfx_graph *chain(size_t n, size_t far, const cfx_allocator *a, cfx_error *err)
 {
     cfx_graph *g = cfx_graph_new(a, NULL, err);
