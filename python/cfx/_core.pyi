@@ -277,6 +277,9 @@ class Graph:
         flags: int,
         /,
     ) -> tuple[Graph, list[Node], list[Node]]: ...
+    def _stages(
+        self, n: int, costs: list[float] | None, sizes: list[float] | None, /
+    ) -> tuple[list[int | None], float]: ...
     def _split_constants(
         self, skip: Callable[[Node], Any] | None, path: str, /
     ) -> tuple[tuple[Graph, dict[str, str]], tuple[Graph, dict[str, str]]] | None: ...

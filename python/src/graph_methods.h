@@ -38,6 +38,7 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
 cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_stages(PyGraph *self, PyObject *args);
 PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 

@@ -246,6 +246,9 @@ static PyMethodDef methods[] = {
     {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
      PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists "
                "of what it is given and what it returns; None for inputs or outputs finds them.")},
+    {"_stages", (PyCFunction)graph_stages, METH_VARARGS,
+     PyDoc_STR("_stages(n, costs, sizes): the stage of each node (None for what is no call), and "
+               "the largest cost of a stage. Lists with a number for each node, or None.")},
     {"_split_constants", (PyCFunction)graph_split_constants, METH_VARARGS,
      PyDoc_STR("_split_constants(skip, path): what can be computed beforehand and the rest, which "
                "reads it at the path: (graph, {path there: path here}) each; or None.")},
