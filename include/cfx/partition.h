@@ -21,7 +21,7 @@ typedef struct cfx_partition_options {
      * or -1 to stop with CFX_E_HOST. It can read the graph but not edit it. */
     int (*supported)(void *ctx, cfx_node *n);
     void *ctx;
-    bool connected;  /* only nodes that pass each other values, perhaps through others of the part */
+    bool connected;  /* only nodes that pass each other values, perhaps by way of others in it */
 } cfx_partition_options;
 
 /* Fills `parts`, which has room for a number for each node of `g` in their order: that of its part,

@@ -209,7 +209,8 @@ class _MinimizerBase:
                 return set()
         ends = f"{start_idx}:{nodes[0]} to {end_idx - 1}:{nodes[-1]}"
         size = f"Size of the interested node list is {len(nodes)}"
-        with self._report("Binary search iteration {}", f"From node index {ends}. {size}") as report:
+        title = "Binary search iteration {}"
+        with self._report(title, f"From node index {ends}. {size}") as report:
             culprits = self._with_fusions(nodes)
             failed = self._try(culprits, [nodes[-1].name])
             if not failed:

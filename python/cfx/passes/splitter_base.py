@@ -1,7 +1,6 @@
 """Splitting a module into parts for an accelerator and parts for the CPU; the walks are C."""
 import argparse
 import copy
-import logging
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +24,6 @@ from .tools_common import (
 
 __all__ = ["FxNetAccNodesFinder", "FxNetSplitterInternalError", "Subgraph", "SplitResult",
            "generate_inputs_for_submodules", "NodeEvent", "NodeEventTracker"]  # fmt: skip
-_LOGGER = logging.getLogger(__name__)
 
 DEFAULT_MIN_ACC_MODULE_SIZE = 1
 DEFAULT_SKIP_FUSION = DEFAULT_ALLOW_NON_TENSOR = False
@@ -272,8 +270,10 @@ class _SplitterBase:
         """Why lowering or running a submodule failed."""
         return "Unable to find a culprit because _find_culprit() function is not implemented."
 
-    def _draw_graph_based_on_node_support(self, mod: GraphModule, supported_nodes: NodeList) -> None:
-        """Writes a picture with the supported nodes in another colour."""
+    def _draw_graph_based_on_node_support(
+        self, mod: GraphModule, supported_nodes: NodeList
+    ) -> None:
+        """Writes a picture of the module to node_support.dot."""
         from .graph_drawer import FxGraphDrawer
 
         FxGraphDrawer(mod, "node_support").get_dot_graph().write_raw("node_support.dot")
