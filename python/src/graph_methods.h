@@ -93,6 +93,13 @@ PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
 
+/* splitter.c */
+PyObject *graph_deps(PyGraph *self, PyObject *unused);
+PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);
+PyObject *graph_acc_groups(PyGraph *self, PyObject *args);
+PyObject *graph_drop_acc(PyGraph *self, PyObject *args);
+PyObject *graph_fusion_groups(PyGraph *self, PyObject *args);
+
 /* sources.c */
 PyObject *graph_sources(PyGraph *self, PyObject *wanted);
 PyObject *graph_boundary(PyGraph *self, PyObject *nodes);
