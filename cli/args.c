@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,8 +120,23 @@ static int take_option(const char *word, const char *next, cli_args *args, int *
 
 static bool is_option(const char *word) { return word[0] == '-' && word[1] != '\0'; }
 
+bool cli_table_width(const char *given, bool wide, size_t *width)
+{
+    char *end;
+    *width = wide ? 0 : cli_width();
+    if (!given)
+        return true;
+    *width = strtoul(given, &end, 10);
+    return *given >= '1' && *given <= '9' && *end == '\0';
+}
+
+/* A verb takes a FILE, a [NAME], or nothing. */
 static int take_file(const char *word, cli_args *args)
 {
+    if (strstr(args->verb->usage, "[NAME]") && !args->word) {
+        args->word = word;
+        return CLI_OK;
+    }
     if (!strstr(args->verb->usage, "FILE"))
         return cli_usage_error(args->verb, "'%s' is one word too many", word);
     if (args->file)

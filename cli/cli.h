@@ -34,6 +34,7 @@ typedef struct cli_verb {
 struct cli_args {
     const cli_verb *verb;
     const char *file;                     /* "-" for standard input */
+    const char *word;                     /* the NAME of a verb that takes one; or NULL */
     const char *values[CLI_MAX_OPTIONS];  /* by the option's row: NULL not given, "" no value */
     bool help;
 };
@@ -44,16 +45,21 @@ int cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *args);
 /* Prints what is wrong with the command line and how the verb is used; returns CLI_BAD_USAGE. */
 int cli_usage_error(const cli_verb *verb, const char *format, ...) CFX_PRINTF(2, 3);
 
+/* How wide a table may be, from the values of --width (NULL if not given) and --wide: 0 never cuts.
+ * False if --width is not a number. */
+bool cli_table_width(const char *given, bool wide, size_t *width);
+
 /* The nearest of `n` words, each at `words + i * stride`; NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *words, size_t stride, size_t n);
 
 /* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
 
-extern const cli_option show_options[], code_options[], opt_options[];
+extern const cli_option show_options[], code_options[], opt_options[], ops_options[];
 int cmd_show(const cli_args *args);
 int cmd_code(const cli_args *args);
 int cmd_opt(const cli_args *args);
 int cmd_passes(const cli_args *args);
+int cmd_ops(const cli_args *args);
 int cmd_check(const cli_args *args);
 
 /* ---- input (io.c) -------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 static const cli_verb verbs[] = {
     {"show", "print a graph: as a table, as IR text, or as torch.fx prints it",
-     "[--table | --text | --str] [--wide | --width N] FILE", show_options,
+     "[--table | --text | --str | --dot [--scopes]] [--wide | --width N] FILE", show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"
      "  cfx show --text model.ir          the IR text, laid out anew\n",
@@ -25,6 +25,13 @@ static const cli_verb verbs[] = {
      "  cfx check model.ir                exits with 0 if it is, else with 1\n"
      "  cfx opt --pass dce model.ir | cfx check\n",
      cmd_check},
+    {"ops", "list the operators, or explain one: what it takes, its effects, its names",
+     "[--json] [--wide | --width N] [NAME]", ops_options,
+     "  cfx ops                           all of them, cut to the terminal's width\n"
+     "  cfx ops F.dropout                 one, by its name or any spelling\n"
+     "  cfx ops | grep random\n"
+     "  cfx ops --json conv2d\n",
+     cmd_ops},
     {"passes", "list the passes that opt can run", "", NULL, "  cfx passes\n", cmd_passes},
 };
 

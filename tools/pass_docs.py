@@ -5,8 +5,8 @@
     pass_docs.py --update   writes it
 
 A pass is shown by tests/golden/opt/NAME.ir: its first lines of comment, what goes in, what comes
-out; or, where that shows no change (the command has no modules), by the pair at the top of its
-file. It needs nothing but these files.
+out; or, where there is none, or it shows no change (the command has no modules), by the pair at
+the top of its file. It needs nothing but these files.
 """
 import difflib
 import re
@@ -52,7 +52,7 @@ def golden(name):
     """What the golden test of a pass shows; "" if that is no change."""
     path = GOLDEN / f"{name}.ir"
     if not path.is_file():
-        sys.exit(f"the pass {name} has no golden test {path.relative_to(ROOT)}")
+        return ""
     head, _, expected = path.read_text().partition("# EXPECT\n")
     lines = head.splitlines()
     words = " ".join(l[2:] for l in lines if l.startswith("# ") and not l.startswith("# RUN:"))
@@ -64,7 +64,8 @@ def golden(name):
 
 def comment(name):
     """The before and after at the top of the file of a pass."""
-    text = (ROOT / f"src/transform/{name}.c").read_text()
+    texts = [path.read_text() for path in sorted((ROOT / "src/transform").glob("*.c"))]
+    text = next(text for text in texts if f"\ncfx_status cfx_pass_{name}(" in text)
     lines = re.search(r"(?: \* {5}.*\n| \*\n)+", text)[0].splitlines()
     return "```\n" + "\n".join(l[7:] for l in lines).strip("\n") + "\n```\n"
 

@@ -7,9 +7,12 @@
 #include <cfx/codegen.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
+#include <cfx/match.h>
 #include <cfx/module.h>
 #include <cfx/ops.h>
+#include <cfx/partition.h>
 #include <cfx/pass.h>
+#include <cfx/repeated.h>
 #include <cfx/split.h>
 #include <cfx/value.h>
 

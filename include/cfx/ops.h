@@ -8,7 +8,7 @@
  *
  * A row has the operator's parameters and results, in PyTorch's schema language, with what is
  * written to and what shares memory with what; every spelling; and flags for what a schema cannot
- * say. Effects follow from it: pass.h has cfx_node_effect and cfx_node_each_write.
+ * say. Effects follow from it: pass.h has cfx_node_effect and cfx_node_each_touch.
  *
  * What a spelling does not tell:
  *   - Parameters have aten's names. Functions of torch call the first one `input`, not `self`.
@@ -52,6 +52,9 @@ typedef enum cfx_operator_flag {
     CFX_OPERATOR_GLOBAL = 32       /* changes how later calls run, or calls a function that it is
                                       given: nothing is known of its effects */
 } cfx_operator_flag;
+
+/* The name of a flag, by its bit: "random" for 0; NULL past the last. */
+CFX_API const char *cfx_operator_flag_name(unsigned bit);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -133,8 +136,9 @@ CFX_API size_t cfx_operator_find_param(cfx_operator op, const char *name);
 CFX_API cfx_operator cfx_node_operator(const cfx_node *n);
 
 /* The argument that a call_function or call_method passes for the parameter `name` of its operator,
- * by position or keyword, in whichever order its spelling takes them; INVALID if it passes none, or
- * has no such parameter. */
+ * by position or keyword, in whichever order its spelling takes them; INVALID if it passes none,
+ * has no such parameter, or passes a list as loose numbers (x.view(2, 3)). `name` may also be one
+ * that only the spelling has: `inplace`. */
 CFX_API cfx_value cfx_node_operand(const cfx_node *n, const char *name);
 
 #ifdef __cplusplus

@@ -38,7 +38,7 @@ __all__ = [
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "experimental",
-    "graph_module", "interop", "operator_schemas", "proxy", "traceback",
+    "graph_module", "interop", "operator_schemas", "proxy", "subgraph_rewriter", "traceback",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
@@ -50,6 +50,8 @@ _LAZY = {
     "Proxy": "proxy",
     "ProxyableClassMeta": "_symbolic_trace",
     "Tracer": "_symbolic_trace",
+    "any_of": "subgraph_rewriter",
+    "replace_pattern": "subgraph_rewriter",
     "symbolic_trace": "_symbolic_trace",
     "wrap": "_symbolic_trace",
 }

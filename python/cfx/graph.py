@@ -102,7 +102,9 @@ class Graph(_core.Graph):
         # A graph that the core made (a copy, a region, a parsed text) gets its Python state when
         # somebody first asks for it.
         if name in ("_tracer_cls", "_tracer_extras", "_codegen", "_co_fields"):
+            known = dict(vars(self))  # what was assigned before stays
             Graph.__init__(self, self.owning_module)
+            vars(self).update(known)
             return getattr(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

@@ -112,6 +112,7 @@ def _register_side_effects(torch):
         "ops.aten._assert_async.msg",
         "ops.aten._assert_scalar.default",
         "ops.aten._assert_tensor_metadata.default",
+        "ops.aten._print.default",
         "ops.aten.sym_constrain_range.default",
         "ops.aten.sym_constrain_range_for_size.default",
         "ops.profiler._record_function_enter",

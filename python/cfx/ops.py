@@ -1,10 +1,10 @@
-"""Control flow as operators: the regions of a graph are arguments of these functions.
-
-Called directly they run: a region may be any callable or a Graph.
+"""The operator table, and control flow as operators: the regions of a graph are arguments of these
+functions. Called directly they run: a region may be any callable or a Graph.
 """
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from . import _core
 from ._core import Graph
 
 Region = Callable[..., Any] | Graph
@@ -38,6 +38,22 @@ def for_loop(count: Any, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
     for i in range(int(count)):
         state = tuple(_call(body, (i, *state)))
     return state
+
+
+class Operator(NamedTuple):
+    """A row of the operator table; `cfx ops NAME` explains it."""
+
+    name: str
+    schema: str
+    flags: tuple[str, ...]
+    spellings: tuple[str, ...]
+
+
+def find(target: Any) -> Operator | None:
+    """The operator that a function, a class of modules, a Node or a name stands for: the same for
+    `torch.relu`, `torch.nn.ReLU`, `"F.relu"` and the node of `x.relu()`. None if it has no row."""
+    row = _core._operator(target)
+    return Operator(*row) if row else None
 
 
 for _function in (cond, while_loop, for_loop):

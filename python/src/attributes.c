@@ -197,6 +197,27 @@ static int put(const copy_run *run, PyObject *to, PyObject *name, PyObject *valu
     return done ? (done < 0 ? -1 : 0) : assign(run->st, to, name, value);
 }
 
+static copy_run begin_run(module_state *st)
+{
+    copy_run run = {.st = st, .fast = true};
+    run.module_getattr = _PyType_Lookup(module_type(st), st->str_getattr);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(st->listeners); i++)
+        run.fast = run.fast && PyDict_GET_SIZE(PyTuple_GET_ITEM(st->listeners, i)) == 0;
+    return run;
+}
+
+/* Assigns to a module that may have an attribute of that name, which then must give way. */
+static int put_anew(module_state *st, PyObject *to, PyObject *name, PyObject *value)
+{
+    copy_run run = begin_run(st);
+    PyObject *old = run.fast && is_plain_module(&run, to) ? find(&run, to, name) : Py_NewRef(to);
+    bool is_new = !old;
+    Py_XDECREF(old);
+    if (PyErr_Occurred())
+        return -1;
+    return is_new ? put(&run, to, name, value) : assign(st, to, name, value);
+}
+
 /* ---- copying: new modules ------------------------------------------------------------------ */
 
 /* What stands for `value`, an attribute of a module that was just made, in another: a new
@@ -334,10 +355,8 @@ static int copy_path(copy_run *run, PyObject *path)
 
 static int copy_paths(module_state *st, PyObject *paths, PyObject *from, PyObject *to)
 {
-    copy_run run = {.st = st, .fast = true, .places = PyDict_New()};
-    run.module_getattr = _PyType_Lookup(module_type(st), st->str_getattr);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(st->listeners); i++)
-        run.fast = run.fast && PyDict_GET_SIZE(PyTuple_GET_ITEM(st->listeners, i)) == 0;
+    copy_run run = begin_run(st);
+    run.places = PyDict_New();
     int failed = run.places ? note_place(&run, st->str_empty, from, to) : -1;
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(paths); i++) {
         PyObject *path = Py_NewRef(PyList_GET_ITEM(paths, i));
@@ -410,7 +429,7 @@ int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value)
     if (!split(path, &prefix, &name))
         return -1;
     PyObject *owner = enter_path(st, o, prefix, false);
-    int failed = owner ? assign(st, owner, name, value) : -1;
+    int failed = owner ? put_anew(st, owner, name, value) : -1;
     Py_XDECREF(owner);
     Py_DECREF(name);
     Py_DECREF(prefix);

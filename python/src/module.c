@@ -219,6 +219,7 @@ static PyMethodDef functions[] = {
     {"_token_names", py_token_names, METH_O, NULL},
     {"_is_reserved", py_is_reserved, METH_O, NULL},
     {"_snake_case", py_snake_case, METH_O, NULL},
+    {"_operator", py_operator, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -311,6 +312,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, pass_functions) < 0 ||
         PyModule_AddFunctions(module, resolve_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
+        PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

@@ -1,4 +1,4 @@
-/* passes.c - the table of passes, and passes with options of their own. */
+/* passes.c - the table of passes, passes with options of their own, repeated parts. */
 #include "graph_methods.h"
 
 /* [(name, summary, needs, keeps), ...] in the order of the table. */
@@ -31,4 +31,67 @@ PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first)
     const cfx_toposort_options options = {breadth_first == Py_True};
     cfx_status status = cfx_pass_toposort(self->g, NULL, &options, &changed, &err);
     return status == CFX_OK ? PyBool_FromLong(changed) : raise_cfx(&err);
+}
+
+/* ---- repeated parts ------------------------------------------------------------------------ */
+
+static PyObject *copy_nodes(const cfx_repeats *found, size_t group, size_t copy)
+{
+    const size_t n = cfx_repeats_nodes(found, group);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; i++) {
+        cfx_node *node = cfx_repeats_node(found, group, copy, i);
+        PyObject *object = node_wrap(cfx_graph_binding(cfx_node_graph(node)), node);
+        if (object)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, object);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* ([path or None of each copy], [nodes of each copy]). */
+static PyObject *group_copies(const cfx_repeats *found, size_t group)
+{
+    PyObject *paths = PyList_New(0);
+    PyObject *copies = PyList_New(0);
+    bool failed = !paths || !copies;
+    for (size_t i = 0; !failed && i < cfx_repeats_copies(found, group); i++) {
+        PyObject *path = Py_BuildValue("z", cfx_repeats_path(found, group, i));
+        PyObject *nodes = copy_nodes(found, group, i);
+        failed = !path || !nodes || PyList_Append(paths, path) < 0 ||
+                 PyList_Append(copies, nodes) < 0;
+        Py_XDECREF(path);
+        Py_XDECREF(nodes);
+    }
+    PyObject *pair = failed ? NULL : PyTuple_Pack(2, paths, copies);
+    Py_XDECREF(paths);
+    Py_XDECREF(copies);
+    return pair;
+}
+
+/* A pair as above for each group. */
+PyObject *graph_repeated(PyGraph *self, PyObject *args)
+{
+    cfx_error err = {0};
+    Py_ssize_t min_nodes;
+    Py_ssize_t min_copies;
+    if (!PyArg_ParseTuple(args, "nn:_repeated", &min_nodes, &min_copies))
+        return NULL;
+    const cfx_repeat_options options = {min_nodes > 0 ? (size_t)min_nodes : 0,
+                                        min_copies > 0 ? (size_t)min_copies : 0};
+    cfx_repeats *found = cfx_graph_find_repeated(self->g, NULL, &options, &err);
+    if (!found || PyErr_Occurred()) {
+        cfx_repeats_free(found);
+        return raise_cfx(&err);
+    }
+    PyObject *groups = PyList_New(0);
+    for (size_t i = 0; groups && i < cfx_repeats_groups(found); i++) {
+        PyObject *group = group_copies(found, i);
+        if (!group || PyList_Append(groups, group) < 0)
+            Py_CLEAR(groups);
+        Py_XDECREF(group);
+    }
+    cfx_repeats_free(found);
+    return groups;
 }

@@ -287,6 +287,7 @@ extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
 extern PyMethodDef pass_functions[];       /* _passes */
+PyObject *py_operator(PyObject *module, PyObject *target);  /* _operator (operators.c) */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
@@ -329,11 +330,10 @@ void modules_done(module_view *view);
 
 extern PyType_Spec interpreter_spec;
 int interpreter_init(module_state *st);
+/* The module's state, without a search. */
+module_state *interpreter_state(PyObject *self);
 /* Interpreter.run_node of an Interpreter and a Node: a new reference, NULL with an exception. */
 PyObject *interpreter_run_node(PyObject *self, PyObject *node);
-/* Calls `self.method(node, exception)` with the pending exception, if it is an Exception: it may
- * add to its message, or raise another. */
-void interpreter_explain(PyObject *self, PyObject *method, PyObject *node);
 
 /* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
 
@@ -345,6 +345,8 @@ extern PyMethodDef meta_functions[];
 PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 /* Leaves a pending exception alone. */
 void meta_leave(module_state *st, PyObject *saved);
+
+extern PyMethodDef pass_order_functions[];  /* _check_pass_order, _sort_passes */
 
 /* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
 

@@ -6,15 +6,14 @@
 
 /* ---- comparing ----------------------------------------------------------------------------- */
 
-/* Two graphs under comparison; NULL in its place compares nodes by identity. */
+/* Two graphs under comparison. */
 typedef struct compare {
+    cfxi_same how;              /* its ctx is this struct */
     const cfx_graph *a, *b;
     uint32_t stamp_a, stamp_b;
     uint32_t scope_a, scope_b;  /* the last scopes found to be the same */
     bool shape_only;
 } compare;
-
-static bool same_value(const compare *c, cfx_value a, cfx_value b);
 
 static bool same_str(const cfx_str *a, const cfx_str *b)
 {
@@ -22,7 +21,7 @@ static bool same_str(const cfx_str *a, const cfx_str *b)
 }
 
 /* A name stands for the object that has it. */
-static bool same_ref(cfx_ref *a, cfx_ref *b)
+bool cfxi_same_ref(cfx_ref *a, cfx_ref *b)
 {
     if (a == b)
         return true;
@@ -45,70 +44,80 @@ static uint32_t position(const cfx_graph *g, uint32_t stamp, const cfx_node *n)
     return n->mark - stamp;
 }
 
-static bool same_place(const compare *c, const cfx_node *a, const cfx_node *b)
+static bool same_place(const void *ctx, const cfx_node *a, const cfx_node *b)
 {
-    if (!c)
-        return a == b;
+    const compare *c = ctx;
     uint32_t at = position(c->a, c->stamp_a, a);
     return at == position(c->b, c->stamp_b, b) && (at != UINT32_MAX || a == b);
 }
 
-static size_t count_in(const compare *c, cfx_value v, const cfx_seq *seq)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; i < seq->size; i++)
-        count += same_value(c, v, seq->items[i]);
-    return count;
-}
-
 /* The items of a set come in any order: each as often in `b` as there are equal ones before and
  * behind it. Quadratic, but only for sets whose order differs. */
-static bool same_set(const compare *c, const cfx_seq *a, const cfx_seq *b)
+static bool same_set(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b)
 {
     for (uint32_t i = 0; i < a->size; i++) {
         size_t in_a = 0;
+        size_t in_b = 0;
         for (uint32_t k = 0; k < a->size; k++)
             in_a += k == i || cfx_value_equal(a->items[i], a->items[k]);
-        if (count_in(c, a->items[i], b) != in_a)
+        for (uint32_t k = 0; k < b->size; k++)
+            in_b += cfxi_same_value(how, a->items[i], b->items[k]);
+        if (in_a != in_b)
             return false;
     }
     return true;
 }
 
-static bool same_items(const compare *c, const cfx_seq *a, const cfx_seq *b)
+bool cfxi_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b)
 {
     uint32_t size = a ? a->size : 0;
     if (size != (b ? b->size : 0))
         return false;
     for (uint32_t i = 0; i < size; i++)
-        if (!same_value(c, a->items[i], b->items[i]))
+        if (!cfxi_same_value(how, a->items[i], b->items[i]))
             return false;
     return true;
 }
 
-static bool same_seq(const compare *c, cfx_value a, cfx_value b)
+static bool same_seq(const cfxi_same *how, cfx_value a, cfx_value b)
 {
-    if (same_items(c, a.as.seq, b.as.seq))
+    if (cfxi_same_items(how, a.as.seq, b.as.seq))
         return true;
     bool set = a.kind == CFX_KIND_SET || a.kind == CFX_KIND_FROZENSET;
-    return set && a.as.seq && b.as.seq && a.as.seq->size == b.as.seq->size &&
-           same_set(c, a.as.seq, b.as.seq);
+    return set && !how->exact && a.as.seq && b.as.seq && a.as.seq->size == b.as.seq->size &&
+           same_set(how, a.as.seq, b.as.seq);
 }
 
-/* Bit by bit, but every nan is the same one: texts do not tell them apart. */
-static bool same_float(cfx_value a, cfx_value b)
+static bool same_float(const cfxi_same *how, cfx_value a, cfx_value b)
 {
-    return a.as.i == b.as.i || (a.as.f != a.as.f && b.as.f != b.as.f);
+    bool nans = a.as.f != a.as.f && b.as.f != b.as.f;
+    switch (how->floats) {
+    case CFXI_FLOATS_TEXT:
+        return a.as.i == b.as.i || nans;
+    case CFXI_FLOATS_BITS:
+        return a.as.i == b.as.i && !nans;
+    case CFXI_FLOATS_PYTHON:
+        break;
+    }
+    return a.as.f == b.as.f;
 }
 
-static bool same_value(const compare *c, cfx_value a, cfx_value b)
+static bool is_number(cfx_value v) { return v.kind >= CFX_KIND_BOOL && v.kind <= CFX_KIND_FLOAT; }
+
+/* As Python compares True, 1 and 1.0. */
+static bool same_number(cfx_value a, cfx_value b)
 {
-    if (a.kind != b.kind)
-        return false;
-    if (cfxi_is_seq(a))
-        return same_seq(c, a, b);
-    if (cfxi_is_str(a))
-        return same_str(a.as.str, b.as.str);
+    int64_t i = a.kind == CFX_KIND_BOOL ? a.as.b : a.as.i;
+    int64_t k = b.kind == CFX_KIND_BOOL ? b.as.b : b.as.i;
+    if (a.kind != CFX_KIND_FLOAT && b.kind != CFX_KIND_FLOAT)
+        return i == k;
+    double x = a.kind == CFX_KIND_FLOAT ? a.as.f : (double)i;
+    double y = b.kind == CFX_KIND_FLOAT ? b.as.f : (double)k;
+    return x == y;
+}
+
+static bool same_leaf(const cfxi_same *how, cfx_value a, cfx_value b)
+{
     switch (a.kind) {
     case CFX_KIND_INVALID:
     case CFX_KIND_NONE:
@@ -117,21 +126,32 @@ static bool same_value(const compare *c, cfx_value a, cfx_value b)
     case CFX_KIND_BOOL:
         return a.as.b == b.as.b;
     case CFX_KIND_FLOAT:
-        return same_float(a, b);
+        return same_float(how, a, b);
     case CFX_KIND_NODE:
-        return same_place(c, a.as.node, b.as.node);
+        return how->node ? how->node(how->ctx, a.as.node, b.as.node) : a.as.node == b.as.node;
     case CFX_KIND_HOST:
-        return same_ref(a.as.ref, b.as.ref);
+        return how->exact ? a.as.ref == b.as.ref : cfxi_same_ref(a.as.ref, b.as.ref);
     case CFX_KIND_GRAPH:
-        return cfx_graph_equal(a.as.ref->region, b.as.ref->region, c && c->shape_only);
+        return how->exact ? a.as.ref == b.as.ref
+                          : cfx_graph_equal(a.as.ref->region, b.as.ref->region, how->shape_only);
     default:
         return a.as.i == b.as.i;
     }
 }
 
+bool cfxi_same_value(const cfxi_same *how, cfx_value a, cfx_value b)
+{
+    if (a.kind != b.kind)
+        return how->numbers && is_number(a) && is_number(b) && same_number(a, b);
+    if (cfxi_is_seq(a))
+        return same_seq(how, a, b);
+    return cfxi_is_str(a) ? same_str(a.as.str, b.as.str) : same_leaf(how, a, b);
+}
+
 bool cfx_value_equal(cfx_value a, cfx_value b)
 {
-    return same_value(NULL, a, b);
+    const cfxi_same how = {.floats = CFXI_FLOATS_TEXT};
+    return cfxi_same_value(&how, a, b);
 }
 
 static bool same_location(const cfx_node *a, const cfx_node *b)
@@ -166,11 +186,12 @@ static bool same_scope(compare *c, uint32_t a, uint32_t b)
 
 static bool same_node(compare *c, const cfx_node *a, const cfx_node *b)
 {
-    if (a->op != b->op || !same_ref(a->callee->ref, b->callee->ref))
+    if (a->op != b->op || !cfxi_same_ref(a->callee->ref, b->callee->ref))
         return false;
-    if (!same_items(c, a->args, b->args) || !same_items(c, a->kwargs, b->kwargs))
+    if (!cfxi_same_items(&c->how, a->args, b->args) ||
+        !cfxi_same_items(&c->how, a->kwargs, b->kwargs))
         return false;
-    if (!same_value(c, cfx_node_type(a), cfx_node_type(b)))
+    if (!cfxi_same_value(&c->how, cfx_node_type(a), cfx_node_type(b)))
         return false;
     if (c->shape_only)
         return true;
@@ -196,6 +217,8 @@ bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
         return false;
     /* Numbering changes only marks, which nobody reads between calls. */
     compare c = {.a = a, .b = b, .shape_only = shape_only};
+    c.how = (cfxi_same){.node = same_place, .ctx = &c, .floats = CFXI_FLOATS_TEXT,
+                        .shape_only = shape_only};
     c.stamp_a = cfxi_graph_number((cfx_graph *)(uintptr_t)a);
     c.stamp_b = cfxi_graph_number((cfx_graph *)(uintptr_t)b);
     const cfx_node *x = a->root.next;

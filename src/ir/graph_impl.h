@@ -302,6 +302,28 @@ uint64_t cfxi_hash_value(cfxi_hasher *c, cfx_value v);
 uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq);
 uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
 
+/* ---- comparing (equal.c) ------------------------------------------------------------------- */
+
+typedef enum cfxi_floats {
+    CFXI_FLOATS_TEXT,   /* bit by bit, but every nan is the same one, as in texts */
+    CFXI_FLOATS_BITS,   /* bit by bit, and nan equals nothing */
+    CFXI_FLOATS_PYTHON  /* 0.0 is -0.0, and nan equals nothing */
+} cfxi_floats;
+
+/* What counts as the same value: the one walk over values asks this. */
+typedef struct cfxi_same {
+    bool (*node)(const void *ctx, const cfx_node *a, const cfx_node *b);  /* NULL: the same node */
+    const void *ctx;
+    cfxi_floats floats;
+    bool numbers;     /* True, 1 and 1.0 are one, as in Python */
+    bool exact;       /* of one graph: host objects, names and regions by identity, sets in order */
+    bool shape_only;  /* regions in the sense of cfx_graph_equal */
+} cfxi_same;
+bool cfxi_same_value(const cfxi_same *how, cfx_value a, cfx_value b);
+bool cfxi_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b);
+/* The same object, or one that the host calls equal; a name and the object that has it. */
+bool cfxi_same_ref(cfx_ref *a, cfx_ref *b);
+
 /* ---- references (ref.c) -------------------------------------------------------------------- */
 
 cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err);

@@ -90,24 +90,48 @@ static bool is_loose(cfx_value v, const cfx_param *param)
     return v.kind == CFX_KIND_INT && strcmp(param->type, "int[]") == 0;
 }
 
+static cfx_value argument_at(const cfx_node *n, size_t place, cfx_schema_text keyword)
+{
+    cfx_value v = place == SIZE_MAX ? cfx_invalid() : cfx_node_arg(n, place);
+    return v.kind == CFX_KIND_INVALID ? find_kwarg(n, keyword.text, keyword.size) : v;
+}
+
 cfx_value cfx_node_operand(const cfx_node *n, const char *name)
 {
     cfx_operator op = cfx_node_operator(n);
     cfx_param param;
-    size_t at = cfx_operator_find_param(op, name);
-    if (!cfx_operator_param(op, at, &param))
-        return cfx_invalid();
-    cfx_schema_text keyword = param.name;
-    const char *spelling = name_of(n).spelling;
-    size_t place = at;
-    if (spelling && has_own_params(spelling))
+    cfx_schema_text keyword = {name, strlen(name)};
+    size_t place = cfx_operator_find_param(op, name);
+    const bool known = cfx_operator_param(op, place, &param);
+    const char *spelling = op ? name_of(n).spelling : NULL;
+    const bool own = spelling && has_own_params(spelling);
+    if (own)
         place = own_place(spelling, name, &keyword);
-    if (place == SIZE_MAX)
+    if (own ? place == SIZE_MAX : !known)
         return cfx_invalid();
-    cfx_value v = cfx_node_arg(n, place);
-    if (v.kind == CFX_KIND_INVALID)
-        v = find_kwarg(n, keyword.text, keyword.size);
-    if (v.kind == CFX_KIND_INVALID && is_param(&param, "self", 4))
+    cfx_value v = argument_at(n, place, keyword);
+    if (v.kind == CFX_KIND_INVALID && known && is_param(&param, "self", 4))
         v = find_kwarg(n, "input", 5);
-    return is_loose(v, &param) ? cfx_invalid() : v;
+    return known && is_loose(v, &param) ? cfx_invalid() : v;
+}
+
+size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword)
+{
+    cfx_operator op = cfx_node_operator(n);
+    char name[CFX_SPELLING_SIZE];
+    const char *spelling = op ? name_of(n).spelling : NULL;
+    if (keyword)
+        return strcmp(keyword, "input") == 0 && cfx_operator_find_param(op, "input") == SIZE_MAX
+                   ? 0 : cfx_operator_find_param(op, keyword);
+    if (!spelling || !has_own_params(spelling))
+        return place < cfx_operator_num_params(op) ? place : SIZE_MAX;
+    const char *cursor = spelling + strcspn(spelling, "(") + 1;
+    cfx_schema_text item = cfxi_schema_next(&cursor);
+    for (; place > 0 && item.size > 0; place--)
+        item = cfxi_schema_next(&cursor);
+    const char *colon = memchr(item.text, ':', item.size);
+    size_t size = colon ? (size_t)(colon - item.text) : item.size;
+    memcpy(name, item.text, size);
+    name[size] = '\0';
+    return cfx_operator_find_param(op, name);
 }

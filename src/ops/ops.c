@@ -44,6 +44,13 @@ const char *cfx_operator_name(cfx_operator op) { return row_of(op)->name; }
 const char *cfx_operator_schema(cfx_operator op) { return row_of(op)->schema; }
 unsigned cfx_operator_flags(cfx_operator op) { return row_of(op)->flags; }
 
+const char *cfx_operator_flag_name(unsigned bit)
+{
+    static const char *const flags[] = {"random", "commutes", "state", "checks", "elementwise",
+                                        "global"};
+    return bit < sizeof flags / sizeof *flags ? flags[bit] : NULL;
+}
+
 /* ---- full and short names ------------------------------------------------------------------ */
 
 typedef struct prefix {
@@ -70,7 +77,9 @@ static const prefix other_homes[] = {
     {"torch._C._nn.", "F.", CFX_SPELLING_FUNCTION},
     {"torch._C._linalg.linalg_", "linalg.", CFX_SPELLING_FUNCTION},
     {"torch.functional.", "torch.", CFX_SPELLING_FUNCTION},
+    {"torch._tensor.", ".", CFX_SPELLING_METHOD},
     {"_operator.", "operator.", CFX_SPELLING_FUNCTION},
+    {"torch._C._nn.log_sigmoid", "F.logsigmoid", CFX_SPELLING_FUNCTION},  /* after torch._C._nn. */
 };
 
 static bool has_prefix(const char *text, size_t size, const char *start)
@@ -92,8 +101,22 @@ static size_t swap_prefix(const char *text, size_t size, size_t drop, const char
     return n + size - drop;
 }
 
+/* Classes are made in files of torch.nn.modules: "torch.nn.modules.conv.Conv2d" is nn.Conv2d. */
+static size_t shorten_class(const char *name, size_t size, char out[CFX_SPELLING_SIZE])
+{
+    static const char home[] = "torch.nn.modules.";
+    const char *file = name + sizeof home - 1;
+    if (!has_prefix(name, size, home))
+        return 0;
+    const char *dot = memchr(file, '.', (size_t)(name + size - file));
+    return dot ? swap_prefix(name, size, (size_t)(dot - name), "nn", out) : 0;
+}
+
 static size_t shorten(const char *name, size_t size, char out[CFX_SPELLING_SIZE])
 {
+    size_t n = shorten_class(name, size, out);
+    if (n > 0)
+        return n;
     const prefix *p = prefixes;
     for (size_t i = 0; i < sizeof other_homes / sizeof *other_homes; i++)
         if (has_prefix(name, size, other_homes[i].full))

@@ -22,6 +22,10 @@ cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size);
  * around it; an empty item at the end. (schema.c) */
 cfx_schema_text cfxi_schema_next(const char **cursor);
 
+/* The parameter that an argument of a call goes to: by its place, or by its keyword if that is not
+ * NULL. SIZE_MAX if it is none of the row's. (node.c) */
+size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword);
+
 static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size)
 {
     return a.size == size && memcmp(a.text, text, size) == 0;

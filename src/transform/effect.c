@@ -1,8 +1,10 @@
 /* effect.c - what a call does to the world: nothing, something of its own, or to its arguments.
  *
  * impure.c answers what torch.fx asks: whether a call may be dropped. That is not enough to merge
- * two calls into one, where operator.iadd, x.add_(1) or a dropout matter too. The lists err on the
- * safe side; a function that is in none of them does what the host says of it.
+ * two calls into one, where operator.iadd, x.add_(1) or a dropout matter too. The operator table
+ * knows (its schemas say what is written to, its flags what is random); the lists here are for
+ * names that are in no row, and err on the safe side. A function that is in none of them does what
+ * the host says of it.
  */
 #include "transform_impl.h"
 
@@ -12,11 +14,7 @@
 
 /* Of the modules operator and builtins; as methods between two underscores on either side. Sorted,
  * as are all of these. */
-static const char *const writers[] = {
-    "delattr", "delitem", "exec", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul",
-    "imod", "imul", "ior", "ipow", "irshift", "isub", "itruediv", "ixor", "next", "setattr",
-    "setitem",
-};
+static const char *const writers[] = {"delattr", "exec", "iconcat", "imatmul", "next"};
 
 /* Methods that write though they do not end with '_': of lists, dicts and sets; the gradients. No
  * method of Tensor that only computes has one of these names. */
@@ -25,30 +23,16 @@ static const char *const writing_methods[] = {
     "reverse", "setdefault", "update",
 };
 
-static const char *const random_methods[] = {"bernoulli", "multinomial"};
-
 /* Functions that draw random numbers, or keep statistics; dce need not keep them. */
 static const char *const lone_functions[] = {
-    "builtins.input", "builtins.print", "torch._standard_gamma", "torch.alpha_dropout",
-    "torch.batch_norm", "torch.binomial", "torch.dropout", "torch.feature_alpha_dropout",
-    "torch.feature_dropout", "torch.gru", "torch.instance_norm", "torch.lstm",
-    "torch.native_batch_norm", "torch.native_dropout", "torch.nn.functional.alpha_dropout",
-    "torch.nn.functional.batch_norm", "torch.nn.functional.dropout",
-    "torch.nn.functional.dropout1d", "torch.nn.functional.dropout2d",
-    "torch.nn.functional.dropout3d", "torch.nn.functional.feature_alpha_dropout",
-    "torch.nn.functional.fractional_max_pool2d", "torch.nn.functional.fractional_max_pool3d",
-    "torch.nn.functional.gumbel_softmax", "torch.nn.functional.instance_norm",
-    "torch.nn.functional.multi_head_attention_forward", "torch.nn.functional.rrelu",
-    "torch.nn.functional.scaled_dot_product_attention", "torch.rnn_relu", "torch.rnn_tanh",
-    "torch.rrelu",
+    "builtins.input", "builtins.print", "torch._standard_gamma", "torch.binomial",
+    "torch.nn.functional.fractional_max_pool3d",
 };
 
 /* The same for torch.ops.aten. */
 static const char *const lone_packets[] = {
-    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",
-    "batch_norm", "binomial", "cudnn_batch_norm", "feature_alpha_dropout", "feature_dropout",
-    "fractional_max_pool2d", "fractional_max_pool3d", "instance_norm", "miopen_batch_norm",
-    "native_batch_norm", "rrelu", "scaled_dot_product_attention",
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention", "binomial",
+    "cudnn_batch_norm", "fractional_max_pool2d", "fractional_max_pool3d", "miopen_batch_norm",
 };
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -62,15 +46,16 @@ static bool has_prefix(const char *text, const char *prefix)
 static bool writes_by_spelling(const char *name, size_t size)
 {
     if (size > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0)
-        return cfxi_is_listed(name + 2, size - 4, ROWS(writers));
+        return cfxi_operator_writes(cfx_operator_of_method(name, size)) ||
+               cfxi_is_listed(name + 2, size - 4, ROWS(writers));
     return size > 1 && name[size - 1] == '_' && name[size - 2] != '_';
 }
 
 static cfx_effect effect_of_method(const char *name, size_t size)
 {
-    if (writes_by_spelling(name, size) || cfxi_is_listed(name, size, ROWS(writing_methods)))
-        return CFX_EFFECT_WRITES;
-    return cfxi_is_listed(name, size, ROWS(random_methods)) ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
+    bool writes = writes_by_spelling(name, size) ||
+                  cfxi_is_listed(name, size, ROWS(writing_methods));
+    return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
 }
 
 /* `name` is "add_.Tensor" of "torch.ops.aten.add_.Tensor". */
@@ -100,12 +85,59 @@ static cfx_effect effect_of_name(const cfx_str *name)
     return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
 }
 
+/* ---- by row -------------------------------------------------------------------------------- */
+
+static cfx_effect effect_of_row(cfx_operator op)
+{
+    const unsigned flags = cfx_operator_flags(op);
+    if ((flags & CFX_OPERATOR_GLOBAL) || cfxi_operator_writes(op))
+        return CFX_EFFECT_WRITES;
+    const unsigned lone = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS | CFX_OPERATOR_STATE;
+    return flags & lone ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
+}
+
+/* Whether the parameter `name`, if the operator has it, is certainly false or 0. */
+static bool is_off(const cfx_node *n, cfx_operator op, const char *name)
+{
+    cfx_param param;
+    if (!cfx_operator_param(op, cfx_operator_find_param(op, name), &param))
+        return false;
+    cfx_value v = cfx_node_operand(n, name);
+    switch (v.kind) {
+    case CFX_KIND_BOOL:
+        return !v.as.b;
+    case CFX_KIND_INT:
+        return v.as.i == 0;
+    case CFX_KIND_FLOAT:
+        return v.as.f == 0.0;
+    case CFX_KIND_INVALID:
+        return param.value.size > 0 && (param.value.text[0] == 'F' || param.value.text[0] == '0');
+    default:
+        return false;
+    }
+}
+
+/* What a row's flags mean for these arguments: dropout does nothing but in training, batch_norm
+ * then writes to its statistics. */
+static cfx_effect refine(const cfx_node *n, cfx_operator op, cfx_effect effect)
+{
+    static const char *const switches[] = {"train", "training", "use_input_stats", "p", "dropout_p",
+                                           "dropout"};
+    const unsigned flags = cfx_operator_flags(op);
+    if (effect != CFX_EFFECT_ALONE || !(flags & (CFX_OPERATOR_RANDOM | CFX_OPERATOR_STATE)))
+        return effect;
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        if (is_off(n, op, switches[i]))
+            return CFX_EFFECT_NONE;
+    bool writes = (flags & CFX_OPERATOR_STATE) &&
+                  cfx_node_operand(n, "running_mean").kind == CFX_KIND_NODE;
+    return writes ? CFX_EFFECT_WRITES : effect;
+}
+
 /* What dce keeps is random, an assertion, or unknown: then it may write. */
 static cfx_effect effect_of_impure(const cfx_str *name)
 {
-    bool known = name && cfxi_name_is_impure(name) &&
-                 strcmp(name->data, "torch._C._set_grad_enabled") != 0;
-    return known ? CFX_EFFECT_ALONE : CFX_EFFECT_WRITES;
+    return name && cfxi_name_is_impure(name, CFX_OPID_NONE) ? CFX_EFFECT_ALONE : CFX_EFFECT_WRITES;
 }
 
 static cfx_status unknown(const cfx_node *n, cfx_error *err)
@@ -138,7 +170,8 @@ static cfx_status callee_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
             *err = why;
         return why.status;
     }
-    *effect = name ? effect_of_name(name) : CFX_EFFECT_NONE;
+    const cfx_operator op = cfx_node_operator(n);
+    *effect = op ? effect_of_row(op) : name ? effect_of_name(name) : CFX_EFFECT_NONE;
     CFX_TRY(ask_impure(n, &impure, err));
     if (impure && *effect == CFX_EFFECT_NONE)
         *effect = effect_of_impure(name);
@@ -158,21 +191,46 @@ static bool is_false(cfx_value v)
     return v.kind == CFX_KIND_NONE || (v.kind == CFX_KIND_BOOL && !v.as.b);
 }
 
-/* `out=y`, `inplace=True`. In torch.nn.functional a bare True may be such an `inplace`. */
-static bool arguments_write(const cfx_node *n)
+static bool is_true(cfx_value v) { return v.kind == CFX_KIND_BOOL && v.as.b; }
+
+static bool has_true_kwarg(const cfx_node *n, const char *word)
 {
     const cfx_seq *kwargs = n->kwargs;
     for (uint32_t i = 0; kwargs && i + 1 < kwargs->size; i += 2)
-        if ((is_word(kwargs->items[i], "inplace") || is_word(kwargs->items[i], "out")) &&
-            !is_false(kwargs->items[i + 1]))
+        if (is_word(kwargs->items[i], word) && !is_false(kwargs->items[i + 1]))
             return true;
+    return false;
+}
+
+bool cfxi_has_out(const cfx_node *n) { return has_true_kwarg(n, "out"); }
+
+/* A bare True in a call of torch.nn.functional may be its `inplace`; the table knows which. */
+bool cfxi_is_in_place(const cfx_node *n)
+{
     const cfx_str *name = n->callee->ref->name;
+    bool any = false;
+    if (has_true_kwarg(n, "inplace"))
+        return true;
     if (n->op != CFX_OP_CALL_FUNCTION || !name || !has_prefix(name->data, "torch.nn.functional."))
         return false;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)
-        if (n->args->items[i].kind == CFX_KIND_BOOL && n->args->items[i].as.b)
-            return true;
-    return false;
+        any = any || is_true(n->args->items[i]);
+    return any && (!cfx_node_operator(n) || is_true(cfx_node_operand(n, "inplace")));
+}
+
+/* With a `max_norm`, the rows of an embedding's weight that are used are scaled in place. */
+static bool scales_weight(const cfx_node *n)
+{
+    const cfx_operator op = cfx_node_operator(n);
+    if (op != CFX_OPID_embedding && op != CFX_OPID_embedding_bag)
+        return false;
+    cfx_value norm = cfx_node_operand(n, "max_norm");
+    return norm.kind != CFX_KIND_INVALID && norm.kind != CFX_KIND_NONE;
+}
+
+bool cfxi_arguments_write(const cfx_node *n)
+{
+    return cfxi_has_out(n) || cfxi_is_in_place(n) || scales_weight(n);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -211,9 +269,18 @@ static cfx_status function_effect(cfx_node *n, const cfx_cse_options *opts, cfx_
         return items_effect(n->kwargs, opts, effect, err);
     }
     CFX_TRY(callee_effect(n, effect, err));
-    if (arguments_write(n))
-        *effect = CFX_EFFECT_WRITES;
+    *effect = cfxi_arguments_write(n) ? CFX_EFFECT_WRITES
+                                      : refine(n, cfx_node_operator(n), *effect);
     return CFX_OK;
+}
+
+static cfx_effect method_effect(const cfx_node *n)
+{
+    const cfx_str *name = n->callee->ref->name;
+    const cfx_operator op = cfx_node_operator(n);
+    if (cfxi_arguments_write(n))
+        return CFX_EFFECT_WRITES;
+    return op ? refine(n, op, effect_of_row(op)) : effect_of_method(name->data, name->size);
 }
 
 static cfx_status module_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
@@ -227,14 +294,12 @@ static cfx_status module_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
 static cfx_status own_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
                              cfx_error *err)
 {
-    const cfx_str *name = n->callee->ref->name;
     *effect = CFX_EFFECT_NONE;
     switch ((cfx_opcode)n->op) {
     case CFX_OP_CALL_FUNCTION:
         return function_effect(n, opts, effect, err);
     case CFX_OP_CALL_METHOD:
-        *effect = arguments_write(n) ? CFX_EFFECT_WRITES
-                                     : effect_of_method(name->data, name->size);
+        *effect = method_effect(n);
         break;
     case CFX_OP_CALL_MODULE:
         return opts ? CFX_OK : module_effect(n, effect, err);

@@ -18,15 +18,11 @@ static const char *const functions[] = {
     "torch.randn_like", "torch.randperm",
 };
 
-/* Overloads of torch.ops.aten that draw random numbers or check something; sorted. Those that
- * write to an argument are told by their names: "add_", or an overload with an "out". */
+/* Overloads of torch.ops.aten that are in no row of the operator table and draw random numbers;
+ * sorted. Those that write to an argument are told by their names: "add_", or an overload with an
+ * "out". */
 static const char *const packets[] = {
-    "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_fused_dropout", "_print",
-    "_standard_gamma", "alpha_dropout", "bernoulli", "cauchy", "dropout", "exponential",
-    "geometric", "gru", "log_normal", "lstm", "multinomial", "native_dropout", "normal", "poisson",
-    "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "rnn_relu",
-    "rnn_tanh", "rrelu_with_noise", "sym_constrain_range", "sym_constrain_range_for_size",
-    "uniform",
+    "_fused_dropout", "_print", "_standard_gamma", "rrelu_with_noise",
 };
 
 typedef struct part {
@@ -65,14 +61,25 @@ static bool is_impure_overload(const char *name)
            cfxi_is_listed(name, strcspn(name, "."), packets, sizeof packets / sizeof *packets);
 }
 
-bool cfxi_name_is_impure(const cfx_str *name)
+/* torch.fx keeps every overload that writes, draws random numbers or checks something, whatever
+ * its arguments; of all other functions those listed above. */
+bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op)
 {
     static const char ops[] = "torch.ops.";
-    if (strncmp(name->data, ops, sizeof ops - 1) == 0) {
-        const char *dot = strchr(name->data + sizeof ops - 1, '.');
-        return dot && is_impure_overload(dot + 1);
-    }
-    return cfxi_is_listed(name->data, name->size, functions, sizeof functions / sizeof *functions);
+    const unsigned kept = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS;
+    if (strncmp(name->data, ops, sizeof ops - 1) != 0)
+        return cfxi_is_listed(name->data, name->size, functions,
+                              sizeof functions / sizeof *functions);
+    if (op)
+        return (cfx_operator_flags(op) & kept) || cfxi_operator_writes(op);
+    const char *dot = strchr(name->data + sizeof ops - 1, '.');
+    return dot && is_impure_overload(dot + 1);
+}
+
+bool cfxi_operator_writes(cfx_operator op)
+{
+    const char *schema = cfx_operator_schema(op);
+    return schema && strchr(schema, '!') != NULL;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -88,8 +95,8 @@ static int function_is_impure(cfx_node *n)
     cfxi_callee *callee = n->callee;
     if (callee->impure >= 0)
         return callee->impure;
-    int answer = callee->ref->kind == CFXI_REF_OBJECT ? ask_host(n)
-                                                       : cfxi_name_is_impure(callee->ref->name);
+    int answer = callee->ref->kind == CFXI_REF_OBJECT
+                     ? ask_host(n) : cfxi_name_is_impure(callee->ref->name, cfx_node_operator(n));
     if (answer >= 0)
         callee->impure = (int8_t)(answer > 0);
     return answer > 0 ? 1 : answer;

@@ -15,13 +15,28 @@ cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_err
 /* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
  * one with an "out". (impure.c) */
 bool cfxi_overload_writes(const char *name);
-/* Whether dead-code elimination keeps the function of this name. (impure.c) */
-bool cfxi_name_is_impure(const cfx_str *name);
+/* Whether dead-code elimination keeps the function of this name; `op` is its operator, or NONE.
+ * (impure.c) */
+bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op);
+/* Whether a row writes to any of its parameters. (impure.c) */
+bool cfxi_operator_writes(cfx_operator op);
+/* Whether a call is told to be `inplace`, has an `out`, or for another reason that is among its
+ * arguments writes to one of them. (effect.c) */
+bool cfxi_is_in_place(const cfx_node *n);
+bool cfxi_has_out(const cfx_node *n);
+bool cfxi_arguments_write(const cfx_node *n);
 
 /* The effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL), too.
  * (effect.c) */
 cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
                             cfx_error *err);
+
+/* As cfx_node_each_touch, for a node whose operator (cfx_node_operator_of) and effect are known;
+ * asks nothing of the host. (touch.c) */
+cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cfx_touch_fn *fn,
+                             void *ctx);
+/* Whether nothing is known of what such a call shares, or writes to. (touch.c) */
+bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect);
 
 /* cfx_node_operator_of, but what fails in the host, or for want of memory, is no answer.
  * (survey.c) */
@@ -30,5 +45,9 @@ cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, 
 
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
+
+/* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
+ * Python knows better. (scalar.c) */
+cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n);
 
 #endif

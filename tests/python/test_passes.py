@@ -57,6 +57,24 @@ def test_run_on_a_module():
     assert gm(torch.ones(2)).tolist() == [-2, -2]
 
 
+def test_regions_see_the_module():
+    """A call_module in a region is looked up in the module of the graph around it."""
+    torch = pytest.importorskip("torch")
+    regions = [cfx.Graph(), cfx.Graph()]
+    for region in regions:
+        region.output(region.call_module("act", (region.placeholder("a"),)))
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_function(cfx.cond, (True, *regions, (x,))))
+    assert regions[0].owning_module is None
+    root = torch.nn.Module()
+    root.act = torch.nn.ReLU()
+    gm = cfx.GraphModule(root, graph)
+    region = gm.graph.find_nodes(op="call_function", target=cfx.cond)[0].args[1]
+    assert region.owning_module is gm
+    assert not cfx.passes.run(gm, "cse", "dce")
+
+
 # ---- toposort and legalize_names against torch.fx
 
 
@@ -114,6 +132,43 @@ def test_legalize_names():
     assert names(graph) == ["x", "class_1", "x_1", "two_words", "output"]
     assert graph.verify() == []
     assert not cfx.passes.run(graph, "legalize_names")
+
+
+# ---- repeated parts
+
+
+def test_find_repeated():
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.fc = nn.LayerNorm(4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            return x + self.fc(self.norm(x)).relu()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem, self.blocks = nn.Linear(4, 4), nn.Sequential(*(Block() for _ in range(5)))
+
+        def forward(self, x):
+            return self.blocks(self.stem(x)).sum()
+
+    gm = cfx.symbolic_trace(Net())
+    found = cfx.passes.find_repeated(gm)
+    assert [[len(copy) for copy in group] for group in found] == [[4] * 5]
+    assert found.paths == [[f"blocks.{i}" for i in range(5)]]
+    assert found[0][1][0] is gm.graph.find_nodes(op="call_module", target="blocks.1.norm")[0]
+    assert str(found) == "copies  nodes  first copy  last copy\n5       4      blocks.0    blocks.4"
+    # the same by runs, from the text without scopes
+    plain = cfx.parse(re.sub(r"  @ .*", "", cfx.text(gm.graph)))
+    found = cfx.passes.find_repeated(plain)
+    assert [[len(copy) for copy in group] for group in found] == [[4] * 5]
+    assert "blocks_0_norm .. add  blocks_4_norm .. add_4" in str(found)
+    assert cfx.passes.find_repeated(plain, min_copies=6) == []
 
 
 # ---- the documentation

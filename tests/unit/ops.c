@@ -25,6 +25,9 @@ TEST(names_and_rows)
     CHECK_INT_EQ(0, cfx_operator_flags((cfx_operator)-1));
     CHECK_INT_EQ(CFX_OPERATOR_COMMUTES | CFX_OPERATOR_ELEMENTWISE,
                  cfx_operator_flags(CFX_OPID_add));
+    CHECK_STR_EQ("commutes", cfx_operator_flag_name(1));
+    CHECK_STR_EQ("global", cfx_operator_flag_name(5));
+    CHECK_STR_EQ(NULL, cfx_operator_flag_name(6));
     CHECK_INT_EQ(2, cfx_operator_regions(CFX_OPID_while_loop));
     CHECK_INT_EQ(1, cfx_operator_regions(CFX_OPID_for_loop));
     CHECK_INT_EQ(0, cfx_operator_regions(CFX_OPID_NONE));
@@ -73,9 +76,13 @@ TEST(spellings_in_full)
 TEST(names_that_python_gives_the_same_functions)
 {
     CHECK_INT_EQ(CFX_OPID_gelu, cfx_operator_parse("torch._C._nn.gelu"));
+    CHECK_INT_EQ(CFX_OPID_log_sigmoid, cfx_operator_parse("torch._C._nn.log_sigmoid"));
     CHECK_INT_EQ(CFX_OPID_add, cfx_operator_parse("_operator.add"));
     CHECK_INT_EQ(CFX_OPID_einsum, cfx_operator_parse("torch.functional.einsum"));
     CHECK_INT_EQ(CFX_OPID_linalg_inv, cfx_operator_parse("torch._C._linalg.linalg_inv"));
+    CHECK_INT_EQ(CFX_OPID_conv2d, cfx_operator_of_class("torch.nn.modules.conv.Conv2d"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.nn.modules.conv."));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.nn.modules."));
     CHECK_INT_EQ(CFX_OPID_relu, cfx_operator_parse("torch.ops.aten.relu"));
     CHECK_INT_EQ(CFX_OPID_add_, cfx_operator_parse("torch.ops.aten.add_"));
     CHECK_INT_EQ(CFX_OPID_transpose, cfx_operator_parse("aten.transpose"));

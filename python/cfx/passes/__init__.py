@@ -25,6 +25,30 @@ def run(module: Any, *names: str) -> bool:
     graph = module if isinstance(module, _core.Graph) else module.graph
     root = None if graph is module else module
     changed = [graph._pass(name, root) for name in names]
-    if any(changed) and graph is not module:
+    if any(changed) and root is not None:
         module.recompile()
     return any(changed)
+
+
+class Repeated(list[list[list[Any]]]):
+    """What `find_repeated` found: groups of copies, each a list of nodes; prints as a table."""
+
+    paths: list[list[str | None]]
+
+    def __str__(self) -> str:
+        rows = [("copies", "nodes", "first copy", "last copy")]
+        for paths, copies in zip(self.paths, self):
+            ends = [path or f"{nodes[0]} .. {nodes[-1]}" for path, nodes in zip(paths, copies)]
+            rows.append((str(len(copies)), str(len(copies[0])), ends[0], ends[-1]))
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def find_repeated(module: Any, *, min_nodes: int = 2, min_copies: int = 2) -> Repeated:
+    """Groups of parts of a graph that do the same with other parameters, as the layers of a model
+    do: by module where the nodes know theirs, else runs of consecutive nodes."""
+    graph = module if isinstance(module, _core.Graph) else module.graph
+    groups = graph._repeated(min_nodes, min_copies)
+    found = Repeated(copies for _, copies in groups)
+    found.paths = [paths for paths, _ in groups]
+    return found

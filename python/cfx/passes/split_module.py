@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..graph_module import GraphModule, torch
+from ..interop import from_torch
 from ..node import Node
 
 __all__ = ["Partition", "split_module", "split_module_simple", "Cut", "cuts"]
@@ -57,10 +58,14 @@ def _split(
     gm: GraphModule, label_of: Callable[[Node], Any], prefix: str, flags: int,
     names: list[str] | None = None, cls: type[GraphModule] = GraphModule,
 ) -> tuple[GraphModule, list[Any]]:
+    if not isinstance(gm, GraphModule):
+        gm = from_torch(gm)
     base, parts, crossing = gm.graph._split(label_of, names, prefix, flags)
-    root = {path: _core._get_attr(gm, path) for path in base._paths(False)
-            if path not in {part[0] for part in parts}}
-    result = cls(root | _submodules(gm, parts, cls), base)
+    if names is not None:  # by tags: the module is called as before
+        base.set_codegen(gm.graph._codegen)
+    modules = _submodules(gm, parts, cls)
+    paths = (path for path in base._paths(False) if path not in modules)
+    result = cls({path: _core._get_attr(gm, path) for path in paths} | modules, base)
     result.meta["cuts"] = [Cut(source, target, node.name) for source, target, node in crossing]
     return result, parts
 

@@ -1,0 +1,85 @@
+"""One spelling for what can be spelled in several ways: arguments by name, operators by sign."""
+import operator
+from typing import Any
+
+from .. import Transformer
+from .._core import map_aggregate
+from ..graph_module import torch
+from ..node import Argument, Node, Target
+from ..operator_schemas import create_type_hint, normalize_function, normalize_module
+from .schema_type_annotation import AnnotateTypesWithSchema
+
+
+class NormalizeArgs(Transformer):
+    """A Transformer that gives calls of functions and of torch.nn's modules all their arguments,
+    defaults too, by the names of the signature (or, without `normalize_to_only_use_kwargs`, those
+    that are required by position). A function with several signatures is left alone unless the
+    types in `node.meta["type"]` choose one; so is one that has positional-only or variadic
+    parameters."""
+
+    def __init__(self, module: Any, normalize_to_only_use_kwargs: bool = True) -> None:
+        super().__init__(module)
+        self.node_map: dict[Any, Node] = {}
+        self.normalize_to_only_use_kwargs = normalize_to_only_use_kwargs
+
+    def run_node(self, n: Node) -> Any:
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if n.op == "call_function":
+            types = map_aggregate(n.args, _type_of), map_aggregate(n.kwargs, _type_of)
+            hints = tuple(map(create_type_hint, types[0]))
+            named = {k: create_type_hint(v) for k, v in types[1].items()}
+            out = self.call_function(n.target, args, kwargs, hints, named)
+        else:
+            out = super().run_node(n)
+        if n.op != "output":
+            self.node_map[out] = n
+            out.node.meta = n.meta
+            out.node.type = n.type
+        return out
+
+    def call_function(
+        self,
+        target: Target,
+        args: tuple[Argument, ...],
+        kwargs: dict[str, Any],
+        arg_types: tuple[Any, ...] | None = None,
+        kwarg_types: dict[str, Any] | None = None,
+    ):
+        assert callable(target)
+        only = self.normalize_to_only_use_kwargs
+        pair = normalize_function(target, args, kwargs, arg_types, kwarg_types, only)
+        return super().call_function(target, *(pair or (args, kwargs)))
+
+    def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]):
+        assert isinstance(target, str)
+        only = self.normalize_to_only_use_kwargs
+        pair = normalize_module(self.module, target, args, kwargs, only)
+        return super().call_module(target, *(pair or (args, kwargs)))
+
+
+def _type_of(value):
+    return value.meta.get("type") if isinstance(value, Node) else type(value)
+
+
+class NormalizeOperators(AnnotateTypesWithSchema):
+    """A Transformer that calls Python's operators in place of torch's functions for them:
+    `torch.add(x, y)` becomes `x + y`. Calls with further arguments stay as they are."""
+
+    binary_magic_method_remap: dict[Any, Any] = {
+        torch.add: operator.add,
+        torch.mul: operator.mul,
+        torch.sub: operator.sub,
+        torch.div: operator.truediv,
+        torch.floor_divide: operator.floordiv,
+        torch.remainder: operator.mod,
+        torch.eq: operator.eq,
+        torch.ne: operator.ne,
+        torch.lt: operator.lt,
+        torch.le: operator.le,
+        torch.gt: operator.gt,
+        torch.ge: operator.ge,
+    }
+
+    def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]):
+        sign = self.binary_magic_method_remap.get(target) if len(args) == 2 and not kwargs else None
+        return super().call_function(sign or target, args, kwargs)

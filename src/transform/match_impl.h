@@ -1,0 +1,137 @@
+/* match_impl.h - what the files of the matcher share: a pattern, a search, its result. */
+#ifndef CFXI_MATCH_IMPL_H
+#define CFXI_MATCH_IMPL_H
+
+#include "transform_impl.h"
+
+#include <cfx/match.h>
+
+/* ---- a pattern made ready (pattern.c) ------------------------------------------------------ */
+
+enum { CFXI_PAT_RETURNED = 1, CFXI_PAT_STAR = 2, CFXI_PAT_ANY_OF = 4 };
+
+/* How to find candidates for an anchor from what is bound before: the users of the users ... of a
+ * node that an earlier anchor depends on, too. Empty if there is none. */
+typedef struct cfxi_trail_to {
+    cfx_node **steps;  /* the shared node, ..., the anchor */
+    size_t n;
+} cfxi_trail_to;
+
+typedef struct cfxi_pattern {
+    cfx_graph *graph;
+    size_t number;        /* its place in the caller's array */
+    cfx_node **nodes;     /* by position */
+    uint8_t *flags;       /* likewise */
+    size_t n;
+    cfx_node_map *places; /* node to position: marks would not survive what the host does */
+    cfx_node *output;
+    cfx_node **anchors;
+    cfxi_trail_to *ways;  /* to each anchor */
+    size_t n_anchors;
+    cfx_node **outputs;   /* what is returned, each once */
+    size_t n_outputs;
+    size_t n_inputs;
+    cfxi_arena arena;     /* of all of it */
+} cfxi_pattern;
+
+cfx_status cfxi_pattern_open(cfxi_pattern *p, cfx_graph *graph, size_t number,
+                             const cfx_match_options *opts, cfx_error *err);
+void cfxi_pattern_close(cfxi_pattern *p);
+
+/* The output of a pattern or replacement, or NULL; whether a placeholder is one like `*xs`. */
+cfx_node *cfxi_pattern_output(const cfx_graph *g);
+bool cfxi_is_star(const cfx_node *n);
+
+static inline size_t cfxi_pattern_place(const cfxi_pattern *p, const cfx_node *n)
+{
+    return (size_t)cfx_node_map_get(p->places, n).as.i;
+}
+
+/* ---- the result (matches.c) ---------------------------------------------------------------- */
+
+/* A graph that has been searched: its erased nodes stay readable. */
+typedef struct cfxi_searched {
+    cfx_iter pin;
+    cfx_graph *graph;
+} cfxi_searched;
+
+/* A value made for a match, which holds it. */
+typedef struct cfxi_held {
+    cfx_graph *graph;
+    cfx_value value;
+} cfxi_held;
+
+struct cfx_matches {
+    const cfx_allocator *allocator;
+    cfx_match_options opts;
+    cfxi_vec items;     /* of cfx_match */
+    cfxi_vec searched;  /* of cfxi_searched */
+    cfxi_vec held;      /* of cfxi_held */
+    cfx_node_map *used; /* the nodes of matches, but for what placeholders bind */
+    cfxi_arena arena;
+};
+
+/* ---- a search (match.c) -------------------------------------------------------------------- */
+
+/* Something of the pattern that must be found to be the same as something of the graph. */
+typedef struct cfxi_goal {
+    cfx_value p, g;
+    const cfx_node *pn, *gn;  /* whose arguments these are; NULL for an anchor */
+    int32_t next;             /* what is to be compared afterwards, or -1 */
+    int32_t parent;           /* the goal whose item this is, or -1 if it is an argument */
+    uint32_t index;           /* which item or argument; keywords come after the others */
+} cfxi_goal;
+
+typedef struct cfxi_search {
+    const cfxi_pattern *pattern;
+    cfx_graph *graph;
+    cfx_matches *result;
+    const cfx_match_options *opts;
+    cfx_error *err;
+    cfx_status status;     /* what stopped it */
+
+    cfx_value *bound;      /* by position in the pattern; INVALID if it is not bound */
+    cfxi_vec trail;        /* of size_t: positions, as they were bound */
+    const cfx_node **taken;  /* hash set of the nodes that something is bound to */
+    size_t *taken_by;        /* likewise: by which position */
+    size_t n_taken;          /* its capacity, a power of two */
+    cfxi_vec goals;        /* of cfxi_goal */
+    cfxi_vec held;         /* of cfxi_held: what `bind` made for this attempt */
+    size_t steps;
+
+    cfx_miss *misses;      /* NULL unless an explanation is wanted */
+    size_t max_misses;
+    size_t *n_misses;
+} cfxi_search;
+
+/* Which position `n` is bound to, or SIZE_MAX. */
+size_t cfxi_search_taken_by(const cfxi_search *s, const cfx_node *n);
+static inline bool cfxi_is_input(const cfxi_pattern *p, size_t place)
+{
+    return p->nodes[place]->op == CFX_OP_PLACEHOLDER;
+}
+
+/* Whether `n` can be the node `p` of the pattern, as far as it itself goes: 1, 0; or -1 with the
+ * search's status. */
+int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n);
+/* Compares all that depends on it. */
+bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n);
+/* Takes back all but the first `n` bindings. */
+void cfxi_search_undo(cfxi_search *s, size_t n);
+cfx_status cfxi_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v);
+
+/* Whether what is bound now is a match (match_check.c). */
+bool cfxi_search_check(cfxi_search *s);
+
+/* For qsort: nodes in the order of their graph (matches.c). */
+int cfxi_compare_order(const void *a, const void *b);
+
+/* Finds all matches of one pattern in one graph (matches.c). */
+cfx_status cfxi_search_run(cfxi_search *s);
+
+/* Notes why an attempt failed; false, for the caller to return. (match_explain.c) */
+bool cfxi_miss_values(cfxi_search *s, const cfxi_goal *goal);
+bool cfxi_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n, const char *format,
+                    ...) CFX_PRINTF(4, 5);
+
+#endif
