@@ -12,9 +12,10 @@
  * Needs: somebody who knows which nodes support the layout. Regions are left alone.
  * Keeps: names, order and locations of all other nodes.
  *
- * Conversions stand only where a value comes into a part or leaves it. Parts are what hangs together
- * by values, or by calls of the same module, since that can have one layout only: found by joining
- * sets. A part that is not chosen loses its conversions again. As good as linear in nodes and edges.
+ * Conversions stand only where a value comes into a part or leaves it. Parts are what hangs
+ * together by values, or by calls of the same module, since that can have one layout only: found by
+ * joining sets. A part that is not chosen loses its conversions again. As good as linear in nodes
+ * and edges, but for nodes with many arguments that cross: each takes time for all of them.
  */
 #include "transform_impl.h"
 

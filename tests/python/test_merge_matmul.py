@@ -1,4 +1,4 @@
-"""Matrix products with a common right-hand side (cfx.experimental.merge_matmul), beside torch.fx."""
+"""Matrix products with a common right-hand side, computed as one, beside torch.fx."""
 import random
 
 import pytest

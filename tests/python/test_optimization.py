@@ -1,4 +1,4 @@
-"""Weights and batch-norms in one, dropout taken out, oneDNN layouts (cfx.experimental.optimization),
+"""cfx.experimental.optimization: weights and batch-norms in one, dropout taken out, oneDNN layouts;
 beside what torch.fx does."""
 import copy
 import itertools
@@ -433,7 +433,8 @@ def test_small_functions():
         assert gm.l is modules["l"] is next(iter(old)) is not linear
         module.reset_modules([nodes["l"], nodes["r"]], modules, old)
         assert isinstance(gm.l, nn.Linear)
-        assert module._parent_name("a.b.c") == ("a.b", "c") and module._parent_name("a") == ("", "a")
+        assert module._parent_name("a.b.c") == ("a.b", "c")
+        assert module._parent_name("a") == ("", "a")
         sets = module.UnionFind(4)
         for i in range(4):
             sets.make_set(i)
