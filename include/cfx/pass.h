@@ -194,6 +194,32 @@ typedef struct cfx_toposort_options {
     bool breadth_first;
 } cfx_toposort_options;
 
+/* ---- memory layouts ------------------------------------------------------------------------- */
+
+/* A part of a graph that can compute in another memory layout: its nodes, in order, and the
+ * conversions of what it takes and of what it gives. */
+typedef struct cfx_layout_part {
+    cfx_node *const *nodes, *const *starts, *const *ends;
+    size_t n_nodes, n_starts, n_ends;
+} cfx_layout_part;
+
+/* `enter` and `leave` are methods that convert to the layout and back. `supports` is asked for each
+ * call: 1 it takes and gives the layout, 2 it does if one of its inputs has it, 0 it does not, -1
+ * stop with CFX_E_HOST. `choose` is asked for each part, which has its conversions then: 1 to leave
+ * it so, 0 to undo that, -1 to stop. Both can read the graph but not edit it. */
+typedef struct cfx_relayout {
+    const char *enter, *leave;
+    int (*supports)(void *ctx, cfx_node *n);
+    int (*choose)(void *ctx, const cfx_layout_part *part);
+    void *ctx;
+} cfx_relayout;
+
+/* Lets the parts that are chosen compute in another layout: what hangs together by values or by
+ * calls of the same module is one part. Regions are left alone. As good as linear in nodes and
+ * edges. */
+CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed,
+                                      cfx_error *err);
+
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,
  * and operators with a region in which something must be kept. The host's answer for a function is

@@ -73,6 +73,7 @@ PyObject *graph_unlift_params(PyGraph *self, PyObject *args);
 PyObject *graph_remove_dropout(PyGraph *self, PyObject *args);
 PyObject *graph_merge_matmul(PyGraph *self, PyObject *split);
 PyObject *graph_may_depend_on(PyGraph *self, PyObject *args);
+PyObject *graph_relayout(PyGraph *self, PyObject *args);
 
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);

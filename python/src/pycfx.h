@@ -320,9 +320,11 @@ typedef struct module_view {
     cfx_modules table;  /* ctx is this view */
     module_state *st;
     PyObject *root;     /* borrowed */
+    PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
 } module_view;
-/* False with an exception if `root` is no nn.Module. */
+/* False with an exception if `root` is no nn.Module; modules_done is due in any case. */
 bool modules_over(module_state *st, PyObject *root, module_view *view);
+void modules_done(module_view *view);
 
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 
