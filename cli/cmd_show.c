@@ -1,14 +1,16 @@
-/* cmd_show.c - cfx show: a graph as a table, as IR text, or as torch.fx prints it. */
+/* cmd_show.c - cfx show: a graph as a table, as IR text, as torch.fx prints it, or as a picture. */
 #include "cli.h"
 
 #include <string.h>
 
-enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_WIDE, SHOW_WIDTH };
+enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH };
 
 const cli_option show_options[] = {
     [SHOW_TABLE] = {"--table", NULL, false, "one row for each node (the default)"},
     [SHOW_TEXT] = {"--text", NULL, false, "the lossless IR text, laid out anew"},
     [SHOW_STR] = {"--str", NULL, false, "what torch.fx prints for str(graph)"},
+    [SHOW_DOT] = {"--dot", NULL, false, "a picture for Graphviz: cfx show --dot F | dot -Tsvg"},
+    [SHOW_SCOPES] = {"--scopes", NULL, false, "in the picture, a box around each module call"},
     [SHOW_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width"},
     [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
     {NULL, NULL, false, NULL},
@@ -19,6 +21,10 @@ static cfx_status show(const cli_args *args, cfx_graph *g, size_t width, cfx_sin
 {
     if (args->values[SHOW_TEXT])
         return cfx_graph_text(g, out, err);
+    if (args->values[SHOW_DOT]) {
+        const cfx_dot_options options = {.scopes = args->values[SHOW_SCOPES], .locations = true};
+        return cfx_codegen_dot(g, &options, out, err);
+    }
     if (!args->values[SHOW_STR])
         return cfx_graph_table(g, width, out, err);
     cfx_status status = cfx_graph_print(g, out, err);
@@ -32,13 +38,18 @@ int cmd_show(const cli_args *args)
     size_t width;
     cfx_error err = {.status = CFX_OK};
     int code = CLI_OK;
-    if (!!args->values[SHOW_TABLE] + !!args->values[SHOW_TEXT] + !!args->values[SHOW_STR] > 1)
-        return cli_usage_error(args->verb, "give one of --table, --text and --str");
+    int forms = 0;
+    for (int i = SHOW_TABLE; i <= SHOW_DOT; i++)
+        forms += args->values[i] != NULL;
+    if (forms > 1)
+        return cli_usage_error(args->verb, "give one of --table, --text, --str and --dot");
+    if (args->values[SHOW_SCOPES] && !args->values[SHOW_DOT])
+        return cli_usage_error(args->verb, "--scopes belongs to --dot");
     if (!cli_table_width(args->values[SHOW_WIDTH], args->values[SHOW_WIDE] != NULL, &width))
         return cli_usage_error(args->verb, "--width needs a number of columns, not '%s'",
                                args->values[SHOW_WIDTH]);
     if (cli_open(&in, args->file)) {
-        bool coloured = cli_has_colour();
+        bool coloured = cli_has_colour() && !args->values[SHOW_DOT];
         cfx_sink out = coloured ? cli_colour_sink(&colour, cli_stdout()) : cli_stdout();
         if (show(args, in.graph, width, out, &err) != CFX_OK)
             code = cli_failed(&in, &err);

@@ -6,7 +6,7 @@
 
 static const cli_verb verbs[] = {
     {"show", "print a graph: as a table, as IR text, or as torch.fx prints it",
-     "[--table | --text | --str] [--wide | --width N] FILE", show_options,
+     "[--table | --text | --str | --dot [--scopes]] [--wide | --width N] FILE", show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"
      "  cfx show --text model.ir          the IR text, laid out anew\n",

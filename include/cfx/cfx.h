@@ -10,6 +10,7 @@
 #include <cfx/match.h>
 #include <cfx/module.h>
 #include <cfx/ops.h>
+#include <cfx/partition.h>
 #include <cfx/pass.h>
 #include <cfx/repeated.h>
 #include <cfx/split.h>

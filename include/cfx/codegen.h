@@ -1,4 +1,4 @@
-/* codegen.h - a graph as source code.
+/* codegen.h - a graph as source code, and as a picture.
  *
  * The Python generator writes the function that torch.fx writes for the same graph, byte for byte;
  * what torch.fx cannot express (regions) becomes `if`, `while` and `for`. It reads the graph and
@@ -151,6 +151,30 @@ CFX_API void cfx_pycode_free(cfx_pycode_result *result);  /* leaves it empty */
  * Functions are imported by their qualified names. */
 CFX_API cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink out,
                                            cfx_error *err);
+
+/* ---- pictures ------------------------------------------------------------------------------ */
+
+/* What a picture shows. All zero is a record for each node and an edge for each use. */
+typedef struct cfx_dot_options {
+    const char *name;     /* of the digraph; NULL: "graph" */
+    const char *shape;    /* of the nodes; NULL: "record", which has a field for each part */
+    bool scopes;          /* a box around the nodes of each module call */
+    bool locations;       /* the user's file and line in each node */
+    bool hide_get_attr;   /* neither get_attr nodes nor their edges */
+    bool literals_only;   /* nodes among the arguments are left to the edges */
+    void *ctx;
+
+    /* Lines to stand in the node, such as its shape: text without a newline at its end. Anything may
+     * be written, it is escaped. Default: none. A status that is not CFX_OK stops the writer. */
+    cfx_status (*describe)(void *ctx, cfx_node *n, cfx_sink out, cfx_error *err);
+} cfx_dot_options;
+
+/* Writes `g` in the language of Graphviz (`dot -Tsvg`): a box for each node, coloured by opcode, or
+ * by target for functions and methods; regions are boxes of their own, with a dashed edge from
+ * their output to the node that runs them. Long arguments are cut. `options` may be NULL. Time and
+ * memory are linear in the graph. Fails with NOMEM, or as the host, `describe` or the sink do. */
+CFX_API cfx_status cfx_codegen_dot(cfx_graph *g, const cfx_dot_options *options, cfx_sink out,
+                                   cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@ from .graph import Graph
 from .graph_module import GraphModule, Module, torch
 from .interpreter import Interpreter, _format_fx_node
 from .node import Node, map_aggregate
+from .passes import run as _run_passes
 
 __all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
 
@@ -349,11 +350,7 @@ def _name_of(one: Any) -> str:
 def _applied(one: Any, module: Any) -> Any:
     """What a pass makes of a copy of a module."""
     module = copy.deepcopy(module)
-    if isinstance(one, str):
-        module.graph._pass(one)
-        result = module
-    else:
-        result = one(module)
+    result = _run_passes(module, one) if isinstance(one, str) else one(module)
     result = getattr(result, "graph_module", result)
     result = module if not isinstance(result, Module) else _graph_module(result)
     faults = result.graph._faults(False)

@@ -1,6 +1,7 @@
 /* graph_copy.c - Graph: copies of graphs and of nodes. */
 #include "graph_methods.h"
 
+/* A shallow copy of the metadata of `from`, if it has any. */
 int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
 {
     const PyNode *old = cfx_node_binding(from);

@@ -33,6 +33,10 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
 /* graph_copy.c: gives `to` a shallow copy of the metadata of `from`, if it has any. */
 /* graph_split.c */
+/* A new list of Nodes; the core nodes of a list, to be freed with PyMem_Free. NULL with an
+ * exception. */
+PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
+cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
@@ -60,11 +64,16 @@ PyObject *graph_pass(PyGraph *self, PyObject *args);
 PyObject *graph_inline(PyGraph *self, PyObject *module);
 PyObject *graph_lift_params(PyGraph *self, PyObject *module);
 PyObject *graph_unlift_params(PyGraph *self, PyObject *args);
+PyObject *graph_remove_dropout(PyGraph *self, PyObject *args);
+PyObject *graph_merge_matmul(PyGraph *self, PyObject *split);
+PyObject *graph_may_depend_on(PyGraph *self, PyObject *args);
 
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 /* passes.c */
+PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes);
+PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks);
 PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
@@ -73,6 +82,12 @@ PyObject *graph_minimize(PyGraph *self, PyObject *args);
 PyObject *graph_match(PyGraph *self, PyObject *args);
 PyObject *graph_explain(PyGraph *self, PyObject *args);
 PyObject *graph_anchors(PyGraph *self, PyObject *match_output);
+/* graph_parts.c */
+PyObject *graph_partition(PyGraph *self, PyObject *args);
+PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
+PyObject *graph_edges(PyGraph *self, PyObject *args);
+PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
+PyObject *graph_reached(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

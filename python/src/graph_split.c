@@ -11,7 +11,7 @@ static PyObject *wrap_part(PyGraph *self, const cfx_part *part)
     return graph;
 }
 
-static PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n)
+PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n)
 {
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; list && i < n; i++) {
@@ -27,8 +27,7 @@ static PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n)
 
 /* ---- one part ------------------------------------------------------------------------------ */
 
-/* The core nodes of a list, to be freed with PyMem_Free; NULL with an exception. */
-static cfx_node **read_nodes(PyGraph *self, PyObject *list)
+cfx_node **read_nodes(PyGraph *self, PyObject *list)
 {
     if (!PyList_Check(list)) {
         PyErr_Format(PyExc_TypeError, "expected a list of nodes, got %R",

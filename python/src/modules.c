@@ -310,6 +310,16 @@ static cfx_graph *graph_of(void *ctx, const char *path)
 
 /* ---- computing ----------------------------------------------------------------------------- */
 
+/* The function that computes an operator, by the first of its spellings; NULL if there is none. */
+static PyObject *function_of(module_state *st, cfx_operator op)
+{
+    char name[CFX_SPELLING_SIZE];
+    PyObject *found = NULL;
+    for (size_t i = 0; !found && cfx_operator_spelling(op, i, name, NULL); i++)
+        found = resolve_name(st, name, strlen(name));
+    return found;
+}
+
 static PyObject *call_with(PyGraph *graph, PyObject *function, const cfx_value *args, size_t n)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)n);
@@ -329,13 +339,13 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
                       cfx_error *err)
 {
     const module_view *tree = ctx;
-    const char *name = cfx_operator_name(op);
     PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
-    PyObject *function = graph ? resolve_name(tree->st, name, strlen(name)) : NULL;
+    PyObject *function = graph ? function_of(tree->st, op) : NULL;
     PyObject *result = function ? call_with((PyGraph *)graph, function, args, n) : NULL;
     cfx_value v = result ? to_value(tree, g, result) : cfx_invalid();
     if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
-        cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator %s is not loaded", name);
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator '%s' is not loaded",
+                      cfx_operator_name(op));
     else if (v.kind == CFX_KIND_INVALID)
         failed(err);
     Py_XDECREF(result);
@@ -481,4 +491,37 @@ PyObject *graph_unlift_params(PyGraph *self, PyObject *args)
     Py_XDECREF(keep);
     Py_XDECREF(own);
     return bool_or_null(answer);
+}
+
+/* _remove_dropout(module, training) */
+PyObject *graph_remove_dropout(PyGraph *self, PyObject *args)
+{
+    PyObject *module;
+    int training;
+    if (!PyArg_ParseTuple(args, "Op:_remove_dropout", &module, &training))
+        return NULL;
+    const cfx_remove_dropout_options opts = {training};
+    return bool_or_null(run_pass(self, cfx_pass_find("remove_dropout"), module, &opts));
+}
+
+/* _merge_matmul(split) */
+PyObject *graph_merge_matmul(PyGraph *self, PyObject *split)
+{
+    const cfx_target target = {.object = split};
+    const cfx_merge_matmul_options opts = {&target};
+    return bool_or_null(run_pass(self, cfx_pass_find("merge_matmul"), Py_None, &opts));
+}
+
+/* _may_depend_on(a, b, search_depth) */
+PyObject *graph_may_depend_on(PyGraph *self, PyObject *args)
+{
+    PyObject *a, *b;
+    Py_ssize_t depth;
+    cfx_error err = {0};
+    if (!PyArg_ParseTuple(args, "OOn:_may_depend_on", &a, &b, &depth) || !need_node(self, a) ||
+        !need_node(self, b))
+        return NULL;
+    int answer = cfx_node_may_depend_on(((PyNode *)a)->n, ((PyNode *)b)->n,
+                                        depth > 0 ? (size_t)depth : 0, &err);
+    return answer < 0 ? raise_cfx(&err) : PyBool_FromLong(answer);
 }

@@ -10,8 +10,8 @@
  * dce, which takes unused in-place calls for dead as torch.fx does, must not run afterwards.
  * Keeps: names, order and locations. A call is changed if its first operand fits the result (same
  * dtype and sizes: the host's `fits` says so; without it, only operators that always keep them are
- * changed), is no memory from outside the graph, is not among the other operands, and nothing that
- * shares its memory is used later.
+ * changed), is no memory from outside the graph, shares none with the other operands, and nothing
+ * that shares its memory is used later.
  *
  * Later uses by a scatter that only puts the result back to where its operand came from do not
  * count: the scatter goes, and its base takes its place. A scatter whose base is not used later
@@ -297,12 +297,17 @@ static cfx_status change(reinplace_job *job, cfx_node *n, cfx_node *x, cfx_error
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-/* Whether another operand, or another argument of the same, shares memory with `x`. */
-static bool is_repeated(const reinplace_job *job, const cfx_node *n, const cfx_node *x)
+/* Whether another operand shares memory with `x` so that writing could disturb reading. An operator
+ * that goes element by element has read each when it writes it; but as torch.fx, which trusts no
+ * kernel that far, leave the same node given twice alone. */
+static bool is_disturbed(const reinplace_job *job, const cfx_node *n, cfx_node *x)
 {
+    const bool elementwise = cfx_operator_flags(cfx_node_operator(n)) & CFX_OPERATOR_ELEMENTWISE;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfx_use *use = &n->inputs[i];
-        if (use->def == x ? use->count > 1 : shares(job, use->def, x))
+        if (use->def == x ? use->count > 1
+                          : shares(job, use->def, x) &&
+                                !(elementwise && same_elements(job, use->def, x)))
             return true;
     }
     return false;
@@ -316,7 +321,7 @@ static cfx_status visit(reinplace_job *job, cfx_node *n, cfx_error *err)
     bool good = false;
     if (!x || (!scatter && (!cfx_operator_in_place(op) || cfxi_is_view(n))) ||
         cfxi_arguments_write(n) || cfxi_alias_set(&job->aliases, x)->outside ||
-        cfxi_alias_set(&job->aliases, x)->last > 1 + place(job, n) || is_repeated(job, n, x))
+        cfxi_alias_set(&job->aliases, x)->last > 1 + place(job, n) || is_disturbed(job, n, x))
         return CFX_OK;
     if (scatter && strncmp(n->callee->ref->name->data, "torch.ops.", 10) != 0)
         return CFX_OK;  /* made for graphs of overloads, where all results are tensors */

@@ -1,0 +1,59 @@
+"""What the splitter and its friends share: names of targets, sorting, fusion groups."""
+from collections.abc import Mapping
+from typing import Any
+
+from ..graph_module import GraphModule, Module, torch
+from ..interop import from_torch
+from ..node import Node, _get_qualified_name
+
+__all__ = ["get_acc_ops_name", "get_node_target", "is_node_output_tensor", "FxNetAccFusionsFinder",
+           "legalize_graph", "stable_topological_sort"]  # fmt: skip
+
+Tensors = tuple["torch.Tensor"] | list["torch.Tensor"]
+TensorOrTensors = torch.Tensor | Tensors
+NodeList = list[Node]
+NodeSet = set[Node]
+Names = list[str]
+CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
+
+
+def get_acc_ops_name(k: Any) -> str:
+    """The name of a function or class, as tables of supported operators spell it."""
+    if isinstance(k, str):
+        return k
+    if k.__module__ and "acc_ops" in k.__module__:
+        return f"acc_ops.{k.__name__}"
+    return f"{k.__module__}.{k.__qualname__}" if isinstance(k, type) else _get_qualified_name(k)
+
+
+def get_node_target(submodules: Mapping[str, Module], node: Node) -> str:
+    """What a call calls: the name of a method, of a function, or of a module's class."""
+    if node.op not in CALLABLE_NODE_OPS:
+        expected = "call_method, call_module, call_function"
+        raise AssertionError(f"Expect op types of {expected}, but found {node.op}")
+    if node.op == "call_method":
+        return node.target
+    if node.op == "call_function":
+        return get_acc_ops_name(node.target)
+    module = submodules[node.target]
+    return get_acc_ops_name(getattr(module, "_base_class_origin", type(module)))
+
+
+def is_node_output_tensor(node: Node) -> bool:
+    """Whether ShapeProp found a tensor for this node; False if it has not been run."""
+    kind = node.meta.get("type")
+    return kind is not None and issubclass(kind, torch.Tensor)
+
+
+def stable_topological_sort(gm: GraphModule) -> GraphModule:
+    """Moves nodes, in place, so that all stand behind what they use, and otherwise as they stood.
+    A GraphModule of torch.fx is converted first. RuntimeError names the nodes of a cycle."""
+    gm = gm if isinstance(gm, GraphModule) else from_torch(gm)
+    gm.graph._pass("toposort")
+    gm.recompile()
+    return gm
+
+
+def legalize_graph(gm: GraphModule) -> GraphModule:
+    """As `stable_topological_sort`."""
+    return stable_topological_sort(gm)
