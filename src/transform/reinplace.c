@@ -236,8 +236,8 @@ static cfx_status drop_scatters(reinplace_job *job, cfx_error *err)
 }
 
 /* A call of `op` before `n`, spelled as `n` is. */
-static cfx_node *add_call(cfx_node *n, cfx_operator op, const cfx_value *args, size_t n_args,
-                          cfx_value kwargs, cfx_error *err)
+static cfx_node *add_call(reinplace_job *job, cfx_node *n, cfx_operator op, const cfx_value *args,
+                          size_t n_args, cfx_value kwargs, cfx_error *err)
 {
     cfx_graph *g = n->graph;
     const cfx_insert_point old = cfx_graph_insert_point(g);
@@ -253,46 +253,46 @@ static cfx_node *add_call(cfx_node *n, cfx_operator op, const cfx_value *args, s
                                 cfx_invalid(), err);
     cfx_graph_set_insert_point(g, old, NULL);
     cfx_value_discard(g, keep);
-    if (!made)
+    if (!made) {
         cfx_value_discard(g, tuple);
-    else
-        made->location = n->location;
-    return made;
+        return NULL;
+    }
+    made->location = n->location;
+    return cfxi_take_place(&job->aliases, made, n, err) == CFX_OK ? made : NULL;
 }
 
 /* %s = select(%base, ...), copy_(%s, %src) in the place of select_scatter(%base, %src, ...). */
-static cfx_status write_part(reinplace_job *job, cfx_node *n, cfx_error *err)
+static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_error *err)
 {
     cfx_value args[8];
     const size_t count = cfx_node_num_args(n);
     cfx_node *base = node_arg(n, 0);
-    if (count < 2 || count > 8)
+    *done = count >= 2 && count <= 8;
+    if (!*done)
         return CFX_OK;
     args[0] = cfx_from_node(base);
     for (size_t i = 2; i < count; i++)
         args[i - 1] = cfx_node_arg(n, i);
-    cfx_node *view = add_call(n, cfxi_is_scatter(n), args, count - 1, cfx_node_kwargs(n), err);
+    cfx_node *view = add_call(job, n, cfxi_is_scatter(n), args, count - 1, cfx_node_kwargs(n), err);
     const cfx_value pair[] = {view ? cfx_from_node(view) : cfx_invalid(), cfx_node_arg(n, 1)};
-    if (!view || !add_call(n, CFX_OPID_copy_, pair, 2, cfx_invalid(), err))
+    if (!view || !add_call(job, n, CFX_OPID_copy_, pair, 2, cfx_invalid(), err))
         return CFX_E_NOMEM;
     CFX_TRY(hand_over(job, n, base, err));
-    job->changed = true;
     return erase(job, n, err);
 }
 
 static cfx_status change(reinplace_job *job, cfx_node *n, cfx_node *x, cfx_error *err)
 {
-    bool done = true;
-    if (cfxi_is_scatter(n))
-        CFX_TRY(write_part(job, n, err));
-    else
+    bool done = false;
+    if (cfxi_is_scatter(n)) {
+        CFX_TRY(write_part(job, n, &done, err));
+    } else {
         CFX_TRY(cfxi_respell(n, cfx_operator_in_place(cfx_node_operator(n)), &done, err));
-    if (!done)
-        return CFX_OK;
-    job->changed = true;
-    if (!cfxi_node_erased(n))
-        CFX_TRY(hand_over(job, n, x, err));
-    return drop_scatters(job, err);
+        if (done)
+            CFX_TRY(hand_over(job, n, x, err));
+    }
+    job->changed = job->changed || done;
+    return done ? drop_scatters(job, err) : CFX_OK;
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
@@ -335,6 +335,8 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
 {
     const size_t n = g->size;
     size_t at = 0;
+    cfx_iter hold;  /* what is erased stays what it was: it has a place */
+    cfx_iter_begin(&hold, g, false);
     cfx_status status = cfxi_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_REAL,
                                            err);
     job->nodes = cfxi_alloc(g->allocator, n * sizeof *job->nodes);
@@ -350,6 +352,7 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
     cfxi_free(g->allocator, job->nodes, n * sizeof *job->nodes);
     cfxi_vec_free(&job->scatters, sizeof(cfx_node *), g->allocator);
     cfxi_aliases_end(&job->aliases);
+    cfx_iter_end(&hold);
     return status;
 }
 
