@@ -79,6 +79,8 @@ PyObject *graph_relayout(PyGraph *self, PyObject *args);
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 /* passes.c */
+PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes);
+PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks);
 PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);

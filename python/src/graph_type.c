@@ -260,6 +260,8 @@ static PyMethodDef methods[] = {
      PyDoc_STR("The part of lint that needs the owning module: every path leads somewhere.")},
     {"_faults", (PyCFunction)graph_faults, METH_O, NULL},
     {"_outline", (PyCFunction)graph_outline, METH_VARARGS, NULL},
+    {"_functionalize", (PyCFunction)graph_functionalize, METH_O, NULL},
+    {"_reinplace", (PyCFunction)graph_reinplace, METH_O, NULL},
     {"_repeated", (PyCFunction)graph_repeated, METH_VARARGS, NULL},
     {"_match", (PyCFunction)graph_match, METH_VARARGS, NULL},
     {"_explain", (PyCFunction)graph_explain, METH_VARARGS, NULL},
