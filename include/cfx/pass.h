@@ -162,11 +162,6 @@ typedef struct cfx_merge_matmul_options {
     const cfx_target *split;
 } cfx_merge_matmul_options;
 
-/* Whether `a` is computed from `b`, both of one graph, or is it, as far as can be told by going at
- * most `search_depth` steps back: 1 also if that is not far enough, 0 if it is certainly not, -1
- * with *err set. Linear in what is seen. */
-CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
-                                   cfx_error *err);
 /* reinplace: lets calls write their results into their first operand where nothing needs it any
  * more, and drops scatters that only put such a result back; see reinplace.c.
  * `fits` tells whether the result of `n` has the dtype and sizes of `x`, and `x` no element twice:
@@ -179,6 +174,11 @@ typedef struct cfx_reinplace_options {
     bool (*same_elements)(void *ctx, cfx_node *a, cfx_node *b);
     void *ctx;
 } cfx_reinplace_options;
+/* Whether `a` is computed from `b`, both of one graph, or is it, as far as can be told by going at
+ * most `search_depth` steps back: 1 also if that is not far enough, 0 if it is certainly not, -1
+ * with *err set. Linear in what is seen. */
+CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
+                                   cfx_error *err);
 
 /* remove_dropout: replaces dropout that does nothing by its input: modules that are not training,
  * functions whose `training` is given as False. With `training` also modules of torch.nn.Dropout

@@ -351,5 +351,8 @@ extern PyMethodDef pass_order_functions[];  /* _check_pass_order, _sort_passes *
 /* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
 
 int shape_prop_init(PyObject *module);
+extern PyMethodDef run_and_record_def;  /* the method ShapeProp.run_node */
+/* What it does, of an Interpreter and a Node: a new reference, NULL with an exception. */
+PyObject *run_and_record(PyObject *self, PyObject *node);
 
 #endif
