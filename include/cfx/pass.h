@@ -157,7 +157,7 @@ typedef struct cfx_unlift_params_options {
  * split. Those that wait for the result of another one stay apart. Nodes are reordered as far as
  * need be, but what has an effect keeps its order, and nothing passes a node that writes. The
  * left-hand sides are taken to have two dimensions, as in torch.fx. `split(result, inputs)` is the
- * function that splits (NULL: "cfx.experimental.merge_matmul.split_result_tensors"). */
+ * function that splits (NULL: torch.split, with the sizes of the inputs). */
 typedef struct cfx_merge_matmul_options {
     const cfx_target *split;
 } cfx_merge_matmul_options;
