@@ -14,6 +14,7 @@ typedef struct touch_job {
     cfx_effect effect;
     bool shares;    /* some result of the operator shares memory with some parameter */
     bool in_place;
+    bool reads;     /* it does nothing to any argument: most do not */
     cfx_touch_fn *fn;
     void *ctx;
     unsigned touch;  /* of the argument that is being walked */
@@ -90,7 +91,9 @@ static cfx_status walk(touch_job *job, cfx_value v, bool opaque, size_t place, c
 {
     if (cfxi_is_plain(v) && !cfxi_is_seq(v))
         return CFX_OK;
-    if (opaque)
+    if (job->reads)
+        job->touch = 0;
+    else if (opaque)
         job->touch = job->effect == CFX_EFFECT_WRITES ? BOTH : CFX_TOUCH_SHARES;
     else
         job->touch = touch_of_argument(job, place, keyword);
@@ -104,6 +107,7 @@ cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cf
     touch_job job = {.n = n, .op = op, .effect = effect, .fn = fn, .ctx = ctx};
     job.shares = has_result(op, 0);
     job.in_place = !opaque && cfxi_is_in_place(n);
+    job.reads = !opaque && effect != CFX_EFFECT_WRITES && !job.shares;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)
         CFX_TRY(walk(&job, n->args->items[i], opaque, i, NULL));
     for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2)
