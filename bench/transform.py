@@ -3,7 +3,8 @@
     python bench/transform.py [--repeats 5] [--growth] [--full] [--only WORD] [--json FILE]
 
 Both libraries do the same work in one process, alternately, with the garbage collector off while
-the clock runs, each time on a copy made before. What they give is compared in the same run: the
+the clock runs, each time on a copy made before. The clock is that of the process, so that other
+programs on the machine count less. What they give is compared in the same run: the
 graphs, and for modules that are to be run their results. Running the model is not counted.
 
 Where torch.fx is quadratic it is measured on small graphs, and what it would take for 40,000 nodes
@@ -181,10 +182,10 @@ def seconds_of(work, fx, states, inputs):
     gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start = time.process_time()
         for state in states:
             result = work(fx, state, inputs)
-        return (time.perf_counter() - start) / len(states), result
+        return (time.process_time() - start) / len(states), result
     finally:
         gc.enable()
 
@@ -194,17 +195,17 @@ def call(fx, gm, inputs):
 
 
 def timed(row, fx, template, inputs, number):
-    """Seconds for the work on a copy, without the run of the model in it."""
+    """Seconds for the work on a copy; for the run of the model that is in it; the result."""
     work = row[3]
     copies = [fx.GraphModule(template, copy.deepcopy(template.graph)) for _ in range(number)]
     for module in copies:
         assert module.code  # cfx writes it when someone asks, torch.fx has done so
-    if work is shapes:
-        call(fx, copies[0], inputs)
     seconds, result = seconds_of(work, fx, copies, inputs)
+    run = 0.0
     if work is shapes:
-        seconds -= seconds_of(call, fx, copies[:1] * number, inputs)[0]
-    return seconds, result
+        call(fx, copies[0], inputs)  # compiles its code
+        run, _ = seconds_of(call, fx, copies[:1] * number, inputs)
+    return seconds, run, result
 
 
 def shown(result):
@@ -216,7 +217,7 @@ def shown(result):
 def compare(row, model, inputs, repeats):
     """Every single time of each library, alternately; what torch.fx raises for one that fails."""
     templates = {fx: row[2](fx, model, inputs) for fx in (torch.fx, cfx)}
-    times = {fx: [] for fx in templates}
+    times, runs = {fx: [] for fx in templates}, {fx: [] for fx in templates}
     number = {}
     for fx, template in templates.items():
         template(*inputs)
@@ -229,10 +230,13 @@ def compare(row, model, inputs, repeats):
     for i in range(repeats):
         views = []
         for fx in number:
-            seconds, result = timed(row, fx, templates[fx], inputs, number[fx])
+            seconds, run, result = timed(row, fx, templates[fx], inputs, number[fx])
             times[fx].append(seconds)
+            runs[fx].append(run)
             views.append(shown(result) if i == 0 else None)
         assert views[0] == views[-1], f"{row[0]}: the results differ"
+    for fx in number:
+        times[fx] = [seconds - statistics.median(runs[fx]) for seconds in times[fx]]
     return {fx.__name__: seconds for fx, seconds in times.items()}
 
 

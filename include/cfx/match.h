@@ -54,7 +54,7 @@ typedef struct cfx_match_options {
     bool match_output;       /* the output belongs to the pattern, too */
     bool match_placeholder;  /* placeholders match placeholders only */
     bool ignore_literals;    /* a literal of the pattern stands for anything */
-    bool overlaps;           /* keep matches that share nodes */
+    bool overlaps;           /* keep matches that share nodes, or that something stands between */
     bool regions;            /* search the regions of the graph, too */
 
     /* A placeholder with a target like "*xs", as an item of a list or tuple, binds any number of
@@ -107,9 +107,10 @@ typedef struct cfx_match {
 
 typedef struct cfx_matches cfx_matches;
 
-/* Finds all patterns[0..n) in `g`; NULL with *err set. Fails with CFX_E_VALUE if a pattern is empty
- * and CFX_E_GRAPH if it has no output or a node that nobody uses, with CFX_E_KEY if there is a match but a placeholder of the pattern is used nowhere.
- * Nodes that are erased stay readable until cfx_matches_free. */
+/* Finds all patterns[0..n) in `g`; NULL with *err set. CFX_E_VALUE if a pattern is empty,
+ * CFX_E_GRAPH if it has no output or a node that nobody uses and that has no effect, CFX_E_KEY if
+ * there is a match but a placeholder of the pattern is used nowhere. Nodes that are erased stay
+ * readable until cfx_matches_free. */
 CFX_API cfx_matches *cfx_matches_find(cfx_graph *g, cfx_graph *const *patterns, size_t n,
                                       const cfx_match_options *opts, cfx_error *err);
 CFX_API void cfx_matches_free(cfx_matches *matches);  /* NULL is allowed */

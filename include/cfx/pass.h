@@ -68,6 +68,15 @@ CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, 
 
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
+/* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
+ * they give (what would overflow or fail stays). With modules, also computes calls of operators of
+ * the table without an effect whose arguments are attributes, results of such calls and literals;
+ * what others read of it becomes a literal, or an attribute "_folded_<n>" that is read where the
+ * call stood.
+ * Attributes that something in the graph writes to count as unknown. A value that was folded does
+ * not follow later changes of the attributes, so this is for inference. If a call fails, nothing
+ * has been changed. */
+
 /* cse: replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
  * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are
@@ -90,6 +99,18 @@ typedef struct cfx_dce_options {
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
 } cfx_dce_options;
+
+/* functionalize: replaces in-place calls (x.add_(1), operator.iadd, F.relu(x, inplace=True)) by
+ * those that return a new tensor, and what is used later of the old one by the new one. Only where
+ * the memory is the graph's own and no view of it is used later; `left` (may be NULL) is told of
+ * every other one, and why (NULL: it has no spelling); a status that is not CFX_OK stops the pass.
+ * `same_dtypes` promises that no operand would make the result another dtype: see functionalize.c.
+ * Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about. */
+typedef struct cfx_functionalize_options {
+    bool same_dtypes;
+    cfx_status (*left)(void *ctx, cfx_node *n, const char *why, cfx_error *err);
+    void *ctx;
+} cfx_functionalize_options;
 
 /* fuse_bn: computes the weights of each convolution (also transposed) or linear layer and of the
  * batch-norm that follows it into one layer, as torch.nn.utils.fusion does. Both may be modules of
@@ -146,6 +167,18 @@ typedef struct cfx_merge_matmul_options {
  * with *err set. Linear in what is seen. */
 CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
                                    cfx_error *err);
+/* reinplace: lets calls write their results into their first operand where nothing needs it any
+ * more, and drops scatters that only put such a result back; see reinplace.c.
+ * `fits` tells whether the result of `n` has the dtype and sizes of `x`, and `x` no element twice:
+ * 1, 0, or -1 to stop with CFX_E_HOST (NULL: only for operators that always keep them).
+ * `same_elements` tells whether two values hold the same elements, of one memory or of its copies,
+ * in whatever sizes (NULL: only if they are the same node). Both can read the graph, not edit it.
+ * Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about. */
+typedef struct cfx_reinplace_options {
+    int (*fits)(void *ctx, cfx_node *n, cfx_node *x);
+    bool (*same_elements)(void *ctx, cfx_node *a, cfx_node *b);
+    void *ctx;
+} cfx_reinplace_options;
 
 /* remove_dropout: replaces dropout that does nothing by its input: modules that are not training,
  * functions whose `training` is given as False. With `training` also modules of torch.nn.Dropout

@@ -102,6 +102,28 @@ CFX_API cfx_status cfx_graph_split(cfx_graph *g, const cfx_split *what, cfx_spli
                                    cfx_error *err);
 CFX_API void cfx_split_result_free(cfx_split_result *result);
 
+/* ---- what can be computed beforehand ------------------------------------------------------- */
+
+typedef struct cfx_constants {
+    int (*skip)(void *ctx, cfx_node *n);  /* or NULL: 1 if `n`, which could be computed beforehand,
+                                             shall not be; 0; -1 stops with CFX_E_HOST */
+    void *ctx;
+    const char *path;                     /* of the attribute that holds the results */
+} cfx_constants;
+
+/* Cuts off what depends on nothing but attributes and literals: `constants` computes it, and `rest`
+ * does what `g` does with the results that it reads at `path`: one as it is, several by
+ * operator.getitem. In both, modules have flat paths (CFX_PART_FLAT_PATHS).
+ *
+ * Left out is what must not be dropped (cfx_node_is_impure), functions and methods with an effect
+ * (cfx_node_effect), and whatever depends on an attribute that one of those writes to. Modules that
+ * the host does not call impure count as without a state, as in torch.fx.
+ *
+ * If nothing is to be computed beforehand, both parts are empty (their graph is NULL). The graph is
+ * frozen while `skip` is asked. O(nodes + edges). */
+CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what,
+                                             cfx_part *constants, cfx_part *rest, cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

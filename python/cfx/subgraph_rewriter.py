@@ -72,7 +72,7 @@ def _replace_attributes(gm: GraphModule, replacement: Module) -> None:
     gm.graph.lint()
 
 
-def _check_attributes(gm: GraphModule, graph: Graph, root: Any) -> None:
+def _check_attributes(gm: GraphModule, graph: Any, root: Any) -> None:
     for path in graph._paths(False) if root is not None else ():
         if not _core._has_attr(gm, path) and not _core._has_attr(root, path):
             raise RuntimeError(f"the replacement reads {path!r}, which neither it nor the module "
@@ -82,36 +82,25 @@ def _check_attributes(gm: GraphModule, graph: Graph, root: Any) -> None:
 _Rule = tuple[Graph, Graph | None, Any]
 
 
+def _rule(pattern: Any, replacement: Any) -> _Rule:
+    made = (None, None) if replacement is None else _traced(replacement)
+    return _traced(pattern)[0], *made
+
+
 def _rewrite(
-    gm: GraphModule, rules: list[_Rule], options: dict[str, Any],
-    filters: Any = None, callback: Any = None,
-) -> list[ReplacedPatterns]:  # fmt: skip
-    anchors = [pattern._anchors(False)[:1] for pattern, _, _ in rules]
-
-    def decide(found: tuple[Any, ...]) -> Graph | None:
-        number, nodes, inputs, outputs, _ = found
-        pattern, replacement, root = rules[number]
-        if filters or callback:
-            match = InternalMatch(pattern._anchors(False), nodes, inputs, outputs)
-            if not all(f(match, gm.graph, pattern) for f in filters or ()):
-                return None
-            if callback:
-                replacement = as_graph(callback(match, gm.graph, pattern))
-        if replacement is None:
-            raise AssertionError(
-                "Must provide either a replacement GraphModule or a replacement callback"
-            )
-        return replacement
-
+    gm: GraphModule, rules: list[_Rule], options: dict[str, Any], result: Any, n: int,
+    decide: Any = None,
+) -> list[Any]:  # fmt: skip
     for _, replacement, root in rules:
-        if replacement is not None:
-            _check_attributes(gm, replacement, root)
-    found = gm.graph._match([rule[0] for rule in rules], {**OPTIONS, **options}, decide)
-    for root in {id(rule[2]): rule[2] for rule in rules}.values():
-        if root is not None:
-            _replace_attributes(gm, root)
+        _check_attributes(gm, replacement, root)
+    anchors = [pattern._anchors(False)[0] for pattern, _, _ in rules]
+    patterns, replacements = [rule[0] for rule in rules], [rule[1] for rule in rules]
+    options = {**OPTIONS, "regions": True, **options}
+    found = gm.graph._match(patterns, options, decide or replacements, result, n, anchors)
+    for root in {id(root): root for _, _, root in rules if root is not None}.values():
+        _replace_attributes(gm, root)
     gm.recompile()
-    return [ReplacedPatterns(anchors[n][0], nodes, made) for n, nodes, _, _, made in found]
+    return found
 
 
 def replace_pattern(
@@ -136,13 +125,13 @@ def replace_pattern(
     nearest misses, best first.
     """
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
-    rules = [(_traced(p)[0], *(_traced(r) if r is not None else (None, None))) for p, r in pairs]
+    rules = [_rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
     options.update(commutative=commutative, strict=strict)
     if explain:
-        patterns = [rule[0] for rule in rules]
-        return [Miss(*m) for m in gm.graph._explain(patterns, {**OPTIONS, **options}, 5)]  # type: ignore
-    return [Match(r.anchor, r.nodes_map) for r in _rewrite(gm, rules, options)]
+        misses = gm.graph._explain([rule[0] for rule in rules], {**OPTIONS, **options}, 5)
+        return [Miss(*miss) for miss in misses]  # type: ignore
+    return _rewrite(gm, rules, options, Match, 2)
 
 
 def _replace_pattern(
@@ -152,9 +141,20 @@ def _replace_pattern(
     replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:  # fmt: skip
-    rule = (_traced(pattern)[0], *(_traced(replacement) if replacement is not None else (None, None)))
-    options = {"ignore_literals": ignore_literals, "node_name": node_name_match, "regions": True}
-    return _rewrite(gm, [rule], options, match_filters, replacement_callback)
+    rule = pattern_graph, made, _ = _rule(pattern, replacement)
+
+    def decide(found: tuple[Any, ...]) -> Graph | None:
+        match = InternalMatch(pattern_graph._anchors(False), *found[1:4])
+        if not all(f(match, gm.graph, pattern_graph) for f in match_filters or ()):
+            return None
+        if not replacement_callback:
+            assert made, "Must provide either a replacement GraphModule or a replacement callback"
+            return made
+        return as_graph(replacement_callback(match, gm.graph, pattern_graph))
+
+    options = {"ignore_literals": ignore_literals, "node_name": node_name_match}
+    ask = decide if match_filters or replacement_callback else None
+    return _rewrite(gm, [rule], options, ReplacedPatterns, 3, ask)
 
 
 def replace_pattern_with_filters(

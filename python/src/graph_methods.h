@@ -38,6 +38,7 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
 cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
 /* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */
@@ -47,6 +48,10 @@ int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);  /* -1 with a
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
+
+/* graph_draw.c, graph_items.c */
+PyObject *graph_dot(FAST_ARGS);
+PyObject *graph_annotate_getitem(PyGraph *self, PyObject *unused);
 
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
@@ -86,6 +91,10 @@ PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
 PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
+
+/* sources.c */
+PyObject *graph_sources(PyGraph *self, PyObject *wanted);
+PyObject *graph_boundary(PyGraph *self, PyObject *nodes);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

@@ -244,8 +244,11 @@ static PyMethodDef methods[] = {
      PyDoc_STR("_fill(columns, ref): adds the nodes that _columns gave.")},
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},
     {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
-     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists of "
-               "what it is given and what it returns; None for the inputs or outputs finds them.")},
+     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists "
+               "of what it is given and what it returns; None for inputs or outputs finds them.")},
+    {"_split_constants", (PyCFunction)graph_split_constants, METH_VARARGS,
+     PyDoc_STR("_split_constants(skip, path): what can be computed beforehand and the rest, which "
+               "reads it at the path: (graph, {path there: path here}) each; or None.")},
     {"_split", (PyCFunction)graph_split, METH_VARARGS,
      PyDoc_STR("_split(label_of, names, prefix, flags): the base; (path, graph, {path there: path "
                "here}) for each part as called; and (from, to, node) for each value that crosses. "
@@ -269,6 +272,8 @@ static PyMethodDef methods[] = {
     {"_may_depend_on", (PyCFunction)graph_may_depend_on, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
+    {"_annotate_getitem", (PyCFunction)graph_annotate_getitem, METH_NOARGS, NULL},
+    {"_dot", FAST(graph_dot), NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},
     {"_parse", graph_parse, METH_O | METH_CLASS, NULL},
@@ -287,6 +292,11 @@ static PyMethodDef methods[] = {
                "stands for the outputs.")},
     {"_reached", (PyCFunction)graph_reached, METH_VARARGS,
      PyDoc_STR("_reached(nodes, down): all users, or all inputs, directly or not.")},
+    {"_sources", (PyCFunction)graph_sources, METH_O,
+     PyDoc_STR("{source: {name: nodes}} for a list of functions, classes and names.")},
+    {"_boundary", (PyCFunction)graph_boundary, METH_O,
+     PyDoc_STR("What a list of nodes reads from outside, what is read outside, and the get_attr "
+               "nodes in it.")},
     {"_equal", (PyCFunction)graph_equal, METH_VARARGS, NULL},
     {"_structural_hash", (PyCFunction)graph_structural_hash, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -604,7 +604,8 @@ static int refresh_env(run *r)
     return env ? 0 : -1;
 }
 
-void interpreter_explain(PyObject *self, PyObject *method, PyObject *node)
+/* Python adds the node and the user's line to what an exception says; or raises another. */
+static void explain(run *r, PyObject *node)
 {
     PyObject *type, *value, *traceback;
     if (!PyErr_ExceptionMatches(PyExc_Exception))
@@ -613,7 +614,7 @@ void interpreter_explain(PyObject *self, PyObject *method, PyObject *node)
     PyErr_NormalizeException(&type, &value, &traceback);
     if (traceback)
         PyException_SetTraceback(value, traceback);
-    PyObject *done = call_step((PyInterpreter *)self, method, node, value, NULL);
+    PyObject *done = call_step(r->self, NAME(r->st, _explain), node, value, NULL);
     if (done) {
         PyErr_Restore(type, value, traceback);
         Py_DECREF(done);
@@ -632,7 +633,7 @@ static PyObject *run_one(run *r, PyObject *node)
                           ? call_step(self, NAME(r->st, run_node), node, NULL, NULL)
                           : do_run_node(self, (PyNode *)node, self->steps);
     if (!value) {
-        interpreter_explain((PyObject *)self, NAME(r->st, _explain), node);
+        explain(r, node);
         return NULL;
     }
     int failed = refresh_env(r) < 0 || PyDict_SetItem(r->env, node, value) < 0;
@@ -798,6 +799,8 @@ static PyObject *take_node(const char *function, const char *name, METHOD_ARGS)
                  (PyObject *)Py_TYPE(node));
     return NULL;
 }
+
+module_state *interpreter_state(PyObject *self) { return ((PyInterpreter *)self)->st; }
 
 PyObject *interpreter_run_node(PyObject *self, PyObject *node)
 {

@@ -328,11 +328,10 @@ bool modules_over(module_state *st, PyObject *root, module_view *view);
 
 extern PyType_Spec interpreter_spec;
 int interpreter_init(module_state *st);
+/* The module's state, without a search. */
+module_state *interpreter_state(PyObject *self);
 /* Interpreter.run_node of an Interpreter and a Node: a new reference, NULL with an exception. */
 PyObject *interpreter_run_node(PyObject *self, PyObject *node);
-/* Calls `self.method(node, exception)` with the pending exception, if it is an Exception: it may
- * add to its message, or raise another. */
-void interpreter_explain(PyObject *self, PyObject *method, PyObject *node);
 
 /* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
 
@@ -344,6 +343,8 @@ extern PyMethodDef meta_functions[];
 PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 /* Leaves a pending exception alone. */
 void meta_leave(module_state *st, PyObject *saved);
+
+extern PyMethodDef pass_order_functions[];  /* _check_pass_order, _sort_passes */
 
 /* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
 

@@ -336,9 +336,11 @@ static bool unify_node(cfxi_search *s, const cfxi_goal *goal, int32_t *list, boo
 {
     cfx_node *pn = goal->p.as.node;
     size_t place = cfxi_pattern_place(s->pattern, pn);
+    bool literal = goal->g.kind != CFX_KIND_NODE;
     if (s->bound[place].kind != CFX_KIND_INVALID)
-        return same_again(s->bound[place], goal->g) || cfxi_miss_values(s, goal);
-    if (goal->g.kind != CFX_KIND_NODE) {
+        return (literal && s->opts->ignore_literals) || same_again(s->bound[place], goal->g) ||
+               cfxi_miss_values(s, goal);
+    if (literal) {
         if (pn->op != CFX_OP_PLACEHOLDER || s->opts->match_placeholder)
             return cfxi_miss_values(s, goal);
         bind(s, place, goal->g);

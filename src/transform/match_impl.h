@@ -1,4 +1,4 @@
-/* match_impl.h - what the files of the matcher share: a pattern made ready, a search, its result. */
+/* match_impl.h - what the files of the matcher share: a pattern, a search, its result. */
 #ifndef CFXI_MATCH_IMPL_H
 #define CFXI_MATCH_IMPL_H
 

@@ -235,7 +235,7 @@ static cfx_status find_candidates(cfxi_search *s, size_t anchor, cfxi_vec *nodes
     const cfxi_trail_to *way = &s->pattern->ways[anchor];
     bool named = s->opts->node_name && s->opts->node_name[0];
     nodes->size = 0;
-    if (way->n > 0 && !named) {
+    if (way->n > 0 && !named && !s->opts->ignore_literals) {  /* then a literal does for a node */
         cfx_value v = s->bound[cfxi_pattern_place(s->pattern, way->steps[0])];
         if (v.kind == CFX_KIND_NODE)
             return add_by_users(s, way, v.as.node, nodes);

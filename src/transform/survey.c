@@ -47,15 +47,38 @@ static cfxi_seen *entry_at(cfxi_survey *s, const char *path, cfx_status *status)
     return e;
 }
 
+cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
+                                 cfx_error *err)
+{
+    cfx_error why = {.status = CFX_OK};
+    cfx_buffer name;
+    *op = cfx_node_operator(n);
+    if (n->op != CFX_OP_CALL_MODULE || !modules)
+        return CFX_OK;
+    cfx_buffer_init(&name, n->graph->allocator);
+    cfx_status status = modules->class_name(modules->ctx, n->callee->ref->name->data,
+                                            cfx_buffer_sink(&name), &why);
+    *op = status == CFX_OK ? cfx_operator_of_class(name.data) : CFX_OPID_NONE;
+    cfx_buffer_free(&name);
+    if (status == CFX_OK || status == CFX_E_KEY)
+        return CFX_OK;
+    if (why.status != CFX_OK && err)
+        *err = why;
+    return cfxi_failed(err, status);
+}
+
 /* ---- what a graph does --------------------------------------------------------------------- */
 
 /* Whether the result of a call shares no memory with what it is given. */
-static bool is_fresh(const cfx_node *n, const cfx_modules *modules)
+static cfx_status is_fresh(const cfx_node *n, const cfx_modules *modules, bool *fresh,
+                           cfx_error *err)
 {
     cfx_param result;
-    cfx_operator op = cfx_node_operator_of(n, modules);
-    return op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
-           cfx_operator_result(op, 0, &result) && result.alias == 0;
+    cfx_operator op;
+    CFX_TRY(cfxi_node_operator_of(n, modules, &op, err));
+    *fresh = op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
+             cfx_operator_result(op, 0, &result) && result.alias == 0;
+    return CFX_OK;
 }
 
 /* Marks what may be written to with `written`. */
@@ -65,8 +88,11 @@ static cfx_status mark_written(const cfxi_survey *s, cfx_graph *g, uint32_t writ
         cfx_effect effect = CFX_EFFECT_NONE;
         if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT || n->op == CFX_OP_GET_ATTR)
             continue;
+        bool fresh = true;
         CFX_TRY(cfx_node_effect(n, &effect, err));
-        if (effect != CFX_EFFECT_WRITES && (n->mark != written || is_fresh(n, s->modules)))
+        if (n->mark == written && effect != CFX_EFFECT_WRITES)
+            CFX_TRY(is_fresh(n, s->modules, &fresh, err));
+        if (effect != CFX_EFFECT_WRITES && fresh)
             continue;
         for (uint32_t i = 0; i < n->n_inputs; i++)
             n->inputs[i].def->mark = written;

@@ -38,7 +38,16 @@ cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cf
 /* Whether nothing is known of what such a call shares, or writes to. (touch.c) */
 bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect);
 
+/* cfx_node_operator_of, but what fails in the host, or for want of memory, is no answer.
+ * (survey.c) */
+cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
+                                 cfx_error *err);
+
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
+
+/* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
+ * Python knows better. (scalar.c) */
+cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n);
 
 #endif

@@ -25,6 +25,8 @@ CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4}
 MOVES = {"fuse_bn", "const_fold", "inline", "lift_params", "unlift_params", "remove_dropout"}
 # Passes that do not heed writes: dce drops unused in-place methods, as torch.fx does.
 NO_WRITES = {"dce", "toposort"}
+# Passes that may make something run that failed: torch refuses to write to x what is read from x.T.
+MENDS = {"functionalize"}
 # Passes that may find more to do the second time, and why.
 REPEATS = {}
 
@@ -111,9 +113,8 @@ def check(name, seed):
     gm.recompile()
     again = copy.deepcopy(gm)
     after = outcome(gm, [*more, *copy.deepcopy(inputs)])
-    assert isinstance(after, str) == isinstance(before, str), (before, after)
-    if isinstance(before, str):
-        assert after == before
+    if isinstance(before, str) or isinstance(after, str):
+        assert after == before or (name in MENDS and isinstance(before, str))
     else:
         result, seen = after[0]
         close((result, seen[len(more):]), before[0], CLOSE.get(name, 0))

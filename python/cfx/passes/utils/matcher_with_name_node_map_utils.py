@@ -1,6 +1,7 @@
 """A matcher whose pattern says by which names its nodes are wanted."""
 from typing import Any
 
+from ... import _pytree
 from ...graph import Graph
 from ...graph_module import GraphModule
 from ...node import Node
@@ -11,14 +12,24 @@ __all__ = ["SubgraphMatcherWithNameNodeMap"]
 
 def _split_to_graph_and_name_node_map(gm: Any) -> tuple[Any, dict[str, Node]]:
     """Takes the dict of names off what the pattern returns: the module, and that dict."""
-    from ..._pytree import tree_flatten, tree_unflatten  # noqa: F401
+    if type(gm).__module__.startswith("torch.fx."):
+        from ...interop import from_torch
 
-    output = gm.graph.output_node()
-    *values, names = output.args[0]
-    assert isinstance(names, dict), (
-        "Expecting the input graph to have a dict output as the last element"
-    )
-    output.args = (values[0] if len(values) == 1 else tuple(values),)
+        gm = from_torch(gm)
+    output, pytree = gm.graph.output_node(), _pytree._torch_pytree()
+    info = getattr(gm.graph._codegen, "pytree_info", None)
+    whole = output.args[0]
+    if info is not None and info.out_spec is not None:  # the results have been flattened
+        whole = pytree.tree_unflatten(list(whole), info.out_spec)
+    *values, names = whole
+    if not isinstance(names, dict):
+        raise AssertionError("Expecting the last result of the pattern to be a dict from names to "
+                             f"nodes, got {type(names)}")
+    result = values[0] if len(values) == 1 else tuple(values)
+    if info is not None and info.out_spec is not None:
+        result, spec = pytree.tree_flatten(result)
+        gm.graph._codegen.pytree_info = info._replace(out_spec=spec)
+    output.args = (result,)
     gm.recompile()
     return gm, dict(names)
 
