@@ -47,8 +47,10 @@
 extern "C" {
 #endif
 
-/* So many comparisons are made at most for one candidate of the first anchor. */
+/* So many comparisons are made at most for one candidate of the first anchor, and so often are
+ * operands swapped that commute: a candidate that needs more is left out. */
 #define CFX_MATCH_STEPS 100000000
+#define CFX_MATCH_SWAPS 10000
 
 typedef struct cfx_match_options {
     bool match_output;       /* the output belongs to the pattern, too */
@@ -61,9 +63,13 @@ typedef struct cfx_match_options {
      * items: a tuple of them. It may stand once in each. In a replacement it stands for them. */
     bool variadic;
 
-    /* Calls that the operator table (ops.h) knows by the same row are the same, however they are
-     * spelled; `a + b` is `b + a` where the row says that its first two operands commute. */
+    /* Calls of functions and methods that the operator table (ops.h) knows by the same row are the
+     * same, however they are spelled, if their arguments are, parameter by parameter; what one
+     * leaves out is what the row says its default is. */
     bool any_spelling;
+
+    /* `a + b` is `b + a`: calls with two arguments whose row says that they commute. The first way
+     * that fits counts: it is not tried again if another anchor then does not fit. */
     bool commutative;
 
     /* Take effects into account, which torch.fx does not: calls that write must come in the order
@@ -137,8 +143,8 @@ CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_optio
  * Afterwards the inputs that an earlier replacement changed are the new ones.
  *
  * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
- * than the pattern, or no output. If it fails later (memory, a hook), the graph is valid, but some
- * matches may have been replaced. */
+ * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later
+ * (memory, a hook), the graph is valid, but some matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 

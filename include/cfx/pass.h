@@ -162,11 +162,6 @@ typedef struct cfx_merge_matmul_options {
     const cfx_target *split;
 } cfx_merge_matmul_options;
 
-/* Whether `a` is computed from `b`, both of one graph, or is it, as far as can be told by going at
- * most `search_depth` steps back: 1 also if that is not far enough, 0 if it is certainly not, -1
- * with *err set. Linear in what is seen. */
-CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
-                                   cfx_error *err);
 /* reinplace: lets calls write their results into their first operand where nothing needs it any
  * more, and drops scatters that only put such a result back; see reinplace.c.
  * `fits` tells whether the result of `n` has the dtype and sizes of `x`, and `x` no element twice:
@@ -179,6 +174,11 @@ typedef struct cfx_reinplace_options {
     bool (*same_elements)(void *ctx, cfx_node *a, cfx_node *b);
     void *ctx;
 } cfx_reinplace_options;
+/* Whether `a` is computed from `b`, both of one graph, or is it, as far as can be told by going at
+ * most `search_depth` steps back: 1 also if that is not far enough, 0 if it is certainly not, -1
+ * with *err set. Linear in what is seen. */
+CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
+                                   cfx_error *err);
 
 /* remove_dropout: replaces dropout that does nothing by its input: modules that are not training,
  * functions whose `training` is given as False. With `training` also modules of torch.nn.Dropout
@@ -193,6 +193,32 @@ typedef struct cfx_remove_dropout_options {
 typedef struct cfx_toposort_options {
     bool breadth_first;
 } cfx_toposort_options;
+
+/* ---- memory layouts ------------------------------------------------------------------------- */
+
+/* A part of a graph that can compute in another memory layout: its nodes, in order, and the
+ * conversions of what it takes and of what it gives. */
+typedef struct cfx_layout_part {
+    cfx_node *const *nodes, *const *starts, *const *ends;
+    size_t n_nodes, n_starts, n_ends;
+} cfx_layout_part;
+
+/* `enter` and `leave` are methods that convert to the layout and back. `supports` is asked for each
+ * call: 1 it takes and gives the layout, 2 it does if one of its inputs has it, 0 it does not, -1
+ * stop with CFX_E_HOST. `choose` is asked for each part, which has its conversions then: 1 to leave
+ * it so, 0 to undo that, -1 to stop. Both can read the graph but not edit it. */
+typedef struct cfx_relayout {
+    const char *enter, *leave;
+    int (*supports)(void *ctx, cfx_node *n);
+    int (*choose)(void *ctx, const cfx_layout_part *part);
+    void *ctx;
+} cfx_relayout;
+
+/* Lets the parts that are chosen compute in another layout: what hangs together by values or by
+ * calls of the same module is one part. Regions are left alone. As good as linear in nodes and
+ * edges. */
+CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed,
+                                      cfx_error *err);
 
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,

@@ -124,6 +124,25 @@ typedef struct cfx_constants {
 CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what,
                                              cfx_part *constants, cfx_part *rest, cfx_error *err);
 
+/* ---- stages -------------------------------------------------------------------------------- */
+
+typedef struct cfx_stages {
+    size_t n;             /* how many stages, at least 1 */
+    const double *costs;  /* of each node in order, finite and not negative; NULL: 1 each */
+    const double *sizes;  /* of its value in bytes, likewise; NULL: 1 */
+} cfx_stages;
+
+/* Cuts the calls of `g`, in the order in which they stand, into at most `n` stages whose largest
+ * cost is as small as it can be; among those cuts, takes one that fewest bytes cross (a value
+ * crosses each cut between its call and the last call that uses it). parts[i], for each node in
+ * order, becomes the stage of a call, and CFX_SPLIT_BASE for other nodes: fit for cfx_graph_split.
+ * *largest (may be NULL) is the largest cost. CFX_E_VALUE if a number is not as it must be.
+ *
+ * O(nodes + edges) for numbers and `n` times a logarithm of the nodes for the cost; for the bytes,
+ * time and memory for each place at which each cut could be, at most nodes times `n`. */
+CFX_API cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages *what, size_t *parts,
+                                    double *largest, cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -38,6 +38,7 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
 cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_stages(PyGraph *self, PyObject *args);
 PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
@@ -72,11 +73,14 @@ PyObject *graph_unlift_params(PyGraph *self, PyObject *args);
 PyObject *graph_remove_dropout(PyGraph *self, PyObject *args);
 PyObject *graph_merge_matmul(PyGraph *self, PyObject *split);
 PyObject *graph_may_depend_on(PyGraph *self, PyObject *args);
+PyObject *graph_relayout(PyGraph *self, PyObject *args);
 
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
 /* passes.c */
+PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes);
+PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks);
 PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
@@ -91,6 +95,13 @@ PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
 PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
+
+/* splitter.c */
+PyObject *graph_deps(PyGraph *self, PyObject *unused);
+PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);
+PyObject *graph_acc_groups(PyGraph *self, PyObject *args);
+PyObject *graph_drop_acc(PyGraph *self, PyObject *args);
+PyObject *graph_fusion_groups(PyGraph *self, PyObject *args);
 
 /* sources.c */
 PyObject *graph_sources(PyGraph *self, PyObject *wanted);

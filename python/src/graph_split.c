@@ -363,3 +363,65 @@ PyObject *graph_split_constants(PyGraph *self, PyObject *args)
     Py_XDECREF(first);
     return NULL;
 }
+
+/* ---- stages -------------------------------------------------------------------------------- */
+
+/* The numbers of a list with one for each node, to be freed with PyMem_Free; NULL with an exception
+ * or, for None, without. */
+static double *read_numbers(PyGraph *self, PyObject *list)
+{
+    const size_t n = cfx_graph_size(self->g);
+    if (list == Py_None)
+        return NULL;
+    if (!PyList_Check(list) || (size_t)PyList_GET_SIZE(list) != n) {
+        PyErr_SetString(PyExc_TypeError, "expected a list with a number for each node");
+        return NULL;
+    }
+    double *numbers = PyMem_Malloc((n + 1) * sizeof *numbers);
+    if (!numbers)
+        PyErr_NoMemory();
+    for (size_t i = 0; numbers && i < n && !PyErr_Occurred(); i++)
+        numbers[i] = PyFloat_AsDouble(PyList_GET_ITEM(list, (Py_ssize_t)i));
+    return numbers;
+}
+
+static PyObject *stages_to_py(PyGraph *self, const cfx_stages *what)
+{
+    cfx_error err = {0};
+    double largest;
+    const size_t n = cfx_graph_size(self->g);
+    size_t *parts = PyMem_Malloc((n + 1) * sizeof *parts);
+    if (!parts)
+        return PyErr_NoMemory();
+    PyObject *list = NULL;
+    if (cfx_graph_stages(self->g, what, parts, &largest, &err) == CFX_OK)
+        list = PyList_New((Py_ssize_t)n);
+    else
+        raise_cfx(&err);
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *part = parts[i] == CFX_SPLIT_BASE ? Py_NewRef(Py_None)
+                                                    : PyLong_FromSize_t(parts[i]);
+        if (part)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, part);
+        else
+            Py_CLEAR(list);
+    }
+    PyMem_Free(parts);
+    return list ? Py_BuildValue("(Nd)", list, largest) : NULL;
+}
+
+PyObject *graph_stages(PyGraph *self, PyObject *args)
+{
+    PyObject *costs, *sizes;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "nOO:_stages", &n, &costs, &sizes))
+        return NULL;
+    double *numbers[] = {read_numbers(self, costs), NULL};
+    if (!PyErr_Occurred())
+        numbers[1] = read_numbers(self, sizes);
+    const cfx_stages what = {n > 0 ? (size_t)n : 0, numbers[0], numbers[1]};
+    PyObject *answer = PyErr_Occurred() ? NULL : stages_to_py(self, &what);
+    PyMem_Free(numbers[0]);
+    PyMem_Free(numbers[1]);
+    return answer;
+}

@@ -16,49 +16,115 @@ static const struct {
 #undef SWITCH
 };
 
-/* What a search calls back: NULL where there is nothing to ask. Borrowed. */
-typedef struct callbacks {
-    PyObject *same_attr, *bind;
-} callbacks;
-
 static PyObject *wrap(cfx_node *n)
 {
     return node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
 }
 
-static int ask_same_attr(void *ctx, cfx_node *p, cfx_node *n)
+/* What a get_attr reads, or None if its graph has no module: a new reference. */
+static PyObject *attribute_of(cfx_node *n)
 {
-    const callbacks *back = ctx;
-    PyObject *pattern_node = wrap(p);
-    PyObject *node = pattern_node ? wrap(n) : NULL;
-    PyObject *both[] = {pattern_node, node};
-    PyObject *answer = node ? PyObject_Vectorcall(back->same_attr, both, 2, NULL) : NULL;
-    int same = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    Py_XDECREF(node);
-    Py_XDECREF(pattern_node);
+    const PyGraph *graph = cfx_graph_binding(cfx_node_graph(n));
+    size_t size;
+    if (!graph->owning_module || graph->owning_module == Py_None)
+        return Py_NewRef(Py_None);
+    const char *name = cfx_node_target(n, &size, NULL);
+    PyObject *path = name ? str_from_utf8(name, size) : PyErr_NoMemory();
+    PyObject *value = path ? path_get(graph->owning_module, path) : NULL;
+    Py_XDECREF(path);
+    return value;
+}
+
+/* Tensors and parameters match those of the same class. */
+static int same_class(PyObject *wanted, PyObject *value, const module_state *st)
+{
+    if (Py_TYPE(wanted) != Py_TYPE(value))
+        return 0;
+    int tensor = st->tensor_class ? PyObject_IsInstance(wanted, st->tensor_class) : 0;
+    if (tensor == 0)
+        PyErr_Format(PyExc_RuntimeError, "Unsupported type %S when matching attributes", wanted);
+    return tensor > 0 ? 1 : -1;
+}
+
+/* Without modules to look at, the paths must be the same. */
+static int same_attr(void *ctx, cfx_node *p, cfx_node *n)
+{
+    PyObject *wanted = attribute_of(p);
+    PyObject *value = wanted ? attribute_of(n) : NULL;
+    int same = -1;
+    if (value && (wanted == Py_None || value == Py_None)) {
+        const char *path = cfx_node_target(p, NULL, NULL);
+        const char *other = cfx_node_target(n, NULL, NULL);
+        same = path && other && strcmp(path, other) == 0;
+    } else if (value) {
+        same = same_class(wanted, value, ctx);
+    }
+    Py_XDECREF(wanted);
+    Py_XDECREF(value);
     return same;
 }
 
-static cfx_status ask_bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
+/* What a node passes for parameter `i` of a schema of torch.ops, or its default: a new
+ * reference. */
+static PyObject *argument(PyObject *args, PyObject *kwargs, PyObject *param, Py_ssize_t i)
 {
-    const callbacks *back = ctx;
-    PyObject *node = wrap(n);
-    PyObject *answer = node ? PyObject_CallOneArg(back->bind, node) : NULL;
-    if (answer && answer != Py_None)
-        *args = value_from_py(cfx_graph_binding(cfx_node_graph(n)), answer);
-    Py_XDECREF(answer);
+    if (i < PyTuple_GET_SIZE(args))
+        return Py_NewRef(PyTuple_GET_ITEM(args, i));
+    PyObject *name = PyObject_GetAttrString(param, "name");
+    PyObject *given = name ? PyDict_GetItemWithError(kwargs, name) : NULL;
+    Py_XDECREF(name);
+    if (given || PyErr_Occurred())
+        return Py_XNewRef(given);
+    return PyObject_GetAttrString(param, "default_value");
+}
+
+static PyObject *in_order(PyObject *node, PyObject *params)
+{
+    PyObject *args = PyObject_GetAttrString(node, "args");
+    PyObject *kwargs = args ? PyObject_GetAttrString(node, "kwargs") : NULL;
+    PyObject *list = kwargs ? PySequence_Fast(params, "expected a list of parameters") : NULL;
+    PyObject *all = list ? PyTuple_New(PySequence_Fast_GET_SIZE(list)) : NULL;
+    for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(all); i++) {
+        PyObject *one = argument(args, kwargs, PySequence_Fast_GET_ITEM(list, i), i);
+        if (one)
+            PyTuple_SET_ITEM(all, i, one);
+        else
+            Py_CLEAR(all);
+    }
+    Py_XDECREF(list);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    return all;
+}
+
+/* The arguments of an operator of torch.ops, defaults included, in the order of its schema. */
+static cfx_status bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
+{
+    PyObject *target = cfx_node_target_object(n);
+    PyObject *schema = target ? PyObject_GetAttrString(target, "_schema") : NULL;
+    (void)ctx;
+    if (!schema) {
+        PyErr_Clear();  /* a function of which nothing is known */
+        return CFX_OK;
+    }
+    PyObject *params = PyObject_GetAttrString(schema, "arguments");
+    PyObject *node = params ? wrap(n) : NULL;
+    PyObject *all = node ? in_order(node, params) : NULL;
+    if (all)
+        *args = value_from_py(cfx_graph_binding(cfx_node_graph(n)), all);
+    Py_XDECREF(all);
     Py_XDECREF(node);
+    Py_XDECREF(params);
+    Py_DECREF(schema);
     return PyErr_Occurred() ? cfx_error_set(err, CFX_E_HOST, "arguments could not be bound")
                             : CFX_OK;
 }
 
 /* Reads a dict of options; false with an exception. *keep is to be released after use. */
-static bool read_options(PyObject *dict, cfx_match_options *opts, callbacks *back, PyObject **keep)
+static bool read_options(module_state *st, PyObject *dict, cfx_match_options *opts,
+                         PyObject **keep)
 {
     PyObject *name = PyDict_GetItemString(dict, "node_name");
-    back->same_attr = PyDict_GetItemString(dict, "same_attr");
-    back->bind = PyDict_GetItemString(dict, "bind");
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         PyObject *on = PyDict_GetItemString(dict, switches[i].name);
         int yes = on ? PyObject_IsTrue(on) : 0;
@@ -66,9 +132,9 @@ static bool read_options(PyObject *dict, cfx_match_options *opts, callbacks *bac
             return false;
         *(bool *)((char *)opts + switches[i].offset) = yes;
     }
-    opts->same_attr = back->same_attr ? ask_same_attr : NULL;
-    opts->bind = back->bind ? ask_bind : NULL;
-    opts->ctx = back;
+    opts->same_attr = same_attr;
+    opts->bind = bind;
+    opts->ctx = st;
     if (name)
         opts->node_name = c_string_of(name, "the name of a node", keep);
     return !name || opts->node_name;
@@ -324,7 +390,6 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
 {
     PyObject *list, *dict, *decide;
     cfx_match_options opts = {0};
-    callbacks back;
     PyObject *keep = NULL;
     PyObject *results = NULL;
     maker make = {NULL, NULL, 0};
@@ -335,7 +400,7 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "_match: a type takes up to 3 parts and needs a list "
                             "of anchors");
     cfx_graph **patterns = read_graphs(self, list);
-    if (patterns && read_options(dict, &opts, &back, &keep))
+    if (patterns && read_options(self->st, dict, &opts, &keep))
         results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide,
                                &make);
     Py_XDECREF(keep);
@@ -385,7 +450,6 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     PyObject *list, *dict;
     Py_ssize_t max;
     cfx_match_options opts = {0};
-    callbacks back;
     PyObject *keep = NULL;
     PyObject *result = NULL;
     cfx_error err = {0};
@@ -396,7 +460,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     cfx_miss *misses = patterns && max > 0 ? PyMem_New(cfx_miss, max) : NULL;
     if (patterns && max > 0 && !misses)
         PyErr_NoMemory();
-    if (misses && read_options(dict, &opts, &back, &keep)) {
+    if (misses && read_options(self->st, dict, &opts, &keep)) {
         cfx_status status = cfx_matches_explain(self->g, patterns, (size_t)PyList_GET_SIZE(list),
                                                 &opts, misses, (size_t)max, &n, &err);
         result = status == CFX_OK && !PyErr_Occurred() ? misses_to_py(misses, n)

@@ -95,3 +95,67 @@ PyObject *graph_repeated(PyGraph *self, PyObject *args)
     cfx_repeats_free(found);
     return groups;
 }
+
+/* ---- passes that ask back ------------------------------------------------------------------ */
+
+static PyObject *wrapped(cfx_node *n)
+{
+    return node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+}
+
+/* What callbacks[which] answers for two nodes: 1, 0, or -1 with an exception. */
+static int ask_pair(PyObject *callbacks, Py_ssize_t which, cfx_node *a, cfx_node *b)
+{
+    PyObject *x = PyErr_Occurred() ? NULL : wrapped(a);
+    PyObject *y = x ? wrapped(b) : NULL;
+    PyObject *answer = y ? PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(callbacks, which), x, y,
+                                                        NULL) : NULL;
+    int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(answer);
+    return truth;
+}
+
+static int ask_fits(void *ctx, cfx_node *n, cfx_node *x) { return ask_pair(ctx, 0, n, x); }
+
+static bool ask_same(void *ctx, cfx_node *a, cfx_node *b) { return ask_pair(ctx, 1, a, b) > 0; }
+
+/* _reinplace((fits, same_elements)) */
+PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks)
+{
+    cfx_error err = {0};
+    bool changed = false;
+    if (!PyTuple_Check(callbacks) || PyTuple_GET_SIZE(callbacks) != 2)
+        return PyErr_Format(PyExc_TypeError, "expected two callables, got %R", callbacks);
+    const cfx_reinplace_options options = {ask_fits, ask_same, callbacks};
+    cfx_status status = cfx_pass_reinplace(self->g, NULL, &options, &changed, &err);
+    if (status != CFX_OK || PyErr_Occurred())
+        return raise_cfx(&err);
+    return PyBool_FromLong(changed);
+}
+
+static cfx_status add_left(void *ctx, cfx_node *n, const char *why, cfx_error *err)
+{
+    PyObject *node = wrapped(n);
+    PyObject *pair = node ? Py_BuildValue("(Os)", node, why) : NULL;
+    int failed = pair ? PyList_Append(ctx, pair) : -1;
+    Py_XDECREF(node);
+    Py_XDECREF(pair);
+    return failed ? cfx_error_set(err, CFX_E_HOST, "could not note a node") : CFX_OK;
+}
+
+/* _functionalize(same_dtypes): [(node, why)] of the in-place calls that stay. */
+PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes)
+{
+    cfx_error err = {0};
+    PyObject *left = PyList_New(0);
+    const cfx_functionalize_options options = {same_dtypes == Py_True, add_left, left};
+    if (!left)
+        return NULL;
+    cfx_status status = cfx_pass_functionalize(self->g, NULL, &options, NULL, &err);
+    if (status == CFX_OK && !PyErr_Occurred())
+        return left;
+    Py_DECREF(left);
+    return raise_cfx(&err);
+}

@@ -320,9 +320,11 @@ typedef struct module_view {
     cfx_modules table;  /* ctx is this view */
     module_state *st;
     PyObject *root;     /* borrowed */
+    PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
 } module_view;
-/* False with an exception if `root` is no nn.Module. */
+/* False with an exception if `root` is no nn.Module; modules_done is due in any case. */
 bool modules_over(module_state *st, PyObject *root, module_view *view);
+void modules_done(module_view *view);
 
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 
@@ -349,5 +351,8 @@ extern PyMethodDef pass_order_functions[];  /* _check_pass_order, _sort_passes *
 /* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
 
 int shape_prop_init(PyObject *module);
+extern PyMethodDef run_and_record_def;  /* the method ShapeProp.run_node */
+/* What it does, of an Interpreter and a Node: a new reference, NULL with an exception. */
+PyObject *run_and_record(PyObject *self, PyObject *node);
 
 #endif

@@ -283,10 +283,10 @@ static void explain(PyObject *node)
     Py_XDECREF(traceback);
 }
 
-static PyObject *run_and_record(PyObject *self, PyObject *node)
+PyObject *run_and_record(PyObject *self, PyObject *node)
 {
     module_state *st = interpreter_state(self);
-    PyObject *fake = PyObject_GetAttr(self, NAME(st, fake_module));
+    PyObject *fake = is_ready(st) ? PyObject_GetAttr(self, NAME(st, fake_module)) : NULL;
     PyObject *value = NULL;
     if (fake == Py_None)
         value = interpreter_run_node(self, node);
@@ -307,7 +307,7 @@ static PyObject *run_node(PyObject *self, PyObject *const *args, Py_ssize_t narg
     static const arg_spec spec = {"run_node", names, 1, 1, 1};
     PyObject *node;
     module_state *st = interpreter_state(self);
-    if (!is_ready(st) || !take_args(&spec, args, nargs, kwnames, &node))
+    if (!take_args(&spec, args, nargs, kwnames, &node))
         return NULL;
     if (is_node(st, node))
         return run_and_record(self, node);
@@ -315,7 +315,7 @@ static PyObject *run_node(PyObject *self, PyObject *const *args, Py_ssize_t narg
                         (PyObject *)Py_TYPE(node));
 }
 
-static PyMethodDef run_node_def = {
+PyMethodDef run_and_record_def = {
     "run_node", FAST(run_node),
     SIGNED("run_node($self, n)", "Runs a node and notes what its value looks like."),
 };
@@ -329,7 +329,8 @@ int shape_prop_init(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
     st->shape_names = interned_names(texts, N_NAMES);
-    PyObject *method = PyDescr_NewMethod((PyTypeObject *)st->InterpreterType, &run_node_def);
+    PyObject *method = PyDescr_NewMethod((PyTypeObject *)st->InterpreterType,
+                                         &run_and_record_def);
     int failed = !method || PyModule_AddObjectRef(module, "_run_and_record", method) < 0;
     Py_XDECREF(method);
     return failed || !st->shape_names ? -1 : PyModule_AddFunctions(module, functions);

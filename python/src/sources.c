@@ -21,7 +21,7 @@ static PyObject *meta_entry(PyObject *meta, const char *key)
     return value == Py_None ? NULL : value;
 }
 
-/* ---- which source a node has: 1 with borrowed *name and *source, 0, or -1 with an exception ---- */
+/* ---- which source a node has: 1 with borrowed *name and *source, 0, -1 with an exception ----- */
 
 static int take_pair(PyObject *pair, PyObject **name, PyObject **source)
 {
@@ -95,7 +95,8 @@ static int from_modules(const sources_job *job, PyObject *stack, PyObject **name
     return *source ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static int source_of(const sources_job *job, PyObject *meta, PyObject **name, PyObject **source)
+static int source_of(const sources_job *job, const cfx_node *n, PyObject *meta, PyObject **name,
+                     PyObject **source)
 {
     PyObject *entry = meta_entry(meta, "source_fn_stack");
     if (entry)
@@ -104,7 +105,8 @@ static int source_of(const sources_job *job, PyObject *meta, PyObject **name, Py
     int found = entry ? from_function(job, entry, name, source) : 0;
     if (found != 0)
         return found;
-    entry = meta_entry(meta, "nn_module_stack");
+    /* the module that an attribute is in is not one that has become a get_attr */
+    entry = cfx_node_op(n) == CFX_OP_GET_ATTR ? NULL : meta_entry(meta, "nn_module_stack");
     return entry ? from_modules(job, entry, name, source) : 0;
 }
 
@@ -123,7 +125,7 @@ static int add_node(const sources_job *job, cfx_node *n)
     PyObject *name, *source;
     PyObject *node = node_wrap(job->self, n);
     PyObject *meta = node ? PyObject_GetAttrString(node, "meta") : NULL;
-    int found = meta ? source_of(job, meta, &name, &source) : -1;
+    int found = meta ? source_of(job, n, meta, &name, &source) : -1;
     if (found > 0) {
         PyObject *groups = set_default(job->found, source, PyDict_New());
         PyObject *nodes = groups ? set_default(groups, name, PyList_New(0)) : NULL;

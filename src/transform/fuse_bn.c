@@ -14,8 +14,8 @@
  * Keeps: names, order and locations of all nodes that stay. A module gets its new weights as a
  * copy, so that whoever else has the old one sees no change.
  *
- * Each pair is first looked at and computed, then changed: if that fails, the model computes what it
- * did before. Linear in nodes and edges.
+ * Each pair is first looked at and computed, then changed: if that fails, the model computes what
+ * it did before. Linear in nodes and edges.
  */
 #include "fuse_bn_impl.h"
 

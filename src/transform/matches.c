@@ -266,7 +266,7 @@ static bool try_next(cfxi_search *s, level *l, size_t at)
 {
     cfx_node *n = node_at(&l->nodes, l->next++);
     if (at == 0)
-        s->steps = 0;
+        s->steps = s->swaps = 0;
     return cfxi_search_unify(s, s->pattern->anchors[at], n);
 }
 
@@ -341,6 +341,7 @@ static cfx_status search_with(cfxi_search *s)
     cfxi_free(allocator, s->taken_by, s->n_taken * sizeof *s->taken_by);
     cfxi_vec_free(&s->trail, sizeof(size_t), allocator);
     cfxi_vec_free(&s->goals, sizeof(cfxi_goal), allocator);
+    cfxi_vec_free(&s->choices, sizeof(cfxi_choice), allocator);
     cfxi_vec_free(&s->held, sizeof(cfxi_held), allocator);
     return status;
 }

@@ -10,8 +10,8 @@
  * dce, which takes unused in-place calls for dead as torch.fx does, must not run afterwards.
  * Keeps: names, order and locations. A call is changed if its first operand fits the result (same
  * dtype and sizes: the host's `fits` says so; without it, only operators that always keep them are
- * changed), is no memory from outside the graph, is not among the other operands, and nothing that
- * shares its memory is used later.
+ * changed), is no memory from outside the graph, shares none with the other operands, and nothing
+ * that shares its memory is used later.
  *
  * Later uses by a scatter that only puts the result back to where its operand came from do not
  * count: the scatter goes, and its base takes its place. A scatter whose base is not used later
@@ -236,8 +236,8 @@ static cfx_status drop_scatters(reinplace_job *job, cfx_error *err)
 }
 
 /* A call of `op` before `n`, spelled as `n` is. */
-static cfx_node *add_call(cfx_node *n, cfx_operator op, const cfx_value *args, size_t n_args,
-                          cfx_value kwargs, cfx_error *err)
+static cfx_node *add_call(reinplace_job *job, cfx_node *n, cfx_operator op, const cfx_value *args,
+                          size_t n_args, cfx_value kwargs, cfx_error *err)
 {
     cfx_graph *g = n->graph;
     const cfx_insert_point old = cfx_graph_insert_point(g);
@@ -253,56 +253,61 @@ static cfx_node *add_call(cfx_node *n, cfx_operator op, const cfx_value *args, s
                                 cfx_invalid(), err);
     cfx_graph_set_insert_point(g, old, NULL);
     cfx_value_discard(g, keep);
-    if (!made)
+    if (!made) {
         cfx_value_discard(g, tuple);
-    else
-        made->location = n->location;
-    return made;
+        return NULL;
+    }
+    made->location = n->location;
+    return cfxi_take_place(&job->aliases, made, n, err) == CFX_OK ? made : NULL;
 }
 
 /* %s = select(%base, ...), copy_(%s, %src) in the place of select_scatter(%base, %src, ...). */
-static cfx_status write_part(reinplace_job *job, cfx_node *n, cfx_error *err)
+static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_error *err)
 {
     cfx_value args[8];
     const size_t count = cfx_node_num_args(n);
     cfx_node *base = node_arg(n, 0);
-    if (count < 2 || count > 8)
+    *done = count >= 2 && count <= 8;
+    if (!*done)
         return CFX_OK;
     args[0] = cfx_from_node(base);
     for (size_t i = 2; i < count; i++)
         args[i - 1] = cfx_node_arg(n, i);
-    cfx_node *view = add_call(n, cfxi_is_scatter(n), args, count - 1, cfx_node_kwargs(n), err);
+    cfx_node *view = add_call(job, n, cfxi_is_scatter(n), args, count - 1, cfx_node_kwargs(n), err);
     const cfx_value pair[] = {view ? cfx_from_node(view) : cfx_invalid(), cfx_node_arg(n, 1)};
-    if (!view || !add_call(n, CFX_OPID_copy_, pair, 2, cfx_invalid(), err))
+    if (!view || !add_call(job, n, CFX_OPID_copy_, pair, 2, cfx_invalid(), err))
         return CFX_E_NOMEM;
     CFX_TRY(hand_over(job, n, base, err));
-    job->changed = true;
     return erase(job, n, err);
 }
 
 static cfx_status change(reinplace_job *job, cfx_node *n, cfx_node *x, cfx_error *err)
 {
-    bool done = true;
-    if (cfxi_is_scatter(n))
-        CFX_TRY(write_part(job, n, err));
-    else
+    bool done = false;
+    if (cfxi_is_scatter(n)) {
+        CFX_TRY(write_part(job, n, &done, err));
+    } else {
         CFX_TRY(cfxi_respell(n, cfx_operator_in_place(cfx_node_operator(n)), &done, err));
-    if (!done)
-        return CFX_OK;
-    job->changed = true;
-    if (!cfxi_node_erased(n))
-        CFX_TRY(hand_over(job, n, x, err));
-    return drop_scatters(job, err);
+        if (done)
+            CFX_TRY(hand_over(job, n, x, err));
+    }
+    job->changed = job->changed || done;
+    return done ? drop_scatters(job, err) : CFX_OK;
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-/* Whether another operand, or another argument of the same, shares memory with `x`. */
-static bool is_repeated(const reinplace_job *job, const cfx_node *n, const cfx_node *x)
+/* Whether another operand shares memory with `x` so that writing could disturb reading. An operator
+ * that goes element by element has read each when it writes it; but as torch.fx, which trusts no
+ * kernel that far, leave the same node given twice alone. */
+static bool is_disturbed(const reinplace_job *job, const cfx_node *n, cfx_node *x)
 {
+    const bool elementwise = cfx_operator_flags(cfx_node_operator(n)) & CFX_OPERATOR_ELEMENTWISE;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfx_use *use = &n->inputs[i];
-        if (use->def == x ? use->count > 1 : shares(job, use->def, x))
+        if (use->def == x ? use->count > 1
+                          : shares(job, use->def, x) &&
+                                !(elementwise && same_elements(job, use->def, x)))
             return true;
     }
     return false;
@@ -316,7 +321,7 @@ static cfx_status visit(reinplace_job *job, cfx_node *n, cfx_error *err)
     bool good = false;
     if (!x || (!scatter && (!cfx_operator_in_place(op) || cfxi_is_view(n))) ||
         cfxi_arguments_write(n) || cfxi_alias_set(&job->aliases, x)->outside ||
-        cfxi_alias_set(&job->aliases, x)->last > 1 + place(job, n) || is_repeated(job, n, x))
+        cfxi_alias_set(&job->aliases, x)->last > 1 + place(job, n) || is_disturbed(job, n, x))
         return CFX_OK;
     if (scatter && strncmp(n->callee->ref->name->data, "torch.ops.", 10) != 0)
         return CFX_OK;  /* made for graphs of overloads, where all results are tensors */
@@ -330,6 +335,8 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
 {
     const size_t n = g->size;
     size_t at = 0;
+    cfx_iter hold;  /* what is erased stays what it was: it has a place */
+    cfx_iter_begin(&hold, g, false);
     cfx_status status = cfxi_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_REAL,
                                            err);
     job->nodes = cfxi_alloc(g->allocator, n * sizeof *job->nodes);
@@ -345,6 +352,7 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
     cfxi_free(g->allocator, job->nodes, n * sizeof *job->nodes);
     cfxi_vec_free(&job->scatters, sizeof(cfx_node *), g->allocator);
     cfxi_aliases_end(&job->aliases);
+    cfx_iter_end(&hold);
     return status;
 }
 

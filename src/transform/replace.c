@@ -67,6 +67,26 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
                                       "is nothing to replace");
 }
 
+static cfx_status see_erased(void *ctx, cfx_node *n)
+{
+    if (!cfxi_node_erased(n))
+        return CFX_OK;
+    *(cfx_node **)ctx = n;
+    return CFX_E_GRAPH;
+}
+
+/* Whoever decided about the matches, or a hook, may have edited the graph. */
+static cfx_status check_alive(const cfx_match *match, cfx_error *err)
+{
+    cfx_node *n = NULL;
+    for (size_t i = 0; i < match->n_bound; i++)
+        if (cfx_value_each_node(match->bound[i].value, see_erased, &n) != CFX_OK)
+            return cfx_error_set(err, CFX_E_GRAPH, "node %%%s of a match was erased before the "
+                                 "match was replaced; leave the graph alone meanwhile",
+                                 n->name->data);
+    return CFX_OK;
+}
+
 /* Each replacement is linted once, unless they alternate. */
 static cfx_status check_all(const cfx_matches *m, cfx_graph *const *replacements, cfx_error *err)
 {
@@ -75,6 +95,7 @@ static cfx_status check_all(const cfx_matches *m, cfx_graph *const *replacements
         if (i == 0 || r != replacements[i - 1])
             CFX_TRY(cfx_graph_lint(r, NULL, NULL, err));
         CFX_TRY(check_one(cfx_matches_at(m, i), r, err));
+        CFX_TRY(check_alive(cfx_matches_at(m, i), err));
     }
     return CFX_OK;
 }
@@ -411,6 +432,7 @@ static cfx_status erase_match(replace_job *job, const cfx_match *match)
 static cfx_status replace_one(replace_job *job, cfx_match *match, cfx_graph *r)
 {
     CFX_TRY(renew_inputs(job, match));
+    CFX_TRY(check_alive(match, job->err));
     CFX_TRY(copy_replacement(job, match, r));
     CFX_TRY(give_results(job, match, r));
     return erase_match(job, match);

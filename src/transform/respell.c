@@ -44,17 +44,18 @@ static const char *public_name(const char *name)
     return strncmp(name, "_operator.", 10) == 0 ? name + 1 : name;
 }
 
+static bool is_sign(const char *name) { return strncmp(name, "operator.", 9) == 0; }
+
 /* The best spelling of `op` for a function of that name; false if there is none. */
 static bool find_function(cfx_operator op, const char *from, char out[CFX_SPELLING_SIZE])
 {
     char name[CFX_SPELLING_SIZE];
     cfx_spelling kind;
     int best = 0;
-    const bool sign = strncmp(from, "operator.", 9) == 0;
     for (size_t i = 0; cfx_operator_spelling(op, i, name, &kind); i++) {
         const int like = likeness(from, name, kind);
-        /* A sign on anything but tensors is something else than the function of torch. */
-        if (like <= best || (sign && like < 2))
+        /* A sign takes two operands and nothing else, of whatever type: no function of torch. */
+        if (like <= best || (like < 2 && is_sign(from) != is_sign(name)))
             continue;
         best = like;
         memcpy(out, name, sizeof name);
@@ -119,7 +120,7 @@ cfx_status cfxi_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error *err
     if (find_function(op, public_name(from->data), name))
         return make_function(n, name, done, err);
     bool plain = strncmp(from->data, "torch.ops.", 10) != 0 &&
-                 strncmp(public_name(from->data), "operator.", 9) != 0;
+                 !is_sign(public_name(from->data));
     return plain && cfx_node_num_args(n) > 0 && find_method(op, name)
                ? make_method(n, name, done, err) : CFX_OK;
 }

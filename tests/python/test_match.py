@@ -1,4 +1,5 @@
 """SubgraphMatcher and replace_pattern: the same matches, graphs and errors as torch.fx's."""
+import itertools
 import operator
 import random
 import warnings
@@ -76,7 +77,7 @@ def same(make_graph, make_pattern, **options):
     return ours
 
 
-# ---- one call ------------------------------------------------------------------------------------
+# ---- one call ----------------------------------------------------------------------------------
 
 CALLS = [  # arguments in the graph, in the pattern, whether it is found
     (("x", "y"), ("a", "b"), True),
@@ -156,7 +157,7 @@ def test_defaults_are_bound_to_placeholders():
     assert match[2] == "[x, y, [], [0, 0], [1, 1], False]"
 
 
-# ---- attributes and modules ------------------------------------------------------------------------
+# ---- attributes and modules --------------------------------------------------------------------
 
 
 def module(**attributes):
@@ -209,7 +210,7 @@ def test_modules_are_compared_by_path(path, kind):
     assert bool(result) == (path == "m")
 
 
-# ---- whole patterns --------------------------------------------------------------------------------
+# ---- whole patterns ----------------------------------------------------------------------------
 
 
 def chain(x):
@@ -369,7 +370,48 @@ def test_a_part_of_a_graph_is_found_in_it():
     assert tried > 60
 
 
-# ---- replacing -------------------------------------------------------------------------------------
+def brute_force(graph, pattern):
+    """Every way to find the calls of `pattern` in `graph`, by trying them all."""
+    calls = [n for n in graph.nodes if n.op == "call_function"]
+    wanted = [n for n in pattern.nodes if n.op == "call_function"]
+    returned = pattern.output_node().all_input_nodes
+    result = set()
+    for nodes in itertools.permutations(calls, len(wanted)):
+        bound = dict(zip(wanted, nodes))
+
+        def fits(p, v):
+            if isinstance(p, cfx.Node) and p.op == "placeholder":
+                return bound.setdefault(p, v) == v
+            return bound[p] is v if isinstance(p, cfx.Node) else type(p) is type(v) and p == v
+
+        values = bound.values
+        if (
+            all(p.target is n.target and len(p.args) == len(n.args) for p, n in bound.items())
+            and all(fits(*pair) for p, n in zip(wanted, nodes) for pair in zip(p.args, n.args))
+            and len({v for v in values() if isinstance(v, cfx.Node)})
+            == sum(isinstance(v, cfx.Node) for v in values())
+            and all(p in returned or all(u in nodes for u in bound[p].users) for p in wanted)
+        ):
+            result.add(nodes)
+    return result
+
+
+def test_a_search_finds_what_trying_everything_finds():
+    total = 0
+    for seed in range(150):
+        graph = random_program(seed, 8)(cfx)
+        pattern = random_program(2000 + seed, 1 + seed % 3)(cfx)
+        for node in [n for n in pattern.nodes if n.op == "placeholder" and not n.users]:
+            pattern.erase_node(node)
+        wanted = [n for n in pattern.nodes if n.op == "call_function"]
+        matches = SubgraphMatcher(pattern, remove_overlapping_matches=False).match(graph)
+        found = {tuple(m.nodes_map[p] for p in wanted) for m in matches}
+        assert found == brute_force(graph, pattern), seed
+        total += len(found)
+    assert total > 50
+
+
+# ---- replacing ---------------------------------------------------------------------------------
 
 
 def replaced(fx, program, pattern, replacement, **options):
@@ -485,6 +527,19 @@ def test_a_callback_that_fails_leaves_the_graph_alone():
     assert str(gm.graph) == before
 
 
+def test_a_filter_that_erases_a_match_is_told():
+    gm = cfx.symbolic_trace(lambda x: (torch.relu(x), x)[1])
+
+    def erase(match, graph, pattern):
+        graph.erase_node(match.returning_nodes[0])
+        return True
+
+    with pytest.raises(RuntimeError, match="%relu of a match was erased"):
+        cfx.subgraph_rewriter.replace_pattern_with_filters(
+            gm, lambda x: torch.relu(x), lambda x: torch.neg(x), [erase])
+    gm.graph.lint()
+
+
 class WithModules(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -563,7 +618,7 @@ def test_name_node_map():
         SubgraphMatcherWithNameNodeMap(cfx.symbolic_trace(lambda x: (torch.neg(x), x)))
 
 
-# ---- beyond torch.fx -------------------------------------------------------------------------------
+# ---- beyond torch.fx ---------------------------------------------------------------------------
 
 
 def test_any_of():
@@ -574,6 +629,19 @@ def test_any_of():
     assert gm(torch.ones(1)) == (-1, -1, -1, 2)
     with pytest.raises(TypeError, match="in a pattern only"):
         either(torch.ones(1))
+
+
+def test_spellings_and_swapped_operands():
+    def program(x, y):
+        return x.relu() + 1, 1 + F.relu(y), torch.relu(x).add(2)
+
+    def pattern(a):
+        return torch.add(torch.relu(a), 1)
+
+    for options, n in (({}, 0), ({"any_spelling": True}, 1),
+                       ({"any_spelling": True, "commutative": True}, 2)):
+        gm = cfx.symbolic_trace(program)
+        assert len(cfx.replace_pattern(gm, pattern, lambda a: torch.sin(a), **options)) == n
 
 
 def test_many_patterns_at_once():

@@ -119,7 +119,7 @@ def test_a_pass_on_an_odd_graph(name, make):
         try:
             run(module, name)
         except (RuntimeError, ValueError, KeyError, AttributeError, AssertionError) as error:
-            assert str(error)  # that no module is there to ask is an AssertionError in torch.fx, too
+            assert str(error)  # torch.fx asserts, too, that there is a module to ask
         assert graph.verify() == []
 
 

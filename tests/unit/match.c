@@ -274,6 +274,62 @@ TEST(strict_matches_respect_writes)
                .strict = true);
 }
 
+TEST(one_operator_has_many_spellings)
+{
+    FOUND_WITH("r=r a=x", "  %r = call_method[target=relu](%x)\n" OUT("%r"),
+               A CALL("r", "torch.nn.functional.relu", "%a") OUT("%r"), .any_spelling = true);
+    FOUND_WITH("s=s a=x b=1", "  %s = call_method[target=sum](%x, dim=1)\n" OUT("%s"),
+               B CALL("s", "torch.ops.aten.sum.dim_IntList", "%a, %b, False") OUT("%s"),
+               .any_spelling = true);
+    FOUND_WITH("s=s a=x b=y", CALL("s", "operator.add", "%x, %y") OUT("%s"),
+               B CALL("s", "torch.add", "%a, %b, alpha=1") OUT("%s"), .any_spelling = true);
+    FOUND_WITH("", CALL("s", "operator.add", "%x, %y") OUT("%s"),
+               B CALL("s", "torch.add", "%a, %b, alpha=2") OUT("%s"), .any_spelling = true);
+    FOUND_WITH("", CALL("s", "torch.nn.functional.relu", "%x, True") OUT("%s"),
+               A CALL("s", "torch.relu", "%a") OUT("%s"), .any_spelling = true);
+    FOUND("", CALL("s", "operator.add", "%x, %y") OUT("%s"),
+          B CALL("s", "torch.add", "%a, %b") OUT("%s"));
+}
+
+TEST(operands_that_commute_can_be_swapped)
+{
+    const char *pattern = B CALL("m", "torch.mul", "%a, 2") CALL("s", "torch.add", "%m, %b")
+        OUT("%s");
+    FOUND_WITH("s=s m=m a=x b=y", CALL("m", "torch.mul", "2, %x") CALL("s", "torch.add", "%y, %m")
+               OUT("%s"), pattern, .commutative = true);
+    FOUND("", CALL("m", "torch.mul", "2, %x") CALL("s", "torch.add", "%y, %m") OUT("%s"), pattern);
+    FOUND_WITH("", CALL("s", "torch.sub", "2, %x") OUT("%s"),
+               A CALL("s", "torch.sub", "%a, 2") OUT("%s"), .commutative = true);
+    FOUND_WITH("s=s m=m a=x b=y", CALL("m", "operator.mul", "2, %x")
+               "  %s = call_method[target=add](%y, %m)\n" OUT("%s"), pattern, .commutative = true,
+               .any_spelling = true);
+}
+
+/* (a * 1) + ((a * 1) + ...): each level can be swapped in two ways, and none fits. */
+TEST(swapping_is_bounded)
+{
+    cfx_graph *graphs[2];
+    for (int i = 0; i < 2; i++) {
+        cfx_graph *g = graphs[i] = cfx_graph_new(NULL, NULL, NULL);
+        cfx_value v = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+        cfx_value w = i ? cfx_int(7) : cfx_from_node(cfx_graph_placeholder(g, "y", NULL));
+        for (int k = 0; k < 60; k++) {
+            cfx_value both[] = {v, v};
+            if (k == 0)
+                both[1] = w;
+            v = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", both, 2, NULL,
+                                             0, NULL));
+        }
+        cfx_graph_output(g, v, NULL);
+    }
+    const cfx_match_options opts = {.commutative = true};
+    cfx_matches *found = cfx_matches_find(graphs[0], &graphs[1], 1, &opts, NULL);
+    CHECK_INT_EQ(0, cfx_matches_size(found));
+    cfx_matches_free(found);
+    cfx_graph_release(graphs[0]);
+    cfx_graph_release(graphs[1]);
+}
+
 /* ---- bad patterns -------------------------------------------------------------------------- */
 
 TEST(bad_patterns_are_refused)
@@ -453,6 +509,22 @@ TEST(misfits_leave_the_graph_alone)
     REPLACED("the replacement returns nothing: give it an output", NEG, pattern, A);
     REPLACED("the pattern calls nothing, so that there is nothing to replace", NEG, A OUT("%a"),
              A OUT("%a"));
+}
+
+TEST(a_match_that_was_erased_is_not_replaced)
+{
+    cfx_graph *g = parse(X CALL("n", "neg", "%x") OUT("%x"));
+    cfx_graph *p = parse(A CALL("n", "neg", "%a") OUT("%n"));
+    cfx_matches *found = cfx_matches_find(g, &p, 1, NULL, NULL);
+    REQUIRE(cfx_matches_size(found) == 1);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_erase(g, cfx_graph_find(g, "n"), NULL));
+    cfx_error err = {.status = CFX_OK};
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_matches_replace(found, &p, &err));
+    CHECK_STR_EQ("node %n of a match was erased before the match was replaced; leave the graph "
+                 "alone meanwhile", err.message);
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
 }
 
 /* ---- many patterns, long graphs ------------------------------------------------------------ */

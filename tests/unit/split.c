@@ -177,7 +177,7 @@ TEST(stretches_are_entered_and_left_in_each_part)
     CHECK_INT_EQ(CFX_OK, split(g, ".aaabbc.", 3, 0, &r, NULL));
     check_graph("graph(): %x = placeholder[target=x]() %g = " GRAD "(False) %e = " ENTER "(1) "
                 "%p = call_method[target=p](%x) %l = " EXIT "(%e) output(%p)", r.parts[0].graph);
-    check_graph("graph(): %p = placeholder[target=p]() %g = " GRAD "(False) %e = " ENTER "(1) "
+    check_graph("graph(): %p = placeholder[target=p]() %e = " ENTER "(1) %g = " GRAD "(False) "
                 "%q = call_method[target=q](%p) %l = " EXIT "(%e) output(%q)", r.parts[1].graph);
     check_graph("graph(): %q = placeholder[target=q]() %g = " GRAD "(False) "
                 "%r = call_method[target=r](%q) output(%r)", r.parts[2].graph);

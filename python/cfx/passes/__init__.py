@@ -52,3 +52,14 @@ def find_repeated(module: Any, *, min_nodes: int = 2, min_copies: int = 2) -> Re
     found = Repeated(copies for _, copies in groups)
     found.paths = [paths for paths, _ in groups]
     return found
+
+
+def functionalize(module: Any, *, same_dtypes: bool = False) -> list[tuple[Any, str]]:
+    """Replaces in-place calls by calls that return something new (the pass of that name), and
+    returns those that stay, each with the reason. `same_dtypes` promises that the operands of no
+    such call promote its dtype; otherwise a cast follows where they might."""
+    graph = module if isinstance(module, _core.Graph) else module.graph
+    left = graph._functionalize(same_dtypes)
+    if graph is not module:
+        module.recompile()
+    return left
