@@ -3,7 +3,8 @@
     python bench/transform.py [--repeats 5] [--growth] [--full] [--only WORD] [--json FILE]
 
 Both libraries do the same work in one process, alternately, with the garbage collector off while
-the clock runs, each time on a copy made before. What they give is compared in the same run: the
+the clock runs, each time on a copy made before. The clock is that of the process, so that other
+programs on the machine count less. What they give is compared in the same run: the
 graphs, and for modules that are to be run their results. Running the model is not counted.
 
 Where torch.fx is quadratic it is measured on small graphs, and what it would take for 40,000 nodes
@@ -126,7 +127,8 @@ def partition(fx, gm, inputs):
 
 def shapes(fx, gm, inputs):
     part(fx, "passes.shape_prop").ShapeProp(gm).propagate(*inputs)
-    return [(n.name, tuple(getattr(n.meta.get("tensor_meta"), "shape", ()))) for n in gm.graph.nodes]
+    metas = ((n.name, n.meta.get("tensor_meta")) for n in gm.graph.nodes)
+    return [(name, tuple(getattr(meta, "shape", ()))) for name, meta in metas]
 
 
 def pattern(x, y):
@@ -162,12 +164,14 @@ ROWS = [
      dict.fromkeys(list(MODELS)[:2], 10)),
     ("ShapeProp", ("passes.shape_prop",), traced, shapes, dict.fromkeys(MODELS)),
 ]  # fmt: skip
-# Where torch.fx's time is not linear: name, parts, model of n operations, work.
+# Where torch.fx's time is not linear: name, parts, model of n operations, work, sizes for torch.fx.
 STEEP = [
-    ("replace_pattern", ("subgraph_rewriter",), Groups, replace),
-    ("partitioner", ("passes.infra.partitioner", "passes.operator_support"), Groups, partition),
-    ("split_const_subgraphs", ("experimental.const_fold",), Constants, const_fold),
-]
+    ("replace_pattern", ("subgraph_rewriter",), Groups, replace, (1_000, 2_000, 4_000)),
+    ("partitioner", ("passes.infra.partitioner", "passes.operator_support"), Groups, partition,
+     (250, 500, 1_000)),
+    ("split_const_subgraphs", ("experimental.const_fold",), Constants, const_fold,
+     (1_000, 2_000, 4_000)),
+]  # fmt: skip
 
 
 # ---- measuring ----------------------------------------------------------------------------------
@@ -181,10 +185,10 @@ def seconds_of(work, fx, states, inputs):
     gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start = time.process_time()
         for state in states:
             result = work(fx, state, inputs)
-        return (time.perf_counter() - start) / len(states), result
+        return (time.process_time() - start) / len(states), result
     finally:
         gc.enable()
 
@@ -194,17 +198,17 @@ def call(fx, gm, inputs):
 
 
 def timed(row, fx, template, inputs, number):
-    """Seconds for the work on a copy, without the run of the model in it."""
+    """Seconds for the work on a copy; for the run of the model that is in it; the result."""
     work = row[3]
     copies = [fx.GraphModule(template, copy.deepcopy(template.graph)) for _ in range(number)]
     for module in copies:
         assert module.code  # cfx writes it when someone asks, torch.fx has done so
-    if work is shapes:
-        call(fx, copies[0], inputs)
     seconds, result = seconds_of(work, fx, copies, inputs)
+    run = 0.0
     if work is shapes:
-        seconds -= seconds_of(call, fx, copies[:1] * number, inputs)[0]
-    return seconds, result
+        call(fx, copies[0], inputs)  # compiles its code
+        run, _ = seconds_of(call, fx, copies[:1] * number, inputs)
+    return seconds, run, result
 
 
 def shown(result):
@@ -216,7 +220,7 @@ def shown(result):
 def compare(row, model, inputs, repeats):
     """Every single time of each library, alternately; what torch.fx raises for one that fails."""
     templates = {fx: row[2](fx, model, inputs) for fx in (torch.fx, cfx)}
-    times = {fx: [] for fx in templates}
+    times, runs = {fx: [] for fx in templates}, {fx: [] for fx in templates}
     number = {}
     for fx, template in templates.items():
         template(*inputs)
@@ -229,10 +233,13 @@ def compare(row, model, inputs, repeats):
     for i in range(repeats):
         views = []
         for fx in number:
-            seconds, result = timed(row, fx, templates[fx], inputs, number[fx])
+            seconds, run, result = timed(row, fx, templates[fx], inputs, number[fx])
             times[fx].append(seconds)
+            runs[fx].append(run)
             views.append(shown(result) if i == 0 else None)
         assert views[0] == views[-1], f"{row[0]}: the results differ"
+    for fx in number:
+        times[fx] = [seconds - statistics.median(runs[fx]) for seconds in times[fx]]
     return {fx.__name__: seconds for fx, seconds in times.items()}
 
 
@@ -287,9 +294,8 @@ def once(work, fx, model):
 
 def steep(options, figures):
     """torch.fx on small graphs, cfx on these and on the large one."""
-    sizes = (1_000, 2_000, 4_000)
     print(f"\n{'seconds':<24}{'operations':>11}{'torch.fx':>12}{'cfx':>10}{'ratio':>10}")
-    for name, parts, make, work in STEEP:
+    for name, parts, make, work, sizes in STEEP:
         if missing(parts) or (options.only and options.only not in name):
             print(f"{name:<24} left out")
             continue
@@ -305,7 +311,7 @@ def steep(options, figures):
             growth = math.log2(theirs[sizes[2]] / theirs[sizes[1]]) if sizes[2] in theirs else 1
             guess = n not in theirs
             value = theirs[sizes[2]] * (n / sizes[2]) ** growth if guess else theirs[n]
-            cell = f"{'~' if guess else ''}{value:.3f}"
+            cell = f"{'~' if guess else ''}{value:.4g}"
             print(f"{name:<24}{n:>11}{cell:>12}{ours:>10.4f}{value / ours:>9.0f}x", flush=True)
             figures[f"{name} {n}"] = {"torch.fx": value, "cfx": ours, "extrapolated": guess}
 
@@ -321,14 +327,18 @@ def check_results(a, b):
 
 def growth(figures):
     """cfx alone, up to a million operations: microseconds per node, one run each."""
-    rows = [(name, make, work) for name, parts, make, work in STEEP if not missing(parts)]
+    rows = [(name, make, work) for name, parts, make, work, _ in STEEP if not missing(parts)]
     rows += [(row[0], Groups, row[3]) for row in ROWS[:4]
              if not missing(row[1]) and row[0] not in {name for name, _, _ in rows}]
-    print(f"\n{'operations':>10}" + "".join(f"{name:>23}" for name, _, _ in rows) + "   (cfx)")
-    for n in (1_000, 10_000, 100_000, 1_000_000):
-        cells = [once(work, cfx, make(n))[0] / n * 1e6 for _, make, work in rows]
-        print(f"{n:>10}" + "".join(f"{cell:>23.3f}" for cell in cells), flush=True)
-        figures[f"growth {n}"] = dict(zip([name for name, _, _ in rows], cells))
+    sizes = (1_000, 10_000, 100_000, 1_000_000)
+    print(f"\n{'cfx, us per node':<24}" + "".join(f"{n:>12,}" for n in sizes))
+    for name, make, work in rows:
+        print(f"{name:<24}", end="")
+        for n in sizes:
+            each = once(work, cfx, make(n))[0] / n * 1e6
+            print(f"{each:>12.3f}", end="", flush=True)
+            figures.setdefault(f"growth {name}", {})[n] = each
+        print()
 
 
 def main():

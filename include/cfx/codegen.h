@@ -164,9 +164,12 @@ typedef struct cfx_dot_options {
     bool literals_only;   /* nodes among the arguments are left to the edges */
     void *ctx;
 
-    /* Lines to stand in the node, such as its shape: text without a newline at its end. Anything may
+    /* Lines to stand in the node, such as its shape, without a newline at the end. Anything may
      * be written, it is escaped. Default: none. A status that is not CFX_OK stops the writer. */
     cfx_status (*describe)(void *ctx, cfx_node *n, cfx_sink out, cfx_error *err);
+
+    /* A colour that Graphviz knows, borrowed. Default, and for NULL: by opcode and target. */
+    const char *(*colour)(void *ctx, const cfx_node *n);
 } cfx_dot_options;
 
 /* Writes `g` in the language of Graphviz (`dot -Tsvg`): a box for each node, coloured by opcode, or

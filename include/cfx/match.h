@@ -47,23 +47,29 @@
 extern "C" {
 #endif
 
-/* So many comparisons are made at most for one candidate of the first anchor. */
+/* So many comparisons are made at most for one candidate of the first anchor, and so often are
+ * operands swapped that commute: a candidate that needs more is left out. */
 #define CFX_MATCH_STEPS 100000000
+#define CFX_MATCH_SWAPS 10000
 
 typedef struct cfx_match_options {
     bool match_output;       /* the output belongs to the pattern, too */
     bool match_placeholder;  /* placeholders match placeholders only */
     bool ignore_literals;    /* a literal of the pattern stands for anything */
-    bool overlaps;           /* keep matches that share nodes */
+    bool overlaps;           /* keep matches that share nodes, or that something stands between */
     bool regions;            /* search the regions of the graph, too */
 
     /* A placeholder with a target like "*xs", as an item of a list or tuple, binds any number of
      * items: a tuple of them. It may stand once in each. In a replacement it stands for them. */
     bool variadic;
 
-    /* Calls that the operator table (ops.h) knows by the same row are the same, however they are
-     * spelled; `a + b` is `b + a` where the row says that its first two operands commute. */
+    /* Calls of functions and methods that the operator table (ops.h) knows by the same row are the
+     * same, however they are spelled, if their arguments are, parameter by parameter; what one
+     * leaves out is what the row says its default is. */
     bool any_spelling;
+
+    /* `a + b` is `b + a`: calls with two arguments whose row says that they commute. The first way
+     * that fits counts: it is not tried again if another anchor then does not fit. */
     bool commutative;
 
     /* Take effects into account, which torch.fx does not: calls that write must come in the order
@@ -107,9 +113,10 @@ typedef struct cfx_match {
 
 typedef struct cfx_matches cfx_matches;
 
-/* Finds all patterns[0..n) in `g`; NULL with *err set. Fails with CFX_E_VALUE if a pattern is empty
- * and CFX_E_GRAPH if it has no output or a node that nobody uses, with CFX_E_KEY if there is a match but a placeholder of the pattern is used nowhere.
- * Nodes that are erased stay readable until cfx_matches_free. */
+/* Finds all patterns[0..n) in `g`; NULL with *err set. CFX_E_VALUE if a pattern is empty,
+ * CFX_E_GRAPH if it has no output or a node that nobody uses and that has no effect, CFX_E_KEY if
+ * there is a match but a placeholder of the pattern is used nowhere. Nodes that are erased stay
+ * readable until cfx_matches_free. */
 CFX_API cfx_matches *cfx_matches_find(cfx_graph *g, cfx_graph *const *patterns, size_t n,
                                       const cfx_match_options *opts, cfx_error *err);
 CFX_API void cfx_matches_free(cfx_matches *matches);  /* NULL is allowed */
@@ -136,8 +143,8 @@ CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_optio
  * Afterwards the inputs that an earlier replacement changed are the new ones.
  *
  * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
- * than the pattern, or no output. If it fails later (memory, a hook), the graph is valid, but some
- * matches may have been replaced. */
+ * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later
+ * (memory, a hook), the graph is valid, but some matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 

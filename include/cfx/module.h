@@ -30,7 +30,8 @@ typedef struct cfx_modules {
     /* The attribute at `path` ("bn1.eps", "fc.weight"); INVALID with CFX_E_KEY if there is none. */
     cfx_value (*get)(void *ctx, cfx_graph *g, const char *path, cfx_error *err);
 
-    /* Sets the attribute at `path`; modules on the way there are made. A tensor in the place of a
+    /* Sets the attribute at `path`; modules on the way there are made, or copied if others may have
+     * them, too: nobody but this tree sees a change. A tensor in the place of a
      * parameter becomes a parameter (of which None may stand there), elsewhere a buffer. */
     cfx_status (*set)(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err);
 

@@ -21,7 +21,7 @@ typedef struct cfx_partition_options {
      * or -1 to stop with CFX_E_HOST. It can read the graph but not edit it. */
     int (*supported)(void *ctx, cfx_node *n);
     void *ctx;
-    bool connected;  /* only nodes that pass each other values, perhaps through others of the part */
+    bool connected;  /* only nodes that pass each other values, perhaps by way of others in it */
 } cfx_partition_options;
 
 /* Fills `parts`, which has room for a number for each node of `g` in their order: that of its part,
@@ -75,6 +75,20 @@ typedef struct cfx_fused {
  * has changed, if a use could not be replaced some have been. Linear in the outputs' uses. */
 CFX_API cfx_node *cfx_graph_insert_fused(cfx_graph *g, const cfx_fused *call, cfx_target getitem,
                                          cfx_node **made, cfx_error *err);
+
+/* ---- values that must not cross ----------------------------------------------------------- */
+
+enum { CFX_NODE_ACC = 1, CFX_NODE_TENSOR = 2 };
+
+/* Groups of nodes that must stay together because they pass each other values that are no tensors.
+ * `flags` says of each node, in their order, whether an accelerator may run it and whether its
+ * value is a tensor; `groups` receives the number of its group, or CFX_NO_PART. A group is of
+ * accelerated nodes only, of two or more, and with each way from one of them to another all
+ * accelerated nodes on it. CFX_E_GRAPH if a node stands before what it uses. Linear in nodes and
+ * edges but for the last: for each group the nodes between its first and its last are walked,
+ * again if groups have become one. */
+CFX_API cfx_status cfx_graph_fusion_groups(cfx_graph *g, const unsigned char *flags,
+                                           uint32_t *groups, size_t *n, cfx_error *err);
 
 /* ---- walks --------------------------------------------------------------------------------- */
 

@@ -50,6 +50,22 @@ typedef enum cfx_effect {
  * its arguments. Placeholders and outputs are ALONE. */
 CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err);
 
+/* What a call may do to a node among its arguments, beside reading it. */
+typedef enum cfx_touch {
+    CFX_TOUCH_WRITES = 1,  /* it changes the value */
+    CFX_TOUCH_SHARES = 2   /* its result may be that value, or a part or view of it */
+} cfx_touch;
+
+/* Calls `fn` for each node in the arguments of `n` (in their order, containers descended; a node as
+ * often as it stands there) with what `n` may do to it, a cfx_touch or several or 0. Of operators
+ * of the table the row says it, with `out` and `inplace` counted; modules are known by their class
+ * (`modules` may be NULL). Whoever is not known shares everything, and if its effect is WRITES
+ * writes to everything, and maybe to what is not among its arguments. Stops at the first status
+ * that is not CFX_OK and returns it. */
+typedef cfx_status cfx_touch_fn(void *ctx, cfx_node *input, unsigned touch);
+CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touch_fn *fn,
+                                       void *ctx, cfx_error *err);
+
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
 /* annotate: gives nodes without a type the one that the operator table says they have: tensors,
@@ -58,11 +74,20 @@ CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *e
 typedef struct cfx_annotate_options {
     bool inputs_are_tensors;
 } cfx_annotate_options;
+/* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
+ * they give (what would overflow or fail stays). With modules, also computes calls of operators of
+ * the table without an effect whose arguments are attributes, results of such calls and literals;
+ * what others read of it becomes a literal, or an attribute "_folded_<n>" that is read where the
+ * call stood.
+ * Attributes that something in the graph writes to count as unknown. A value that was folded does
+ * not follow later changes of the attributes, so this is for inference. If a call fails, nothing
+ * has been changed. */
 
 /* cse: replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
  * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are
- * merged, nothing across one that writes, and nothing that may be written to later. Fails with
+ * merged, none across a call that may write to what it reads (cfx_node_each_touch), and none whose
+ * value may be written to. `modules` tells what modules share. Fails with
  * CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
  * `effect` is asked for every node but placeholders and outputs: a cfx_effect, or -1 to stop with
  * CFX_E_HOST; the worse of that and cfx_node_effect counts, but for a call_module the answer alone.
@@ -183,6 +208,32 @@ typedef struct cfx_remove_dropout_options {
 typedef struct cfx_toposort_options {
     bool breadth_first;
 } cfx_toposort_options;
+
+/* ---- memory layouts ------------------------------------------------------------------------- */
+
+/* A part of a graph that can compute in another memory layout: its nodes, in order, and the
+ * conversions of what it takes and of what it gives. */
+typedef struct cfx_layout_part {
+    cfx_node *const *nodes, *const *starts, *const *ends;
+    size_t n_nodes, n_starts, n_ends;
+} cfx_layout_part;
+
+/* `enter` and `leave` are methods that convert to the layout and back. `supports` is asked for each
+ * call: 1 it takes and gives the layout, 2 it does if one of its inputs has it, 0 it does not, -1
+ * stop with CFX_E_HOST. `choose` is asked for each part, which has its conversions then: 1 to leave
+ * it so, 0 to undo that, -1 to stop. Both can read the graph but not edit it. */
+typedef struct cfx_relayout {
+    const char *enter, *leave;
+    int (*supports)(void *ctx, cfx_node *n);
+    int (*choose)(void *ctx, const cfx_layout_part *part);
+    void *ctx;
+} cfx_relayout;
+
+/* Lets the parts that are chosen compute in another layout: what hangs together by values or by
+ * calls of the same module is one part. Regions are left alone. As good as linear in nodes and
+ * edges. */
+CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed,
+                                      cfx_error *err);
 
 /* Whether dead-code elimination must keep `n` though nobody uses it: placeholders, outputs, what
  * the host says of a function or module, what torch.fx says of a function known by its name alone,

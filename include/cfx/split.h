@@ -102,6 +102,47 @@ CFX_API cfx_status cfx_graph_split(cfx_graph *g, const cfx_split *what, cfx_spli
                                    cfx_error *err);
 CFX_API void cfx_split_result_free(cfx_split_result *result);
 
+/* ---- what can be computed beforehand ------------------------------------------------------- */
+
+typedef struct cfx_constants {
+    int (*skip)(void *ctx, cfx_node *n);  /* or NULL: 1 if `n`, which could be computed beforehand,
+                                             shall not be; 0; -1 stops with CFX_E_HOST */
+    void *ctx;
+    const char *path;                     /* of the attribute that holds the results */
+} cfx_constants;
+
+/* Cuts off what depends on nothing but attributes and literals: `constants` computes it, and `rest`
+ * does what `g` does with the results that it reads at `path`: one as it is, several by
+ * operator.getitem. In both, modules have flat paths (CFX_PART_FLAT_PATHS).
+ *
+ * Left out is what must not be dropped (cfx_node_is_impure), functions and methods with an effect
+ * (cfx_node_effect), and whatever depends on an attribute that one of those writes to. Modules that
+ * the host does not call impure count as without a state, as in torch.fx.
+ *
+ * If nothing is to be computed beforehand, both parts are empty (their graph is NULL). The graph is
+ * frozen while `skip` is asked. O(nodes + edges). */
+CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what,
+                                             cfx_part *constants, cfx_part *rest, cfx_error *err);
+
+/* ---- stages -------------------------------------------------------------------------------- */
+
+typedef struct cfx_stages {
+    size_t n;             /* how many stages, at least 1 */
+    const double *costs;  /* of each node in order, finite and not negative; NULL: 1 each */
+    const double *sizes;  /* of its value in bytes, likewise; NULL: 1 */
+} cfx_stages;
+
+/* Cuts the calls of `g`, in the order in which they stand, into at most `n` stages whose largest
+ * cost is as small as it can be; among those cuts, takes one that fewest bytes cross (a value
+ * crosses each cut between its call and the last call that uses it). parts[i], for each node in
+ * order, becomes the stage of a call, and CFX_SPLIT_BASE for other nodes: fit for cfx_graph_split.
+ * *largest (may be NULL) is the largest cost. CFX_E_VALUE if a number is not as it must be.
+ *
+ * O(nodes + edges) for numbers and `n` times a logarithm of the nodes for the cost; for the bytes,
+ * time and memory for each place at which each cut could be, at most nodes times `n`. */
+CFX_API cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages *what, size_t *parts,
+                                    double *largest, cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,7 +12,7 @@ from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, Module
 from .node import Node
-from .passes.utils.matcher_utils import OPTIONS, InternalMatch, Miss, as_graph
+from .passes.utils.matcher_utils import InternalMatch, Miss, as_graph
 
 __all__ = ["Match", "replace_pattern", "replace_pattern_with_filters", "ReplacedPatterns", "any_of"]
 
@@ -34,10 +34,8 @@ class ReplacedPatterns:
 
 
 class any_of:
-    """In a pattern, a call of one of several targets: functions, or ".name" for a method.
-
-    `any_of(torch.relu, F.gelu, ".sigmoid")(x)` matches a call of any of the three.
-    """
+    """In a pattern, a call of one of several functions and methods: the pattern
+    `any_of(torch.relu, F.gelu, ".sigmoid")(x)` matches a call of any of the three."""
 
     def __init__(self, *targets: Any) -> None:
         self.targets = targets
@@ -45,12 +43,11 @@ class any_of:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found: list[Any] = []
         _core.map_aggregate((args, kwargs), lambda a: found.append(getattr(a, "tracer", None)))
-        tracer = next((tracer for tracer in found if tracer is not None), None)
+        tracer = next(filter(None, found), None)
         if tracer is None:
             raise TypeError("any_of stands for several functions: call it in a pattern only")
-        proxies = tracer.create_arg(args), tracer.create_arg(kwargs)
-        node = tracer.graph.call_function(any_of, (self.targets, *proxies[0]), proxies[1])
-        return tracer.proxy(node)
+        args, kwargs = tracer.create_arg(args), tracer.create_arg(kwargs)
+        return tracer.proxy(tracer.graph.call_function(any_of, (self.targets, *args), kwargs))
 
 
 any_of.__module__ = "cfx"  # how a pattern's text and the matcher name it
@@ -60,7 +57,7 @@ def _traced(x: Any) -> tuple[Graph, Any]:
     """A pattern or replacement as a graph, and the module that its paths lead into, or None."""
     if not isinstance(x, (Graph, str)) and not hasattr(x, "graph") and callable(x):
         x = symbolic_trace(x)
-    return as_graph(x, symbolic_trace), x if isinstance(x, Module) else None
+    return as_graph(x), x if isinstance(x, Module) else None
 
 
 def _replace_attributes(gm: GraphModule, replacement: Module) -> None:
@@ -72,7 +69,7 @@ def _replace_attributes(gm: GraphModule, replacement: Module) -> None:
     gm.graph.lint()
 
 
-def _check_attributes(gm: GraphModule, graph: Graph, root: Any) -> None:
+def _check_attributes(gm: GraphModule, graph: Any, root: Any) -> None:
     for path in graph._paths(False) if root is not None else ():
         if not _core._has_attr(gm, path) and not _core._has_attr(root, path):
             raise RuntimeError(f"the replacement reads {path!r}, which neither it nor the module "
@@ -82,36 +79,25 @@ def _check_attributes(gm: GraphModule, graph: Graph, root: Any) -> None:
 _Rule = tuple[Graph, Graph | None, Any]
 
 
+def _rule(pattern: Any, replacement: Any) -> _Rule:
+    made = (None, None) if replacement is None else _traced(replacement)
+    return _traced(pattern)[0], *made
+
+
 def _rewrite(
-    gm: GraphModule, rules: list[_Rule], options: dict[str, Any],
-    filters: Any = None, callback: Any = None,
-) -> list[ReplacedPatterns]:  # fmt: skip
-    anchors = [pattern._anchors(False)[:1] for pattern, _, _ in rules]
-
-    def decide(found: tuple[Any, ...]) -> Graph | None:
-        number, nodes, inputs, outputs, _ = found
-        pattern, replacement, root = rules[number]
-        if filters or callback:
-            match = InternalMatch(pattern._anchors(False), nodes, inputs, outputs)
-            if not all(f(match, gm.graph, pattern) for f in filters or ()):
-                return None
-            if callback:
-                replacement = as_graph(callback(match, gm.graph, pattern))
-        if replacement is None:
-            raise AssertionError(
-                "Must provide either a replacement GraphModule or a replacement callback"
-            )
-        return replacement
-
+    gm: GraphModule, rules: list[_Rule], options: dict[str, Any], result: Any, n: int,
+    decide: Any = None,
+) -> list[Any]:  # fmt: skip
     for _, replacement, root in rules:
-        if replacement is not None:
-            _check_attributes(gm, replacement, root)
-    found = gm.graph._match([rule[0] for rule in rules], {**OPTIONS, **options}, decide)
-    for root in {id(rule[2]): rule[2] for rule in rules}.values():
-        if root is not None:
-            _replace_attributes(gm, root)
+        _check_attributes(gm, replacement, root)
+    anchors = [pattern._anchors(False)[0] for pattern, _, _ in rules]
+    patterns, replacements = [rule[0] for rule in rules], [rule[1] for rule in rules]
+    options = {"regions": True, **options}
+    found = gm.graph._match(patterns, options, decide or replacements, result, n, anchors)
+    for root in {id(root): root for _, _, root in rules if root is not None}.values():
+        _replace_attributes(gm, root)
     gm.recompile()
-    return [ReplacedPatterns(anchors[n][0], nodes, made) for n, nodes, _, _, made in found]
+    return found
 
 
 def replace_pattern(
@@ -126,35 +112,22 @@ def replace_pattern(
     matches that overlap, the first in the graph is replaced; what a replacement brings in is not
     searched. If a replacement does not fit, nothing has been changed.
 
-    Beyond torch.fx: `pattern` may be a list of (pattern, replacement) that are all searched at
-    once, of which the first wins. `any_of` in a pattern stands for several functions; `variadic`
-    lets a parameter `*xs` of the pattern, in a list, stand for any number of items;
-    `any_spelling` takes calls of one operator for the same however they are written, and
-    `commutative` lets operands be swapped; `strict` leaves out matches whose meaning would change
-    because something writes between their nodes; `regions` searches the branches of cond and the
-    bodies of loops, too. `explain` changes nothing and returns why the pattern was not found: the
-    nearest misses, best first.
+    Beyond torch.fx: `pattern` may be a list of (pattern, replacement), searched at once, of which
+    the first wins. `any_of` in a pattern stands for several functions; `variadic` lets a parameter
+    `*xs`, in a list, stand for any number of items; `any_spelling` takes calls of one operator for
+    the same however they are written, `commutative` lets operands be swapped; `strict` leaves out
+    matches whose meaning would change because something writes between their nodes; `regions`
+    searches the branches of cond and the bodies of loops, too. `explain` changes nothing and
+    returns why the pattern was not found: the nearest misses, best first.
     """
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
-    rules = [(_traced(p)[0], *(_traced(r) if r is not None else (None, None))) for p, r in pairs]
+    rules = [_rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
     options.update(commutative=commutative, strict=strict)
     if explain:
-        patterns = [rule[0] for rule in rules]
-        return [Miss(*m) for m in gm.graph._explain(patterns, {**OPTIONS, **options}, 5)]  # type: ignore
-    return [Match(r.anchor, r.nodes_map) for r in _rewrite(gm, rules, options)]
-
-
-def _replace_pattern(
-    gm: GraphModule, pattern: Any, replacement: Any = None,
-    match_filters: list[Callable[[InternalMatch, Graph, Graph], bool]] | None = None,
-    ignore_literals: bool = False,
-    replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
-    node_name_match: str = "",
-) -> list[ReplacedPatterns]:  # fmt: skip
-    rule = (_traced(pattern)[0], *(_traced(replacement) if replacement is not None else (None, None)))
-    options = {"ignore_literals": ignore_literals, "node_name": node_name_match, "regions": True}
-    return _rewrite(gm, [rule], options, match_filters, replacement_callback)
+        misses = gm.graph._explain([rule[0] for rule in rules], options, 5)
+        return [Miss(*miss) for miss in misses]  # type: ignore
+    return _rewrite(gm, rules, options, Match, 2)
 
 
 def replace_pattern_with_filters(
@@ -164,11 +137,23 @@ def replace_pattern_with_filters(
     replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:  # fmt: skip
-    """replace_pattern for those matches that every filter accepts: it is called with the match, the
-    graph and the graph of the pattern. `replacement_callback` is called likewise and makes the
-    replacement for a match; all are called before the first change. A node whose name contains
-    `node_name_match` can be an anchor whatever it calls."""
-    return _replace_pattern(
-        gm, pattern, replacement, match_filters, ignore_literals, replacement_callback,
-        node_name_match,
-    )  # fmt: skip
+    """replace_pattern for those matches that every filter accepts, called with the match, the graph
+    and the graph of the pattern, as is `replacement_callback`, which makes the replacement for a
+    match: all before the first change. For `node_name_match` see SubgraphMatcher.match."""
+    rule = pattern_graph, made, _ = _rule(pattern, replacement)
+
+    def decide(found: tuple[Any, ...]) -> Graph | None:
+        match = InternalMatch(pattern_graph._anchors(False), *found[1:4])
+        if not all(f(match, gm.graph, pattern_graph) for f in match_filters or ()):
+            return None
+        if not replacement_callback:
+            assert made, "Must provide either a replacement GraphModule or a replacement callback"
+            return made
+        return as_graph(replacement_callback(match, gm.graph, pattern_graph))
+
+    options = {"ignore_literals": ignore_literals, "node_name": node_name_match}
+    ask = decide if match_filters or replacement_callback else None
+    return _rewrite(gm, [rule], options, ReplacedPatterns, 3, ask)
+
+
+_replace_pattern = replace_pattern_with_filters

@@ -127,14 +127,20 @@ static int ask_effect(void *ctx, cfx_node *n)
     return effect < 0 || effect > CFX_EFFECT_WRITES ? -1 : (int)effect;
 }
 
-PyObject *graph_cse(PyGraph *self, PyObject *effect)
+/* _cse(effect, root): `effect` answers a cfx_effect for a node; either may be None. */
+PyObject *graph_cse(PyGraph *self, PyObject *args)
 {
     cfx_error err = {0};
     bool changed = false;
+    PyObject *effect, *root;
+    module_view view;
+    if (!PyArg_ParseTuple(args, "OO:_cse", &effect, &root) ||
+        (root != Py_None && !modules_over(self->st, root, &view)))
+        return NULL;
     cfx_cse_options options = {ask_effect, effect};
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_cse(self->g, NULL, effect == Py_None ? NULL : &options,
-                                     &changed, &err);
+    cfx_status status = cfx_pass_cse(self->g, root == Py_None ? NULL : &view.table,
+                                     effect == Py_None ? NULL : &options, &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);

@@ -38,6 +38,8 @@ PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 PyObject *list_nodes(PyGraph *self, cfx_node *const *nodes, size_t n);
 cfx_node **read_nodes(PyGraph *self, PyObject *list);
 PyObject *graph_split(PyGraph *self, PyObject *args);
+PyObject *graph_stages(PyGraph *self, PyObject *args);
+PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
 /* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */
@@ -48,9 +50,13 @@ PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
 
+/* graph_draw.c, graph_items.c */
+PyObject *graph_dot(FAST_ARGS);
+PyObject *graph_annotate_getitem(PyGraph *self, PyObject *unused);
+
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
-PyObject *graph_cse(PyGraph *self, PyObject *effect);
+PyObject *graph_cse(PyGraph *self, PyObject *args);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
 PyObject *graph_table(PyGraph *self, PyObject *unused);
@@ -67,6 +73,7 @@ PyObject *graph_unlift_params(PyGraph *self, PyObject *args);
 PyObject *graph_remove_dropout(PyGraph *self, PyObject *args);
 PyObject *graph_merge_matmul(PyGraph *self, PyObject *split);
 PyObject *graph_may_depend_on(PyGraph *self, PyObject *args);
+PyObject *graph_relayout(PyGraph *self, PyObject *args);
 
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
@@ -88,6 +95,17 @@ PyObject *graph_check_parts(PyGraph *self, PyObject *parts);
 PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
+
+/* splitter.c */
+PyObject *graph_deps(PyGraph *self, PyObject *unused);
+PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);
+PyObject *graph_acc_groups(PyGraph *self, PyObject *args);
+PyObject *graph_drop_acc(PyGraph *self, PyObject *args);
+PyObject *graph_fusion_groups(PyGraph *self, PyObject *args);
+
+/* sources.c */
+PyObject *graph_sources(PyGraph *self, PyObject *wanted);
+PyObject *graph_boundary(PyGraph *self, PyObject *nodes);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

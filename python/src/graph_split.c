@@ -197,7 +197,8 @@ static PyObject *paths_of(PyGraph *part, cfx_node *const *origins, size_t n)
     cfx_node *copy = cfx_graph_first(part->g);
     for (size_t i = 0; paths && copy && i < n; i++, copy = cfx_node_next(copy)) {
         cfx_opcode op = cfx_node_op(copy);
-        if (!origins[i] || (op != CFX_OP_CALL_MODULE && op != CFX_OP_GET_ATTR))
+        if (!origins[i] || cfx_node_op(origins[i]) != op ||
+            (op != CFX_OP_CALL_MODULE && op != CFX_OP_GET_ATTR))
             continue;
         PyObject *here = str_from_utf8(cfx_node_target(copy, NULL, NULL),
                                        strlen(cfx_node_target(copy, NULL, NULL)));
@@ -214,10 +215,11 @@ static PyObject *paths_of(PyGraph *part, cfx_node *const *origins, size_t n)
 static PyObject *part_to_py(const split_job *job, const cfx_split_result *result, size_t number)
 {
     const cfx_part *part = &result->parts[number];
+    PyObject *name = PyList_GET_ITEM(job->names, (Py_ssize_t)number);
     PyObject *graph = wrap_part(job->self, part);
     PyObject *paths = graph ? paths_of((PyGraph *)graph, part->origins, part->n_origins) : NULL;
     if (paths)
-        return Py_BuildValue("(ONN)", PyList_GET_ITEM(job->names, (Py_ssize_t)number), graph, paths);
+        return Py_BuildValue("(ONN)", name, graph, paths);
     Py_XDECREF(graph);
     return NULL;
 }
@@ -310,5 +312,116 @@ PyObject *graph_split(PyGraph *self, PyObject *args)
     Py_XDECREF(job.numbers);
     Py_XDECREF(job.names);
     Py_XDECREF(job.keep);
+    return answer;
+}
+
+/* ---- constants ----------------------------------------------------------------------------- */
+
+static int ask_skip(void *ctx, cfx_node *n)
+{
+    PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *answer = node ? PyObject_CallOneArg(ctx, node) : NULL;
+    int skip = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(node);
+    return skip;
+}
+
+/* A new reference to (graph, paths); NULL with an exception. */
+static PyObject *graph_and_paths(PyGraph *self, const cfx_part *part)
+{
+    PyObject *graph = wrap_part(self, part);
+    PyObject *paths = graph ? paths_of((PyGraph *)graph, part->origins, part->n_origins) : NULL;
+    if (paths)
+        return Py_BuildValue("(NN)", graph, paths);
+    Py_XDECREF(graph);
+    return NULL;
+}
+
+PyObject *graph_split_constants(PyGraph *self, PyObject *args)
+{
+    cfx_error err = {0};
+    cfx_part constants, rest;
+    PyObject *skip;
+    const char *path;
+    if (!PyArg_ParseTuple(args, "Os:_split_constants", &skip, &path))
+        return NULL;
+    const cfx_constants what = {skip == Py_None ? NULL : ask_skip, skip, path};
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_graph_split_constants(self->g, &what, &constants, &rest, &err);
+    cfx_iter_end(&here);
+    if (status != CFX_OK || PyErr_Occurred())
+        return raise_cfx(&err);
+    if (!rest.graph)
+        Py_RETURN_NONE;
+    PyObject *first = graph_and_paths(self, &constants);
+    PyObject *second = first ? graph_and_paths(self, &rest) : NULL;
+    cfx_part_free(&constants);
+    cfx_part_free(&rest);
+    if (second)
+        return Py_BuildValue("(NN)", first, second);
+    Py_XDECREF(first);
+    return NULL;
+}
+
+/* ---- stages -------------------------------------------------------------------------------- */
+
+/* The numbers of a list with one for each node, to be freed with PyMem_Free; NULL with an exception
+ * or, for None, without. */
+static double *read_numbers(PyGraph *self, PyObject *list)
+{
+    const size_t n = cfx_graph_size(self->g);
+    if (list == Py_None)
+        return NULL;
+    if (!PyList_Check(list) || (size_t)PyList_GET_SIZE(list) != n) {
+        PyErr_SetString(PyExc_TypeError, "expected a list with a number for each node");
+        return NULL;
+    }
+    double *numbers = PyMem_Malloc((n + 1) * sizeof *numbers);
+    if (!numbers)
+        PyErr_NoMemory();
+    for (size_t i = 0; numbers && i < n && !PyErr_Occurred(); i++)
+        numbers[i] = PyFloat_AsDouble(PyList_GET_ITEM(list, (Py_ssize_t)i));
+    return numbers;
+}
+
+static PyObject *stages_to_py(PyGraph *self, const cfx_stages *what)
+{
+    cfx_error err = {0};
+    double largest;
+    const size_t n = cfx_graph_size(self->g);
+    size_t *parts = PyMem_Malloc((n + 1) * sizeof *parts);
+    if (!parts)
+        return PyErr_NoMemory();
+    PyObject *list = NULL;
+    if (cfx_graph_stages(self->g, what, parts, &largest, &err) == CFX_OK)
+        list = PyList_New((Py_ssize_t)n);
+    else
+        raise_cfx(&err);
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *part = parts[i] == CFX_SPLIT_BASE ? Py_NewRef(Py_None)
+                                                    : PyLong_FromSize_t(parts[i]);
+        if (part)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, part);
+        else
+            Py_CLEAR(list);
+    }
+    PyMem_Free(parts);
+    return list ? Py_BuildValue("(Nd)", list, largest) : NULL;
+}
+
+PyObject *graph_stages(PyGraph *self, PyObject *args)
+{
+    PyObject *costs, *sizes;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "nOO:_stages", &n, &costs, &sizes))
+        return NULL;
+    double *numbers[] = {read_numbers(self, costs), NULL};
+    if (!PyErr_Occurred())
+        numbers[1] = read_numbers(self, sizes);
+    const cfx_stages what = {n > 0 ? (size_t)n : 0, numbers[0], numbers[1]};
+    PyObject *answer = PyErr_Occurred() ? NULL : stages_to_py(self, &what);
+    PyMem_Free(numbers[0]);
+    PyMem_Free(numbers[1]);
     return answer;
 }

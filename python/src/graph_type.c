@@ -244,8 +244,14 @@ static PyMethodDef methods[] = {
      PyDoc_STR("_fill(columns, ref): adds the nodes that _columns gave.")},
     {"_clone", (PyCFunction)graph_clone, METH_NOARGS, NULL},
     {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
-     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists of "
-               "what it is given and what it returns; None for the inputs or outputs finds them.")},
+     PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists "
+               "of what it is given and what it returns; None for inputs or outputs finds them.")},
+    {"_stages", (PyCFunction)graph_stages, METH_VARARGS,
+     PyDoc_STR("_stages(n, costs, sizes): the stage of each node (None for what is no call), and "
+               "the largest cost of a stage. Lists with a number for each node, or None.")},
+    {"_split_constants", (PyCFunction)graph_split_constants, METH_VARARGS,
+     PyDoc_STR("_split_constants(skip, path): what can be computed beforehand and the rest, which "
+               "reads it at the path: (graph, {path there: path here}) each; or None.")},
     {"_split", (PyCFunction)graph_split, METH_VARARGS,
      PyDoc_STR("_split(label_of, names, prefix, flags): the base; (path, graph, {path there: path "
                "here}) for each part as called; and (from, to, node) for each value that crosses. "
@@ -265,11 +271,15 @@ static PyMethodDef methods[] = {
     {"_inline", (PyCFunction)graph_inline, METH_O, NULL},
     {"_lift_params", (PyCFunction)graph_lift_params, METH_O, NULL},
     {"_unlift_params", (PyCFunction)graph_unlift_params, METH_VARARGS, NULL},
+    {"_cse", (PyCFunction)graph_cse, METH_VARARGS, NULL},
     {"_remove_dropout", (PyCFunction)graph_remove_dropout, METH_VARARGS, NULL},
     {"_merge_matmul", (PyCFunction)graph_merge_matmul, METH_O, NULL},
     {"_may_depend_on", (PyCFunction)graph_may_depend_on, METH_VARARGS, NULL},
+    {"_relayout", (PyCFunction)graph_relayout, METH_VARARGS, NULL},
     {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
+    {"_annotate_getitem", (PyCFunction)graph_annotate_getitem, METH_NOARGS, NULL},
+    {"_dot", FAST(graph_dot), NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},
     {"_parse", graph_parse, METH_O | METH_CLASS, NULL},
@@ -288,6 +298,25 @@ static PyMethodDef methods[] = {
                "stands for the outputs.")},
     {"_reached", (PyCFunction)graph_reached, METH_VARARGS,
      PyDoc_STR("_reached(nodes, down): all users, or all inputs, directly or not.")},
+    {"_sources", (PyCFunction)graph_sources, METH_O,
+     PyDoc_STR("{source: {name: nodes}} for a list of functions, classes and names.")},
+    {"_boundary", (PyCFunction)graph_boundary, METH_O,
+     PyDoc_STR("What a list of nodes reads from outside, what is read outside, and the get_attr "
+               "nodes in it.")},
+    {"_deps", (PyCFunction)graph_deps, METH_NOARGS,
+     PyDoc_STR("{call: set of the calls whose values it uses}; only calls that use any.")},
+    {"_fuse_deps", (PyCFunction)graph_fuse_deps, METH_VARARGS,
+     PyDoc_STR("_fuse_deps(deps, groups): makes each group need and be needed as a whole.")},
+    {"_acc_groups", (PyCFunction)graph_acc_groups, METH_VARARGS,
+     PyDoc_STR("_acc_groups(deps, acc): the calls as few lists (accelerated, calls) in turn; None "
+               "if they need each other.")},
+    {"_drop_acc", (PyCFunction)graph_drop_acc, METH_VARARGS,
+     PyDoc_STR("_drop_acc(acc, is_tensor, work): drops from the set what gets values that are no "
+               "tensors from nodes outside: from the list, from all if it is None, or if it is "
+               "False what gives such values to nodes outside. The nodes dropped.")},
+    {"_fusion_groups", (PyCFunction)graph_fusion_groups, METH_VARARGS,
+     PyDoc_STR("_fusion_groups(acc, is_tensor): sets of accelerated nodes that pass each other "
+               "values that are no tensors.")},
     {"_equal", (PyCFunction)graph_equal, METH_VARARGS, NULL},
     {"_structural_hash", (PyCFunction)graph_structural_hash, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -32,6 +32,8 @@ enum {
 
 #define NAME(st, id) PyTuple_GET_ITEM((st)->step_names, NAME_##id)
 #define HAS(steps, id) (((steps) >> NAME_##id) & 1u)
+/* run_node is ShapeProp's, which is C as well. */
+#define RECORDS (1u << N_STEPS)
 
 typedef struct PyInterpreter {
     PyObject_HEAD
@@ -596,7 +598,7 @@ static int drop_dead(run *r, cfx_node *n, PyObject *node, bool ran)
 /* Python code that has the interpreter may have given it another env. */
 static int refresh_env(run *r)
 {
-    if (!r->self->steps)
+    if (!(r->self->steps & ~RECORDS))
         return 0;
     PyObject *env = get_env(r->self);
     if (env)
@@ -604,7 +606,8 @@ static int refresh_env(run *r)
     return env ? 0 : -1;
 }
 
-void interpreter_explain(PyObject *self, PyObject *method, PyObject *node)
+/* Python adds the node and the user's line to what an exception says; or raises another. */
+static void explain(run *r, PyObject *node)
 {
     PyObject *type, *value, *traceback;
     if (!PyErr_ExceptionMatches(PyExc_Exception))
@@ -613,7 +616,7 @@ void interpreter_explain(PyObject *self, PyObject *method, PyObject *node)
     PyErr_NormalizeException(&type, &value, &traceback);
     if (traceback)
         PyException_SetTraceback(value, traceback);
-    PyObject *done = call_step((PyInterpreter *)self, method, node, value, NULL);
+    PyObject *done = call_step(r->self, NAME(r->st, _explain), node, value, NULL);
     if (done) {
         PyErr_Restore(type, value, traceback);
         Py_DECREF(done);
@@ -628,11 +631,15 @@ void interpreter_explain(PyObject *self, PyObject *method, PyObject *node)
 static PyObject *run_one(run *r, PyObject *node)
 {
     PyInterpreter *self = r->self;
-    PyObject *value = HAS(self->steps, run_node)
-                          ? call_step(self, NAME(r->st, run_node), node, NULL, NULL)
-                          : do_run_node(self, (PyNode *)node, self->steps);
+    PyObject *value;
+    if (HAS(self->steps, run_node))
+        value = call_step(self, NAME(r->st, run_node), node, NULL, NULL);
+    else if (self->steps & RECORDS)
+        value = run_and_record((PyObject *)self, node);
+    else
+        value = do_run_node(self, (PyNode *)node, self->steps);
     if (!value) {
-        interpreter_explain((PyObject *)self, NAME(r->st, _explain), node);
+        explain(r, node);
         return NULL;
     }
     int failed = refresh_env(r) < 0 || PyDict_SetItem(r->env, node, value) < 0;
@@ -676,7 +683,8 @@ static PyObject *run_nodes(run *r, bool *found)
     return done == 0 ? Py_NewRef(Py_None) : result;
 }
 
-static bool is_native(PyInterpreter *self, int step);
+static bool is_native(PyInterpreter *self, int step, PyCFunction function);
+static PyCFunction step_function(int step);
 
 static int find_steps(PyInterpreter *self, uint32_t *steps)
 {
@@ -685,7 +693,9 @@ static int find_steps(PyInterpreter *self, uint32_t *steps)
         return 0;
     *steps = 0;
     for (int i = 0; i < N_STEPS; i++)
-        *steps |= is_native(self, i) ? 0 : 1u << i;
+        *steps |= is_native(self, i, step_function(i)) ? 0 : 1u << i;
+    if (HAS(*steps, run_node) && is_native(self, NAME_run_node, run_and_record_def.ml_meth))
+        *steps ^= (1u << NAME_run_node) | RECORDS;
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -798,6 +808,8 @@ static PyObject *take_node(const char *function, const char *name, METHOD_ARGS)
                  (PyObject *)Py_TYPE(node));
     return NULL;
 }
+
+module_state *interpreter_state(PyObject *self) { return ((PyInterpreter *)self)->st; }
 
 PyObject *interpreter_run_node(PyObject *self, PyObject *node)
 {
@@ -928,13 +940,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Whether a step is still the one of this file: not a subclass's, nor the object's own. */
-static bool is_native(PyInterpreter *self, int step)
+static PyCFunction step_function(int step) { return methods[step].ml_meth; }
+
+/* Whether a step is this function: not a subclass's, nor the object's own. */
+static bool is_native(PyInterpreter *self, int step, PyCFunction function)
 {
     PyObject *name = PyTuple_GET_ITEM(self->st->step_names, step);
     PyObject *method = PyObject_GetAttr((PyObject *)self, name);
     bool native = method && PyCFunction_Check(method) &&
-                  PyCFunction_GET_FUNCTION(method) == methods[step].ml_meth &&
+                  PyCFunction_GET_FUNCTION(method) == function &&
                   PyCFunction_GET_SELF(method) == (PyObject *)self;
     Py_XDECREF(method);
     return native;

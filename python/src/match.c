@@ -16,49 +16,115 @@ static const struct {
 #undef SWITCH
 };
 
-/* What a search calls back: NULL where there is nothing to ask. Borrowed. */
-typedef struct callbacks {
-    PyObject *same_attr, *bind;
-} callbacks;
-
 static PyObject *wrap(cfx_node *n)
 {
     return node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
 }
 
-static int ask_same_attr(void *ctx, cfx_node *p, cfx_node *n)
+/* What a get_attr reads, or None if its graph has no module: a new reference. */
+static PyObject *attribute_of(cfx_node *n)
 {
-    const callbacks *back = ctx;
-    PyObject *pattern_node = wrap(p);
-    PyObject *node = pattern_node ? wrap(n) : NULL;
-    PyObject *answer = node ? PyObject_CallFunctionObjArgs(back->same_attr, pattern_node, node, NULL)
-                            : NULL;
-    int same = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    Py_XDECREF(node);
-    Py_XDECREF(pattern_node);
+    const PyGraph *graph = cfx_graph_binding(cfx_node_graph(n));
+    size_t size;
+    if (!graph->owning_module || graph->owning_module == Py_None)
+        return Py_NewRef(Py_None);
+    const char *name = cfx_node_target(n, &size, NULL);
+    PyObject *path = name ? str_from_utf8(name, size) : PyErr_NoMemory();
+    PyObject *value = path ? path_get(graph->owning_module, path) : NULL;
+    Py_XDECREF(path);
+    return value;
+}
+
+/* Tensors and parameters match those of the same class. */
+static int same_class(PyObject *wanted, PyObject *value, const module_state *st)
+{
+    if (Py_TYPE(wanted) != Py_TYPE(value))
+        return 0;
+    int tensor = st->tensor_class ? PyObject_IsInstance(wanted, st->tensor_class) : 0;
+    if (tensor == 0)
+        PyErr_Format(PyExc_RuntimeError, "Unsupported type %S when matching attributes", wanted);
+    return tensor > 0 ? 1 : -1;
+}
+
+/* Without modules to look at, the paths must be the same. */
+static int same_attr(void *ctx, cfx_node *p, cfx_node *n)
+{
+    PyObject *wanted = attribute_of(p);
+    PyObject *value = wanted ? attribute_of(n) : NULL;
+    int same = -1;
+    if (value && (wanted == Py_None || value == Py_None)) {
+        const char *path = cfx_node_target(p, NULL, NULL);
+        const char *other = cfx_node_target(n, NULL, NULL);
+        same = path && other && strcmp(path, other) == 0;
+    } else if (value) {
+        same = same_class(wanted, value, ctx);
+    }
+    Py_XDECREF(wanted);
+    Py_XDECREF(value);
     return same;
 }
 
-static cfx_status ask_bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
+/* What a node passes for parameter `i` of a schema of torch.ops, or its default: a new
+ * reference. */
+static PyObject *argument(PyObject *args, PyObject *kwargs, PyObject *param, Py_ssize_t i)
 {
-    const callbacks *back = ctx;
-    PyObject *node = wrap(n);
-    PyObject *answer = node ? PyObject_CallOneArg(back->bind, node) : NULL;
-    if (answer && answer != Py_None)
-        *args = value_from_py(cfx_graph_binding(cfx_node_graph(n)), answer);
-    Py_XDECREF(answer);
+    if (i < PyTuple_GET_SIZE(args))
+        return Py_NewRef(PyTuple_GET_ITEM(args, i));
+    PyObject *name = PyObject_GetAttrString(param, "name");
+    PyObject *given = name ? PyDict_GetItemWithError(kwargs, name) : NULL;
+    Py_XDECREF(name);
+    if (given || PyErr_Occurred())
+        return Py_XNewRef(given);
+    return PyObject_GetAttrString(param, "default_value");
+}
+
+static PyObject *in_order(PyObject *node, PyObject *params)
+{
+    PyObject *args = PyObject_GetAttrString(node, "args");
+    PyObject *kwargs = args ? PyObject_GetAttrString(node, "kwargs") : NULL;
+    PyObject *list = kwargs ? PySequence_Fast(params, "expected a list of parameters") : NULL;
+    PyObject *all = list ? PyTuple_New(PySequence_Fast_GET_SIZE(list)) : NULL;
+    for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(all); i++) {
+        PyObject *one = argument(args, kwargs, PySequence_Fast_GET_ITEM(list, i), i);
+        if (one)
+            PyTuple_SET_ITEM(all, i, one);
+        else
+            Py_CLEAR(all);
+    }
+    Py_XDECREF(list);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    return all;
+}
+
+/* The arguments of an operator of torch.ops, defaults included, in the order of its schema. */
+static cfx_status bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
+{
+    PyObject *target = cfx_node_target_object(n);
+    PyObject *schema = target ? PyObject_GetAttrString(target, "_schema") : NULL;
+    (void)ctx;
+    if (!schema) {
+        PyErr_Clear();  /* a function of which nothing is known */
+        return CFX_OK;
+    }
+    PyObject *params = PyObject_GetAttrString(schema, "arguments");
+    PyObject *node = params ? wrap(n) : NULL;
+    PyObject *all = node ? in_order(node, params) : NULL;
+    if (all)
+        *args = value_from_py(cfx_graph_binding(cfx_node_graph(n)), all);
+    Py_XDECREF(all);
     Py_XDECREF(node);
+    Py_XDECREF(params);
+    Py_DECREF(schema);
     return PyErr_Occurred() ? cfx_error_set(err, CFX_E_HOST, "arguments could not be bound")
                             : CFX_OK;
 }
 
 /* Reads a dict of options; false with an exception. *keep is to be released after use. */
-static bool read_options(PyObject *dict, cfx_match_options *opts, callbacks *back, PyObject **keep)
+static bool read_options(module_state *st, PyObject *dict, cfx_match_options *opts,
+                         PyObject **keep)
 {
     PyObject *name = PyDict_GetItemString(dict, "node_name");
-    back->same_attr = PyDict_GetItemString(dict, "same_attr");
-    back->bind = PyDict_GetItemString(dict, "bind");
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         PyObject *on = PyDict_GetItemString(dict, switches[i].name);
         int yes = on ? PyObject_IsTrue(on) : 0;
@@ -66,9 +132,9 @@ static bool read_options(PyObject *dict, cfx_match_options *opts, callbacks *bac
             return false;
         *(bool *)((char *)opts + switches[i].offset) = yes;
     }
-    opts->same_attr = back->same_attr ? ask_same_attr : NULL;
-    opts->bind = back->bind ? ask_bind : NULL;
-    opts->ctx = back;
+    opts->same_attr = same_attr;
+    opts->bind = bind;
+    opts->ctx = st;
     if (name)
         opts->node_name = c_string_of(name, "the name of a node", keep);
     return !name || opts->node_name;
@@ -119,16 +185,18 @@ static int bind_into(PyObject *dict, const cfx_binding *bound, PyGraph *graph)
     return failed;
 }
 
-/* (pattern, nodes_map, inputs, outputs, made) */
-static PyObject *match_to_py(const cfx_match *match)
+/* (pattern, nodes_map, inputs, outputs, made); inputs and outputs only if somebody will look. */
+static PyObject *match_to_py(const cfx_match *match, bool whole)
 {
     PyGraph *graph = cfx_graph_binding(match->graph);
+    size_t n_inputs = whole ? match->n_inputs : 0;
+    size_t n_outputs = whole ? match->n_outputs : 0;
     PyObject *map = PyDict_New();
     for (size_t i = 0; map && i < match->n_bound; i++)
         if (bind_into(map, &match->bound[i], graph) < 0)
             Py_CLEAR(map);
-    PyObject *inputs = map ? values_to_list(graph, match->inputs, match->n_inputs) : NULL;
-    PyObject *outputs = inputs ? values_to_list(graph, match->outputs, match->n_outputs) : NULL;
+    PyObject *inputs = map ? values_to_list(graph, match->inputs, n_inputs) : NULL;
+    PyObject *outputs = inputs ? values_to_list(graph, match->outputs, n_outputs) : NULL;
     PyObject *made = outputs ? PyList_New(0) : NULL;
     PyObject *result = made ? Py_BuildValue("nOOOO", (Py_ssize_t)match->pattern, map, inputs,
                                             outputs, made) : NULL;
@@ -139,18 +207,55 @@ static PyObject *match_to_py(const cfx_match *match)
     return result;
 }
 
-static PyObject *matches_to_py(const cfx_matches *matches)
+/* While many objects are made that all stay, looking for garbage among them over and over would
+ * take most of the time. Whether it was on. */
+static int without_gc(void) { return PyGC_Disable(); }
+
+static void with_gc(int on)
+{
+    if (on)
+        PyGC_Enable();
+}
+
+static PyObject *matches_to_py(const cfx_matches *matches, bool whole)
 {
     size_t n = cfx_matches_size(matches);
     PyObject *list = PyList_New((Py_ssize_t)n);
+    int gc = without_gc();
     for (size_t i = 0; list && i < n; i++) {
-        PyObject *match = match_to_py(cfx_matches_at(matches, i));
+        PyObject *match = match_to_py(cfx_matches_at(matches, i), whole);
         if (match)
             PyList_SET_ITEM(list, (Py_ssize_t)i, match);
         else
             Py_CLEAR(list);
     }
+    with_gc(gc);
     return list;
+}
+
+/* What the caller wants in the place of the tuples: the first `n` of (anchor, nodes_map, made) for
+ * `type`, where `anchors` has one for each pattern. */
+typedef struct maker {
+    PyObject *type, *anchors;
+    Py_ssize_t n;
+} maker;
+
+static int make_results(PyObject *results, const maker *make)
+{
+    int gc = without_gc();
+    Py_ssize_t n = PyList_GET_SIZE(results);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *match = PyList_GET_ITEM(results, i);
+        Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(match, 0));
+        PyObject *parts[] = {PyList_GetItem(make->anchors, number), PyTuple_GET_ITEM(match, 1),
+                             PyTuple_GET_ITEM(match, 4)};
+        PyObject *made = parts[0] ? PyObject_Vectorcall(make->type, parts, (size_t)make->n, NULL)
+                                  : NULL;
+        if (!made || PyList_SetItem(results, i, made) < 0)
+            break;
+    }
+    with_gc(gc);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* The new nodes of a match with the metadata of those that they are copies of, and the inputs that
@@ -179,6 +284,23 @@ static int finish_match(PyObject *result, const cfx_match *match, cfx_graph *rep
 }
 
 /* ---- deciding ------------------------------------------------------------------------------ */
+
+/* The graph for each match, from a list that has one for each pattern. */
+static int take_all(PyGraph *self, const cfx_matches *matches, PyObject *list, cfx_graph **graphs)
+{
+    for (size_t i = 0; i < cfx_matches_size(matches); i++) {
+        PyObject *graph = PyList_GetItem(list, (Py_ssize_t)cfx_matches_at(matches, i)->pattern);
+        if (!graph)
+            return -1;
+        if (!is_graph(self->st, graph)) {
+            PyErr_SetString(PyExc_AssertionError, "Must provide either a replacement GraphModule "
+                            "or a replacement callback");
+            return -1;
+        }
+        graphs[i] = ((PyGraph *)graph)->g;
+    }
+    return 0;
+}
 
 /* Asks `decide(match)` for each: a Graph to put in its place, or None to leave it alone. Those that
  * stay are kept in `results`, their replacements in `graphs` and alive in `alive`. */
@@ -225,22 +347,27 @@ static int replace_all(PyGraph *self, cfx_matches *matches, PyObject *decide, Py
     int failed = -1;
     if (!graphs)
         PyErr_NoMemory();
-    else if (alive && decide_all(self, matches, decide, results, graphs, alive) == 0) {
-        failed = cfx_matches_replace(matches, graphs, &err) == CFX_OK && !PyErr_Occurred() ? 0 : -1;
-        if (failed)
-            raise_misfit(&err, CFX_E_VALUE);
+    else if (PyList_Check(decide))
+        failed = take_all(self, matches, decide, graphs);
+    else if (alive)
+        failed = decide_all(self, matches, decide, results, graphs, alive);
+    if (!failed && (cfx_matches_replace(matches, graphs, &err) != CFX_OK || PyErr_Occurred())) {
+        raise_misfit(&err, CFX_E_VALUE);
+        failed = -1;
     }
     n = failed ? 0 : cfx_matches_size(matches);
+    int gc = without_gc();
     for (size_t i = 0; !failed && i < n; i++)
         failed = finish_match(PyList_GET_ITEM(results, (Py_ssize_t)i), cfx_matches_at(matches, i),
                               graphs[i]);
+    with_gc(gc);
     Py_XDECREF(alive);
     PyMem_Free(graphs);
     return failed;
 }
 
 static PyObject *match_graphs(PyGraph *self, cfx_graph *const *patterns, size_t n,
-                              const cfx_match_options *opts, PyObject *decide)
+                              const cfx_match_options *opts, PyObject *decide, const maker *make)
 {
     cfx_error err = {0};
     cfx_matches *matches = cfx_matches_find(self->g, patterns, n, opts, &err);
@@ -248,26 +375,34 @@ static PyObject *match_graphs(PyGraph *self, cfx_graph *const *patterns, size_t 
         cfx_matches_free(matches);
         return raise_misfit(&err, CFX_E_GRAPH);
     }
-    PyObject *results = matches_to_py(matches);
+    PyObject *results = matches_to_py(matches, !PyList_Check(decide));
     if (results && decide != Py_None && replace_all(self, matches, decide, results) < 0)
         Py_CLEAR(results);
     cfx_matches_free(matches);
+    if (results && make->type && make_results(results, make) < 0)
+        Py_CLEAR(results);
     return results;
 }
 
-/* _match(patterns, options, decide): a tuple for each match, see match_to_py. */
+/* _match(patterns, options, decide, type, n, anchors): a tuple for each match, see match_to_py, or
+ * what `type` makes of it. `decide` is None to replace nothing, a list of Graphs, or a callable. */
 PyObject *graph_match(PyGraph *self, PyObject *args)
 {
     PyObject *list, *dict, *decide;
     cfx_match_options opts = {0};
-    callbacks back;
     PyObject *keep = NULL;
     PyObject *results = NULL;
-    if (!PyArg_ParseTuple(args, "OO!O:_match", &list, &PyDict_Type, &dict, &decide))
+    maker make = {NULL, NULL, 0};
+    if (!PyArg_ParseTuple(args, "OO!O|OnO!:_match", &list, &PyDict_Type, &dict, &decide,
+                          &make.type, &make.n, &PyList_Type, &make.anchors))
         return NULL;
+    if (make.type && (make.n < 0 || make.n > 3 || !make.anchors))
+        return PyErr_Format(PyExc_ValueError, "_match: a type takes up to 3 parts and needs a list "
+                            "of anchors");
     cfx_graph **patterns = read_graphs(self, list);
-    if (patterns && read_options(dict, &opts, &back, &keep))
-        results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide);
+    if (patterns && read_options(self->st, dict, &opts, &keep))
+        results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide,
+                               &make);
     Py_XDECREF(keep);
     PyMem_Free(patterns);
     return results;
@@ -315,7 +450,6 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     PyObject *list, *dict;
     Py_ssize_t max;
     cfx_match_options opts = {0};
-    callbacks back;
     PyObject *keep = NULL;
     PyObject *result = NULL;
     cfx_error err = {0};
@@ -326,7 +460,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     cfx_miss *misses = patterns && max > 0 ? PyMem_New(cfx_miss, max) : NULL;
     if (patterns && max > 0 && !misses)
         PyErr_NoMemory();
-    if (misses && read_options(dict, &opts, &back, &keep)) {
+    if (misses && read_options(self->st, dict, &opts, &keep)) {
         cfx_status status = cfx_matches_explain(self->g, patterns, (size_t)PyList_GET_SIZE(list),
                                                 &opts, misses, (size_t)max, &n, &err);
         result = status == CFX_OK && !PyErr_Occurred() ? misses_to_py(misses, n)

@@ -141,18 +141,11 @@ static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
     return v;
 }
 
-/* Whether a new parameter in the place of `old` learns: as `old` does, or if there is none, as any
- * other parameter of its module does. */
-static int requires_grad(PyObject *parameters, PyObject *old)
+/* Whether a new parameter in the place of `old` learns: not if there was none, as in torch. */
+static int requires_grad(PyObject *old)
 {
-    PyObject *name, *other;
-    Py_ssize_t at = 0;
-    while (old == Py_None && PyDict_Next(parameters, &at, &name, &other))
-        if (other != Py_None)
-            old = other;
-    if (old == Py_None)
-        return 0;
-    PyObject *flag = PyObject_GetAttrString(old, "requires_grad");
+    PyObject *flag = old == Py_None ? Py_NewRef(Py_False)
+                                    : PyObject_GetAttrString(old, "requires_grad");
     int learns = flag ? PyObject_IsTrue(flag) : -1;
     Py_XDECREF(flag);
     return learns;
@@ -168,7 +161,7 @@ static PyObject *as_parameter(const module_state *st, PyObject *owner, PyObject 
     if (!all || PyErr_Occurred())
         PyErr_Clear();  /* no module: then there are no parameters */
     if (old) {
-        int learns = requires_grad(all, old);
+        int learns = requires_grad(old);
         if (learns >= 0)
             made = PyObject_CallFunction(st->parameter_class, "OO", tensor,
                                          learns ? Py_True : Py_False);
@@ -200,38 +193,6 @@ static PyObject *stored(const module_view *tree, PyObject *path, PyObject *value
     return plain;
 }
 
-static int store(const module_view *tree, const char *path, PyObject *value)
-{
-    PyObject *text = str_from_utf8(path, strlen(path));
-    PyObject *what = text ? stored(tree, text, value) : NULL;
-    int error = what ? path_assign(tree->st, tree->root, text, what) : -1;
-    Py_XDECREF(what);
-    Py_XDECREF(text);
-    return error;
-}
-
-static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err)
-{
-    const module_view *tree = ctx;
-    PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
-    PyObject *value = graph ? value_to_py((PyGraph *)graph, v) : NULL;
-    int error = value ? store(tree, path, value) : -1;
-    Py_XDECREF(value);
-    Py_XDECREF(graph);
-    return error ? failed(err) : CFX_OK;
-}
-
-static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
-{
-    const module_view *tree = ctx;
-    PyObject *text = PyErr_Occurred() ? NULL : str_from_utf8(path, strlen(path));
-    int error = text ? path_delete(tree->root, text) : -1;
-    Py_XDECREF(text);
-    return error ? why_not(path, err) : CFX_OK;
-}
-
-/* ---- copies -------------------------------------------------------------------------------- */
-
 /* A module whose dict, and the dicts and sets in it, are its own: a new reference. */
 static PyObject *copy_of(PyObject *module)
 {
@@ -254,6 +215,75 @@ static PyObject *copy_of(PyObject *module)
     Py_XDECREF(old);
     return made;
 }
+
+/* The module `name` of `parent`, which nobody outside of this tree has: a new reference; NULL, too,
+ * if there is no module. */
+static PyObject *own_child(const module_view *tree, PyObject *parent, PyObject *name)
+{
+    PyObject *child = attr_or_none(parent, name);
+    if (!child || !PyObject_TypeCheck(child, (PyTypeObject *)tree->st->module_class)) {
+        Py_XDECREF(child);
+        return NULL;
+    }
+    PyObject *id = PyLong_FromVoidPtr(child);
+    int known = id ? PyDict_Contains(tree->own, id) : -1;
+    Py_XDECREF(id);
+    if (known)
+        return known > 0 ? child : (Py_DECREF(child), NULL);
+    Py_SETREF(child, copy_of(child));
+    id = child ? PyLong_FromVoidPtr(child) : NULL;
+    if (!id || PyDict_SetItem(tree->own, id, child) < 0 ||
+        PyObject_SetAttr(parent, name, child) < 0)
+        Py_CLEAR(child);
+    Py_XDECREF(id);
+    return child;
+}
+
+/* Modules on the way to a path may be shared with other models: puts copies in their places. */
+static int own_path(const module_view *tree, PyObject *path)
+{
+    PyObject *dot = PyUnicode_FromString(".");
+    PyObject *steps = dot ? PyUnicode_Split(path, dot, -1) : NULL;
+    PyObject *at = steps ? Py_NewRef(tree->root) : NULL;
+    for (Py_ssize_t i = 0; at && i + 1 < PyList_GET_SIZE(steps); i++)
+        Py_SETREF(at, own_child(tree, at, PyList_GET_ITEM(steps, i)));
+    Py_XDECREF(at);
+    Py_XDECREF(steps);
+    Py_XDECREF(dot);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int store(const module_view *tree, const char *path, PyObject *value)
+{
+    PyObject *text = str_from_utf8(path, strlen(path));
+    PyObject *what = text && own_path(tree, text) == 0 ? stored(tree, text, value) : NULL;
+    int error = what ? path_assign(tree->st, tree->root, text, what) : -1;
+    Py_XDECREF(what);
+    Py_XDECREF(text);
+    return error;
+}
+
+static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err)
+{
+    const module_view *tree = ctx;
+    PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
+    PyObject *value = graph ? value_to_py((PyGraph *)graph, v) : NULL;
+    int error = value ? store(tree, path, value) : -1;
+    Py_XDECREF(value);
+    Py_XDECREF(graph);
+    return error ? failed(err) : CFX_OK;
+}
+
+static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
+{
+    const module_view *tree = ctx;
+    PyObject *text = PyErr_Occurred() ? NULL : str_from_utf8(path, strlen(path));
+    int error = text && own_path(tree, text) == 0 ? path_delete(tree->root, text) : -1;
+    Py_XDECREF(text);
+    return error ? why_not(path, err) : CFX_OK;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
 
 static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *err)
 {
@@ -356,8 +386,11 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
+void modules_done(module_view *view) { Py_CLEAR(view->own); }
+
 bool modules_over(module_state *st, PyObject *root, module_view *view)
 {
+    view->own = NULL;
     if (!st->module_class) {
         PyErr_SetString(PyExc_ImportError, "import cfx.graph_module first");
         return false;
@@ -372,8 +405,9 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
                   .set = set, .remove = remove_at, .copy = copy, .graph = graph_of, .call = call},
         .st = st,
         .root = root,
+        .own = PyDict_New(),
     };
-    return true;
+    return view->own != NULL;
 }
 
 /* Runs a pass over a module, or None: whether it changed anything; -1 with an exception. */
@@ -381,13 +415,14 @@ static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const
 {
     cfx_error err = {0};
     bool changed = false;
-    module_view view;
+    module_view view = {.own = NULL};
     if (module != Py_None && !modules_over(self->st, module, &view))
         return -1;
     cfx_iter here = hold(self->g);
     cfx_status status = cfx_pass_run(pass, self->g, module == Py_None ? NULL : &view.table, opts,
                                      &changed, &err);
     cfx_iter_end(&here);
+    modules_done(&view);
     if (status == CFX_OK && !PyErr_Occurred())
         return changed;
     raise_cfx(&err);
@@ -524,4 +559,67 @@ PyObject *graph_may_depend_on(PyGraph *self, PyObject *args)
     int answer = cfx_node_may_depend_on(((PyNode *)a)->n, ((PyNode *)b)->n,
                                         depth > 0 ? (size_t)depth : 0, &err);
     return answer < 0 ? raise_cfx(&err) : PyBool_FromLong(answer);
+}
+
+/* ---- memory layouts ------------------------------------------------------------------------ */
+
+typedef struct relayout_job {
+    PyGraph *graph;
+    PyObject *supports, *choose;
+} relayout_job;
+
+static int ask_supports(void *ctx, cfx_node *n)
+{
+    const relayout_job *job = ctx;
+    PyObject *node = PyErr_Occurred() ? NULL : node_wrap(job->graph, n);
+    PyObject *answer = node ? PyObject_CallOneArg(job->supports, node) : NULL;
+    long number = answer ? PyLong_AsLong(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(node);
+    return PyErr_Occurred() ? -1 : number < 0 || number > 2 ? 0 : (int)number;
+}
+
+static PyObject *node_array(PyGraph *graph, cfx_node *const *nodes, size_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *node = node_wrap(graph, nodes[i]);
+        if (node)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, node);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static int ask_choose(void *ctx, const cfx_layout_part *part)
+{
+    const relayout_job *job = ctx;
+    PyObject *nodes = node_array(job->graph, part->nodes, part->n_nodes);
+    PyObject *starts = nodes ? node_array(job->graph, part->starts, part->n_starts) : NULL;
+    PyObject *ends = starts ? node_array(job->graph, part->ends, part->n_ends) : NULL;
+    PyObject *answer = ends ? PyObject_CallFunctionObjArgs(job->choose, nodes, starts, ends, NULL)
+                            : NULL;
+    int chosen = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(ends);
+    Py_XDECREF(starts);
+    Py_XDECREF(nodes);
+    return chosen;
+}
+
+/* _relayout(enter, leave, supports, choose) */
+PyObject *graph_relayout(PyGraph *self, PyObject *args)
+{
+    relayout_job job = {.graph = self};
+    cfx_relayout how = {.supports = ask_supports, .choose = ask_choose, .ctx = &job};
+    cfx_error err = {0};
+    bool changed;
+    if (!PyArg_ParseTuple(args, "ssOO:_relayout", &how.enter, &how.leave, &job.supports,
+                          &job.choose))
+        return NULL;
+    cfx_iter here = hold(self->g);
+    cfx_status status = cfx_graph_relayout(self->g, &how, &changed, &err);
+    cfx_iter_end(&here);
+    return status == CFX_OK && !PyErr_Occurred() ? PyBool_FromLong(changed) : raise_cfx(&err);
 }

@@ -320,19 +320,20 @@ typedef struct module_view {
     cfx_modules table;  /* ctx is this view */
     module_state *st;
     PyObject *root;     /* borrowed */
+    PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
 } module_view;
-/* False with an exception if `root` is no nn.Module. */
+/* False with an exception if `root` is no nn.Module; modules_done is due in any case. */
 bool modules_over(module_state *st, PyObject *root, module_view *view);
+void modules_done(module_view *view);
 
 /* ---- running graphs (interpreter.c) -------------------------------------------------------- */
 
 extern PyType_Spec interpreter_spec;
 int interpreter_init(module_state *st);
+/* The module's state, without a search. */
+module_state *interpreter_state(PyObject *self);
 /* Interpreter.run_node of an Interpreter and a Node: a new reference, NULL with an exception. */
 PyObject *interpreter_run_node(PyObject *self, PyObject *node);
-/* Calls `self.method(node, exception)` with the pending exception, if it is an Exception: it may
- * add to its message, or raise another. */
-void interpreter_explain(PyObject *self, PyObject *method, PyObject *node);
 
 /* ---- the metadata that new nodes inherit (meta.c) ------------------------------------------ */
 
@@ -345,8 +346,13 @@ PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 /* Leaves a pending exception alone. */
 void meta_leave(module_state *st, PyObject *saved);
 
+extern PyMethodDef pass_order_functions[];  /* _check_pass_order, _sort_passes */
+
 /* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
 
 int shape_prop_init(PyObject *module);
+extern PyMethodDef run_and_record_def;  /* the method ShapeProp.run_node */
+/* What it does, of an Interpreter and a Node: a new reference, NULL with an exception. */
+PyObject *run_and_record(PyObject *self, PyObject *node);
 
 #endif

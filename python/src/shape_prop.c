@@ -2,19 +2,19 @@
  *
  * The Python side registers `tensor_metadata`, a tuple: the named tuple to make, torch's formats
  * (contiguous, channels_last, channels_last_3d), torch.strided, the set of layouts without strides,
- * and two functions for what is rare: the format of a tensor whose sizes are symbols, and the
- * parameters of a quantized one. Contiguity follows from sizes and strides, so torch is not asked.
+ * and a function for what is rare: the format of a tensor whose sizes are symbols. Contiguity
+ * follows from sizes and strides, so torch is not asked.
  */
 #include "node_methods.h"
 
 enum { HELP_class, HELP_contiguous, HELP_channels_last, HELP_channels_last_3d, HELP_strided,
-       HELP_sparse, HELP_symbolic_format, HELP_qparams, N_HELP };
+       HELP_sparse, HELP_symbolic_format, N_HELP };
 #define HELP(st, id) PyTuple_GET_ITEM((st)->tensor_metadata, HELP_##id)
 
 /* The fields of the named tuple, in its order; then the other names that are looked up. */
 #define FIELDS(X)                                                                                  \
     X(shape) X(dtype) X(requires_grad) X(stride) X(memory_format) X(is_quantized) X(qparams)
-#define NAMES(X) X(layout) X(tensor_meta) X(type) X(fake_module) X(_run_fake) X(_shape_error)
+#define NAMES(X) X(layout) X(tensor_meta) X(type) X(fake_module) X(_run_fake)
 
 enum {
 #define X(name) NAME_##name,
@@ -132,13 +132,46 @@ static int add_layout(const module_state *st, PyObject *tensor, bool contiguity,
     return field[NAME_memory_format] ? 0 : -1;
 }
 
+/* found[key] = tensor.method(), as a list if it is a tensor itself. */
+static int add_parameter(PyObject *found, PyObject *tensor, const char *key, const char *method,
+                         bool listed)
+{
+    PyObject *value = PyObject_CallMethod(tensor, method, NULL);
+    if (value && listed)
+        Py_SETREF(value, PyObject_CallMethod(value, "tolist", NULL));
+    int failed = value ? PyDict_SetItemString(found, key, value) : -1;
+    Py_XDECREF(value);
+    return failed;
+}
+
+/* How a quantized tensor is to be read: {"qscheme": ..., "scale": ..., "zero_point": ...}, and the
+ * axis if each channel has its own. */
+static PyObject *quantization(PyObject *tensor)
+{
+    PyObject *found = PyDict_New();
+    int failed = !found || add_parameter(found, tensor, "qscheme", "qscheme", false) < 0;
+    PyObject *name = failed ? NULL : PyObject_Str(PyDict_GetItemString(found, "qscheme"));
+    const char *scheme = name ? PyUnicode_AsUTF8(name) : NULL;
+    if (scheme && strstr(scheme, "per_tensor"))
+        failed = add_parameter(found, tensor, "scale", "q_scale", false) < 0 ||
+                 add_parameter(found, tensor, "zero_point", "q_zero_point", false) < 0;
+    else if (scheme && strstr(scheme, "per_channel"))
+        failed = add_parameter(found, tensor, "scale", "q_per_channel_scales", true) < 0 ||
+                 add_parameter(found, tensor, "zero_point", "q_per_channel_zero_points",
+                               true) < 0 ||
+                 add_parameter(found, tensor, "axis", "q_per_channel_axis", false) < 0;
+    if (!scheme || failed)
+        Py_CLEAR(found);
+    Py_XDECREF(name);
+    return found;
+}
+
 static int add_quantization(const module_state *st, PyObject *tensor, PyObject **field)
 {
     field[NAME_is_quantized] = PyObject_GetAttr(tensor, NAME(st, is_quantized));
     int quantized = field[NAME_is_quantized] ? PyObject_IsTrue(field[NAME_is_quantized]) : -1;
     if (quantized >= 0)
-        field[NAME_qparams] = quantized ? PyObject_CallOneArg(HELP(st, qparams), tensor)
-                                        : PyDict_New();
+        field[NAME_qparams] = quantized ? quantization(tensor) : PyDict_New();
     return field[NAME_qparams] ? 0 : -1;
 }
 
@@ -215,10 +248,45 @@ static int record(module_state *st, PyNode *node, PyObject *value)
 
 /* ---- one node ------------------------------------------------------------------------------ */
 
-static PyObject *run_and_record(PyObject *self, PyObject *node)
+/* `raise ... from cause`, of the exception that is pending. */
+static void chain(PyObject *cause)
 {
-    module_state *st = state_of(Py_TYPE(self));
-    PyObject *fake = PyObject_GetAttr(self, NAME(st, fake_module));
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyException_SetCause(value, Py_NewRef(cause));
+    PyException_SetContext(value, Py_NewRef(cause));
+    PyErr_Restore(type, value, traceback);
+}
+
+/* What went wrong, with the node; raised from the exception that is pending. */
+static void explain(PyObject *node)
+{
+    PyObject *type, *value, *traceback;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback)
+        PyException_SetTraceback(value, traceback);
+    PyObject *shown = PyObject_CallMethod(node, "format_node", NULL);
+    PyObject *meta = shown ? node_get_meta((PyNode *)node, NULL) : NULL;
+    if (meta) {
+        PyErr_Format(PyExc_RuntimeError, "ShapeProp error for: node=%S with meta=%S\n%s: %S", shown,
+                     meta, Py_TYPE(value)->tp_name, value);
+        chain(value);
+    }
+    Py_XDECREF(meta);
+    Py_XDECREF(shown);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+PyObject *run_and_record(PyObject *self, PyObject *node)
+{
+    module_state *st = interpreter_state(self);
+    PyObject *fake = is_ready(st) ? PyObject_GetAttr(self, NAME(st, fake_module)) : NULL;
     PyObject *value = NULL;
     if (fake == Py_None)
         value = interpreter_run_node(self, node);
@@ -226,7 +294,7 @@ static PyObject *run_and_record(PyObject *self, PyObject *node)
         value = PyObject_CallMethodOneArg(self, NAME(st, _run_fake), node);
     Py_XDECREF(fake);
     if (!value)
-        interpreter_explain(self, NAME(st, _shape_error), node);
+        explain(node);
     else if (record(st, (PyNode *)node, value) < 0)
         Py_CLEAR(value);
     return value;
@@ -238,8 +306,8 @@ static PyObject *run_node(PyObject *self, PyObject *const *args, Py_ssize_t narg
     static const char *const names[] = {"n"};
     static const arg_spec spec = {"run_node", names, 1, 1, 1};
     PyObject *node;
-    module_state *st = state_of(Py_TYPE(self));
-    if (!is_ready(st) || !take_args(&spec, args, nargs, kwnames, &node))
+    module_state *st = interpreter_state(self);
+    if (!take_args(&spec, args, nargs, kwnames, &node))
         return NULL;
     if (is_node(st, node))
         return run_and_record(self, node);
@@ -247,7 +315,7 @@ static PyObject *run_node(PyObject *self, PyObject *const *args, Py_ssize_t narg
                         (PyObject *)Py_TYPE(node));
 }
 
-static PyMethodDef run_node_def = {
+PyMethodDef run_and_record_def = {
     "run_node", FAST(run_node),
     SIGNED("run_node($self, n)", "Runs a node and notes what its value looks like."),
 };
@@ -261,7 +329,8 @@ int shape_prop_init(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
     st->shape_names = interned_names(texts, N_NAMES);
-    PyObject *method = PyDescr_NewMethod((PyTypeObject *)st->InterpreterType, &run_node_def);
+    PyObject *method = PyDescr_NewMethod((PyTypeObject *)st->InterpreterType,
+                                         &run_and_record_def);
     int failed = !method || PyModule_AddObjectRef(module, "_run_and_record", method) < 0;
     Py_XDECREF(method);
     return failed || !st->shape_names ? -1 : PyModule_AddFunctions(module, functions);

@@ -227,7 +227,9 @@ static void write_node(dot *d, cfx_node *n)
     write_arguments(d, n);
     write_description(d, n);
     write_location(d, n);
-    cfxi_out_printf(&d->out, "%s\", fillcolor=\"%s\"];\n", d->records ? "}" : "", colour_of(n));
+    const char *colour = d->options->colour ? d->options->colour(d->options->ctx, n) : NULL;
+    cfxi_out_printf(&d->out, "%s\", fillcolor=\"%s\"];\n", d->records ? "}" : "",
+                    colour ? colour : colour_of(n));
     write_regions(d, n);
 }
 

@@ -305,7 +305,7 @@ uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
 /* ---- comparing (equal.c) ------------------------------------------------------------------- */
 
 typedef enum cfxi_floats {
-    CFXI_FLOATS_TEXT,   /* bit by bit, but every nan is the same one: texts do not tell them apart */
+    CFXI_FLOATS_TEXT,   /* bit by bit, but every nan is the same one, as in texts */
     CFXI_FLOATS_BITS,   /* bit by bit, and nan equals nothing */
     CFXI_FLOATS_PYTHON  /* 0.0 is -0.0, and nan equals nothing */
 } cfxi_floats;

@@ -182,13 +182,20 @@ static const char *entry_text(const index_entry *e)
     return e->offset == IS_ID ? row->name : row->spellings + e->offset;
 }
 
+static bool ends_spelling(char c) { return c == '\0' || c == ' ' || c == '('; }
+
+/* Names differ early or late, and are short: letter by letter is quickest. */
 static int compare_name(const void *key, const void *entry)
 {
     const cfx_schema_text *k = key;
     const char *text = entry_text(entry);
-    size_t size = spelling_size(text);
-    int order = memcmp(k->text, text, k->size < size ? k->size : size);
-    return order ? order : (k->size > size) - (k->size < size);
+    for (size_t i = 0; i < k->size; i++) {
+        if (ends_spelling(text[i]))
+            return 1;
+        if (k->text[i] != text[i])
+            return (unsigned char)k->text[i] < (unsigned char)text[i] ? -1 : 1;
+    }
+    return ends_spelling(text[k->size]) ? 0 : -1;
 }
 
 static cfxi_op_name lookup_short(const char *name, size_t size)

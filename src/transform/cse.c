@@ -10,17 +10,18 @@
  *
  * Needs: a graph that cfx_graph_lint accepts.
  * Keeps: names, order, types and locations of all nodes that stay: the first of each kind. Calls
- * with an effect (effect.c) all stay. A call that writes keeps two things apart: what was computed
- * before it from what is computed after it, since it may read what was written; and the results
- * that may be written to from all others, since two fresh tensors with the same content are not
- * one. As nobody knows what shares its memory, the latter are all that the call's arguments were
- * computed from. What the graph returns counts as read only, what a region returns does if nothing
- * writes.
+ * with an effect (effect.c) all stay. A call that writes keeps two things apart: what was read
+ * before it from what is read after it; and the results that may be written to from all others,
+ * since two fresh tensors with the same content are not one. What may be meant is found by classes:
+ * values that may share memory are in one (touch.c), and all that comes from outside (placeholders,
+ * attributes, what a call gives of which nothing is known) is in one more. What the graph returns
+ * counts as read only, what a region returns does if nothing writes.
  *
- * Value numbering: one walk to ask for effects, one backwards to find what may be written to, one
- * forwards that looks each node up by its target and the numbers of its arguments, one that gives
- * each user its new arguments. Linear in nodes and edges, except that the effect of an operator is
- * found by looking at its regions, once on each level that they nest.
+ * Value numbering: one walk to ask for effects; if anything writes, one to ask for operators and
+ * two for the classes; one forwards that looks each node up by its target and the numbers of its
+ * arguments; one that gives each user its new arguments. Linear in nodes and edges (but for the
+ * inverse Ackermann function of the classes), except that the effect of an operator is found by
+ * looking at its regions, once on each level that they nest.
  */
 #include "transform_impl.h"
 
@@ -29,22 +30,27 @@ typedef struct entry {
     cfx_node *node;
     struct entry *leader;  /* the first node that computes the same: itself, if there is none */
     uint32_t hash;
-    uint32_t epoch;        /* how many calls before it write */
+    uint32_t epoch;        /* how many calls before it write to what it reads */
+    uint32_t parent;       /* in the tree of its class; the root's is its own number */
+    uint32_t writes;       /* root: how many calls before the current node write to the class */
+    uint16_t op;           /* a cfx_operator; only asked for if something writes */
     uint8_t effect;        /* a cfx_effect */
-    bool written;          /* its value may be written to */
+    bool written;          /* root: some call may write to the class */
 } entry;
 
 /* What stays the same for a graph and its regions. */
 typedef struct cse_job {
     const cfx_cse_options *opts;
+    const cfx_modules *modules;
     bool writes;   /* something in the whole graph does */
     bool changed;
 } cse_job;
 
 typedef struct numbering {
     cfx_graph *graph;
-    entry *entries;
+    entry *entries;    /* one for each node, and a last one for what comes from outside */
     size_t n;
+    bool writes;       /* something does: the classes are known */
     uint32_t stamp;    /* nodes are numbered by their marks */
     cfxi_table table;  /* of the entries that later ones can be replaced by */
     size_t merged;
@@ -66,7 +72,8 @@ static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
     for (cfx_node *n = v->graph->root.next; n != &v->graph->root && status == CFX_OK; n = n->next) {
         cfx_effect effect = CFX_EFFECT_NONE;
         status = cfxi_node_effect(n, job->opts, &effect, err);
-        *e = (entry){.node = n, .leader = e, .effect = (uint8_t)effect};
+        *e = (entry){.node = n, .leader = e, .effect = (uint8_t)effect,
+                     .parent = (uint32_t)(e - v->entries)};
         job->writes = job->writes || effect == CFX_EFFECT_WRITES;
         e++;
     }
@@ -74,17 +81,122 @@ static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
     return status;
 }
 
-/* Backwards: whoever gave something to a call that writes, and whoever gave something to those. */
-static void find_written(const cse_job *job, const numbering *v)
+/* Likewise: modules are asked for their classes. */
+static void find_operators(const cse_job *job, numbering *v)
 {
-    for (size_t i = v->n; i-- > 0;) {
-        const entry *e = &v->entries[i];
-        bool returned = job->writes && e->node->op == CFX_OP_OUTPUT && v->graph->parent;
-        if (e->effect != CFX_EFFECT_WRITES && !e->written && !returned)
-            continue;
-        for (uint32_t k = 0; k < e->node->n_inputs; k++)
-            entry_of(v, e->node->inputs[k].def)->written = true;
+    cfxi_graph_freeze(v->graph);
+    for (size_t i = 0; i < v->n; i++)
+        v->entries[i].op = (uint16_t)cfx_node_operator_of(v->entries[i].node, job->modules);
+    cfxi_graph_thaw(v->graph);
+}
+
+/* ---- classes of values that may share memory ----------------------------------------------- */
+
+static entry *root_of(const numbering *v, uint32_t i)
+{
+    entry *all = v->entries;
+    while (all[i].parent != i) {
+        all[i].parent = all[all[i].parent].parent;
+        i = all[i].parent;
     }
+    return &all[i];
+}
+
+static entry *class_of(const numbering *v, const cfx_node *n)
+{
+    return root_of(v, n->mark - v->stamp);
+}
+
+static entry *outside(const numbering *v) { return root_of(v, (uint32_t)v->n); }
+
+/* The older root stays one: trees are flat enough, as paths are halved. */
+static void join(const numbering *v, uint32_t i, uint32_t k)
+{
+    const uint32_t a = (uint32_t)(root_of(v, i) - v->entries);
+    const uint32_t b = (uint32_t)(root_of(v, k) - v->entries);
+    v->entries[a > b ? a : b].parent = a > b ? b : a;
+}
+
+typedef struct toucher {
+    const numbering *v;
+    const entry *by;  /* who touches */
+} toucher;
+
+static cfx_status join_shared(void *ctx, cfx_node *input, unsigned touch)
+{
+    const toucher *t = ctx;
+    if (touch & CFX_TOUCH_SHARES)
+        join(t->v, (uint32_t)(t->by - t->v->entries), input->mark - t->v->stamp);
+    return CFX_OK;
+}
+
+static cfx_status mark_written(void *ctx, cfx_node *input, unsigned touch)
+{
+    const toucher *t = ctx;
+    if (touch & CFX_TOUCH_WRITES)
+        class_of(t->v, input)->written = true;
+    return CFX_OK;
+}
+
+static cfx_status count_write(void *ctx, cfx_node *input, unsigned touch)
+{
+    const toucher *t = ctx;
+    if (touch & CFX_TOUCH_WRITES)
+        class_of(t->v, input)->writes++;
+    return CFX_OK;
+}
+
+static bool is_opaque(const entry *e)
+{
+    return cfxi_is_opaque(e->node, (cfx_operator)e->op, (cfx_effect)e->effect);
+}
+
+static void each_touch(const numbering *v, const entry *e, cfx_touch_fn *fn)
+{
+    toucher t = {.v = v, .by = e};
+    cfxi_node_touches(e->node, (cfx_operator)e->op, (cfx_effect)e->effect, fn, &t);
+}
+
+static void join_classes(const numbering *v)
+{
+    for (uint32_t i = 0; i < v->n; i++) {
+        const entry *e = &v->entries[i];
+        if (e->node->op == CFX_OP_OUTPUT)
+            continue;
+        each_touch(v, e, join_shared);
+        if (is_opaque(e))  /* so is whatever is no call */
+            join(v, i, (uint32_t)v->n);
+    }
+}
+
+static void mark_returned(const numbering *v, const cfx_node *output)
+{
+    for (uint32_t k = 0; k < output->n_inputs; k++)
+        class_of(v, output->inputs[k].def)->written = true;
+}
+
+static void find_written(const numbering *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const entry *e = &v->entries[i];
+        if (e->node->op == CFX_OP_OUTPUT && v->graph->parent)
+            mark_returned(v, e->node);
+        if (e->effect != CFX_EFFECT_WRITES)
+            continue;
+        each_touch(v, e, mark_written);
+        if (is_opaque(e))
+            outside(v)->written = true;
+    }
+}
+
+/* Whoever is replaced must read the same as its leader: equal arguments are of the same classes, so
+ * that a sum tells whether any of them was written to in between. */
+static uint32_t reads_of(const numbering *v, const entry *e)
+{
+    uint32_t writes = outside(v)->writes * is_opaque(e);
+    for (uint32_t k = 0; k < e->node->n_inputs; k++)
+        writes += class_of(v, e->node->inputs[k].def)->writes;
+    return writes;
 }
 
 /* ---- hashing and comparing ----------------------------------------------------------------- */
@@ -151,16 +263,34 @@ static uint32_t hash_of_entry(const void *item) { return ((const entry *)item)->
 
 /* ---- numbering ----------------------------------------------------------------------------- */
 
+/* An attribute is the same object each time it is read, also if it is written to. */
+static bool may_merge(const numbering *v, const entry *e, size_t i)
+{
+    if (e->effect != CFX_EFFECT_NONE)
+        return false;
+    return !v->writes || e->node->op == CFX_OP_GET_ATTR || !root_of(v, (uint32_t)i)->written;
+}
+
+static void pass_write(const numbering *v, const entry *e, uint32_t *all)
+{
+    if (e->effect != CFX_EFFECT_WRITES)
+        return;
+    each_touch(v, e, count_write);
+    outside(v)->writes += is_opaque(e);
+    *all += (cfx_operator_flags((cfx_operator)e->op) & CFX_OPERATOR_GLOBAL) != 0;
+}
+
 static cfx_status find_leaders(numbering *v, cfx_error *err)
 {
-    uint32_t epoch = 0;
+    uint32_t all = 0;  /* calls that change how every later one runs */
     for (size_t i = 0; i < v->n; i++) {
         entry *e = &v->entries[i];
-        epoch += e->effect == CFX_EFFECT_WRITES;
-        if (e->effect != CFX_EFFECT_NONE || e->written)
+        if (v->writes)
+            pass_write(v, e, &all);
+        if (!may_merge(v, e, i))
             continue;
-        e->epoch = epoch;
-        e->hash = hash_node(v, e->node, epoch);
+        e->epoch = v->writes ? all + reads_of(v, e) : 0;
+        e->hash = hash_node(v, e->node, e->epoch);
         entry *first = cfxi_table_find(&v->table, e->hash, same_entry, v, i);
         if (first) {
             e->leader = first;
@@ -261,8 +391,14 @@ static cfx_status merge_held(const numbering *v, bool *changed, cfx_error *err)
 static cfx_status number(cse_job *job, numbering *v, cfx_error *err)
 {
     CFX_TRY(find_effects(job, v, err));
+    v->writes = job->writes;
+    if (v->writes)
+        find_operators(job, v);
     v->stamp = cfxi_graph_number(v->graph);
-    find_written(job, v);
+    if (v->writes) {
+        join_classes(v);
+        find_written(v);
+    }
     CFX_TRY(find_leaders(v, err));
     return v->merged > 0 ? merge_held(v, &job->changed, err) : CFX_OK;
 }
@@ -271,10 +407,11 @@ static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 {
     cse_job *job = ctx;
     numbering v = {.graph = g, .n = g->size};
-    const size_t bytes = v.n * sizeof *v.entries;
-    v.entries = v.n ? cfxi_alloc(g->allocator, bytes) : NULL;
-    if (v.n && !v.entries)
+    const size_t bytes = (v.n + 1) * sizeof *v.entries;
+    v.entries = cfxi_alloc(g->allocator, bytes);
+    if (!v.entries)
         return cfxi_nomem(err);
+    v.entries[v.n] = (entry){.parent = (uint32_t)v.n};
     cfx_status status = number(job, &v, err);
     cfxi_table_free(&v.table, g->allocator);
     cfxi_free(g->allocator, v.entries, bytes);
@@ -284,8 +421,7 @@ static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 cfx_status cfx_pass_cse(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
                         cfx_error *err)
 {
-    (void)modules;
-    cse_job job = {.opts = opts};
+    cse_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = eliminate(g, &job, err);
     if (changed)

@@ -193,11 +193,24 @@ static bool is_false(cfx_value v)
 
 static bool is_true(cfx_value v) { return v.kind == CFX_KIND_BOOL && v.as.b; }
 
+static bool has_true_kwarg(const cfx_node *n, const char *word)
+{
+    const cfx_seq *kwargs = n->kwargs;
+    for (uint32_t i = 0; kwargs && i + 1 < kwargs->size; i += 2)
+        if (is_word(kwargs->items[i], word) && !is_false(kwargs->items[i + 1]))
+            return true;
+    return false;
+}
+
+bool cfxi_has_out(const cfx_node *n) { return has_true_kwarg(n, "out"); }
+
 /* A bare True in a call of torch.nn.functional may be its `inplace`; the table knows which. */
-static bool is_in_place(const cfx_node *n)
+bool cfxi_is_in_place(const cfx_node *n)
 {
     const cfx_str *name = n->callee->ref->name;
     bool any = false;
+    if (has_true_kwarg(n, "inplace"))
+        return true;
     if (n->op != CFX_OP_CALL_FUNCTION || !name || !has_prefix(name->data, "torch.nn.functional."))
         return false;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)
@@ -205,14 +218,19 @@ static bool is_in_place(const cfx_node *n)
     return any && (!cfx_node_operator(n) || is_true(cfx_node_operand(n, "inplace")));
 }
 
+/* With a `max_norm`, the rows of an embedding's weight that are used are scaled in place. */
+static bool scales_weight(const cfx_node *n)
+{
+    const cfx_operator op = cfx_node_operator(n);
+    if (op != CFX_OPID_embedding && op != CFX_OPID_embedding_bag)
+        return false;
+    cfx_value norm = cfx_node_operand(n, "max_norm");
+    return norm.kind != CFX_KIND_INVALID && norm.kind != CFX_KIND_NONE;
+}
+
 bool cfxi_arguments_write(const cfx_node *n)
 {
-    const cfx_seq *kwargs = n->kwargs;
-    for (uint32_t i = 0; kwargs && i + 1 < kwargs->size; i += 2)
-        if ((is_word(kwargs->items[i], "inplace") || is_word(kwargs->items[i], "out")) &&
-            !is_false(kwargs->items[i + 1]))
-            return true;
-    return is_in_place(n);
+    return cfxi_has_out(n) || cfxi_is_in_place(n) || scales_weight(n);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */

@@ -18,14 +18,68 @@
 
 #include <stdio.h>
 
+/* ---- flat paths ---------------------------------------------------------------------------- */
+
+cfx_status cfxi_flat_paths_init(cfxi_flat_paths *paths, cfx_graph *g, cfx_error *err)
+{
+    paths->taken = cfx_namespace_new(g->allocator, err);
+    paths->known = paths->taken ? cfx_node_map_new(g->allocator, err) : NULL;
+    return paths->known ? CFX_OK : CFX_E_NOMEM;
+}
+
+void cfxi_flat_paths_free(cfxi_flat_paths *paths)
+{
+    cfx_node_map_free(paths->known);
+    cfx_namespace_free(paths->taken);
+}
+
+/* "a.b" to "a_b", or to "a_b_1" where another module is called that. */
+static const char *new_flat_path(cfx_namespace *taken, const cfx_node *n, cfx_error *err)
+{
+    const cfx_str *path = n->callee->ref->name;
+    cfx_buffer text;
+    const char *found = NULL;
+    size_t size = path->size;
+    cfx_buffer_init(&text, n->graph->allocator);
+    if (cfx_buffer_reserve(&text, size + 24) != CFX_OK) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    memcpy(text.data, path->data, size + 1);
+    for (size_t i = 0; i < size; i++)
+        if (text.data[i] == '.')
+            text.data[i] = '_';
+    for (size_t i = 1; cfx_namespace_has(taken, text.data, size); i++)
+        size = path->size + (size_t)snprintf(text.data + path->size, 24, "_%zu", i);
+    if (cfx_namespace_add(taken, text.data, size, err) == CFX_OK)
+        found = cfxi_namespace_find(taken, text.data, size)->data;
+    cfx_buffer_free(&text);
+    return found;
+}
+
+cfx_status cfxi_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const char **path,
+                          cfx_error *err)
+{
+    const cfx_node *key = (const cfx_node *)n->callee;
+    *path = NULL;
+    if (!paths->known || n->op != CFX_OP_CALL_MODULE)
+        return CFX_OK;
+    cfx_value known = cfx_node_map_get(paths->known, key);
+    if (known.kind != CFX_KIND_INVALID) {
+        *path = (const char *)(intptr_t)known.as.i;
+        return CFX_OK;
+    }
+    *path = new_flat_path(paths->taken, n, err);
+    return *path ? cfx_node_map_set(paths->known, key, cfx_int((intptr_t)*path), err) : CFX_E_NOMEM;
+}
+
 /* ---- making a part ------------------------------------------------------------------------- */
 
 typedef struct builder {
     cfx_graph *src;
     const cfxi_part_plan *plan;
     cfx_part *part;
-    cfx_namespace *paths;   /* the flat ones, or NULL */
-    cfx_node_map *flat;     /* callees to flat paths: which "a_b" is the module "a.b" */
+    cfxi_flat_paths paths;
     cfx_error *err;
 } builder;
 
@@ -69,52 +123,13 @@ static cfx_status add_inputs(builder *b)
     return CFX_OK;
 }
 
-/* "a.b" to "a_b", or to "a_b_1" where another module of the part is called that. */
-static const char *new_flat_path(builder *b, const cfx_str *path, cfx_error *err)
-{
-    cfx_buffer text;
-    const char *found = NULL;
-    size_t size = path->size;
-    cfx_buffer_init(&text, b->src->allocator);
-    if (cfx_buffer_reserve(&text, size + 24) != CFX_OK) {
-        cfxi_nomem(err);
-        return NULL;
-    }
-    memcpy(text.data, path->data, size + 1);
-    for (size_t i = 0; i < size; i++)
-        if (text.data[i] == '.')
-            text.data[i] = '_';
-    for (size_t i = 1; cfx_namespace_has(b->paths, text.data, size); i++)
-        size = path->size + (size_t)snprintf(text.data + path->size, 24, "_%zu", i);
-    if (cfx_namespace_add(b->paths, text.data, size, err) == CFX_OK)
-        found = cfxi_namespace_find(b->paths, text.data, size)->data;
-    cfx_buffer_free(&text);
-    return found;
-}
-
-/* The path that copies of `n` name; NULL with CFX_OK for the same as before. */
-static cfx_status flat_path(builder *b, const cfx_node *n, const char **path)
-{
-    const cfx_node *key = (const cfx_node *)n->callee;
-    *path = NULL;
-    if (!b->paths || (n->op != CFX_OP_CALL_MODULE && n->op != CFX_OP_GET_ATTR))
-        return CFX_OK;
-    cfx_value known = cfx_node_map_get(b->flat, key);
-    if (known.kind != CFX_KIND_INVALID) {
-        *path = (const char *)(intptr_t)known.as.i;
-        return CFX_OK;
-    }
-    *path = new_flat_path(b, n->callee->ref->name, b->err);
-    return *path ? cfx_node_map_set(b->flat, key, cfx_int((intptr_t)*path), b->err) : CFX_E_NOMEM;
-}
-
 static cfx_status add_body(builder *b)
 {
     bool rename = b->plan->flags & CFX_PART_NAME_BY_TARGET;
     for (size_t i = 0; i < b->plan->n_body; i++) {
         cfx_node *n = b->plan->body[i];
         cfxi_copy_as as = {.name = rename ? NULL : n->name->data};
-        CFX_TRY(flat_path(b, n, &as.path));
+        CFX_TRY(cfxi_flat_path(&b->paths, n, &as.path, b->err));
         CFX_TRY(add_copy(b, n, &as));
     }
     return CFX_OK;
@@ -145,12 +160,8 @@ static cfx_status add_output(builder *b)
 
 static cfx_status build(builder *b)
 {
-    if (b->plan->flags & CFX_PART_FLAT_PATHS) {
-        b->paths = cfx_namespace_new(b->src->allocator, b->err);
-        b->flat = b->paths ? cfx_node_map_new(b->src->allocator, b->err) : NULL;
-        if (!b->flat)
-            return CFX_E_NOMEM;
-    }
+    if (b->plan->flags & CFX_PART_FLAT_PATHS)
+        CFX_TRY(cfxi_flat_paths_init(&b->paths, b->src, b->err));
     CFX_TRY(add_inputs(b));
     CFX_TRY(add_body(b));
     return add_output(b);
@@ -180,8 +191,7 @@ cfx_status cfxi_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *p
     cfx_error own;
     builder b = {.src = g, .plan = plan, .part = part, .err = cfxi_error_or(err, &own)};
     cfx_status status = prepare(part, g, plan, err) ? build(&b) : CFX_E_NOMEM;
-    cfx_node_map_free(b.flat);
-    cfx_namespace_free(b.paths);
+    cfxi_flat_paths_free(&b.paths);
     if (status == CFX_OK)
         return CFX_OK;
     part->n_origins = n;  /* what the array has room for */

@@ -14,8 +14,8 @@
  * Keeps: names, order and locations of all nodes that stay. A module gets its new weights as a
  * copy, so that whoever else has the old one sees no change.
  *
- * Each pair is first looked at and computed, then changed: if that fails, the model computes what it
- * did before. Linear in nodes and edges.
+ * Each pair is first looked at and computed, then changed: if that fails, the model computes what
+ * it did before. Linear in nodes and edges.
  */
 #include "fuse_bn_impl.h"
 
@@ -192,10 +192,18 @@ static bool read_groups(fuse_job *job, const cfx_node *n, fused_layer *layer)
     return groups.kind == CFX_KIND_INVALID || (groups.kind == CFX_KIND_INT && groups.as.i > 0);
 }
 
+static cfx_operator operator_of(fuse_job *job, const cfx_node *n)
+{
+    cfx_operator op = CFX_OPID_NONE;
+    if (job->status == CFX_OK)
+        job->status = cfxi_node_operator_of(n, job->modules, &op, job->err);
+    return op;
+}
+
 /* The layer that `n` computes; false if it is none, or has to stay as it is. */
 static bool read_layer(fuse_job *job, cfx_node *n, fused_layer *layer)
 {
-    const layer_kind *kind = kind_of(cfx_node_operator_of(n, job->modules));
+    const layer_kind *kind = kind_of(operator_of(job, n));
     *layer = (fused_layer){.node = n};
     if (!kind || n->n_users != 1 || n->users->count != 1 ||
         (n->op == CFX_OP_CALL_MODULE && !is_only_caller(job, n)))
@@ -216,7 +224,8 @@ static bool fits_module(fuse_job *job, const char *path, const fused_layer *laye
     cfx_buffer name;
     cfx_error why = {.status = CFX_OK};
     cfx_buffer_init(&name, job->g->allocator);
-    if (job->modules->class_name(job->modules->ctx, path, cfx_buffer_sink(&name), &why) != CFX_OK)
+    why.status = job->modules->class_name(job->modules->ctx, path, cfx_buffer_sink(&name), &why);
+    if (why.status != CFX_OK)
         fail(job, &why);
     bool fits = strcmp(name.data, classes[layer->dims]) == 0 ||
                 (layer->dims && strcmp(name.data, "torch.nn.SyncBatchNorm") == 0);
@@ -430,7 +439,7 @@ static cfx_status fuse_all(cfx_graph *g, void *ctx, cfx_error *err)
     job->err = err;
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; job->status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;) {
-        if (cfx_node_operator_of(n, job->modules) == CFX_OPID_batch_norm)
+        if (operator_of(job, n) == CFX_OPID_batch_norm)
             job->status = fuse_pair(job, n);
         let_go(job);
     }

@@ -60,13 +60,16 @@ static cfx_value scale_weight(fuse_job *job, const fused_layer *layer, cfx_value
     return reshape(job, weight, old, rank);
 }
 
+/* Multiplied one after the other, as torch does: with mixed element types that is more exact. */
 static cfx_value shift_bias(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
-                            cfx_value factor)
+                            cfx_value inverse)
 {
     cfx_value bias = layer->bias.value.kind == CFX_KIND_NONE
                          ? compute(job, CFX_OPID_neg, norm->mean.value, cfx_invalid())
                          : compute(job, CFX_OPID_sub, layer->bias.value, norm->mean.value);
-    bias = compute(job, CFX_OPID_mul, bias, factor);
+    bias = compute(job, CFX_OPID_mul, bias, inverse);
+    if (norm->weight.value.kind != CFX_KIND_NONE)
+        bias = compute(job, CFX_OPID_mul, bias, norm->weight.value);
     return norm->bias.value.kind == CFX_KIND_NONE
                ? bias : compute(job, CFX_OPID_add, bias, norm->bias.value);
 }
@@ -85,11 +88,12 @@ bool cfxi_fuse_weights(fuse_job *job, const fused_layer *layer, const fused_norm
                        differs(&norm->weight, dtype) || differs(&norm->bias, dtype) ||
                        differs(&layer->bias, dtype);
     cfx_value factor = compute(job, CFX_OPID_add, norm->var.value, cfx_float(norm->eps));
-    factor = compute(job, CFX_OPID_rsqrt, factor, cfx_invalid());
+    cfx_value inverse = compute(job, CFX_OPID_rsqrt, factor, cfx_invalid());
+    factor = inverse;
     if (norm->weight.value.kind != CFX_KIND_NONE)
         factor = compute(job, CFX_OPID_mul, norm->weight.value, factor);
     out->weight = scale_weight(job, layer, factor);
-    out->bias = shift_bias(job, layer, norm, factor);
+    out->bias = shift_bias(job, layer, norm, inverse);
     if (mixed) {
         out->weight = compute(job, CFX_OPID_to, out->weight, cfx_from_dtype(dtype));
         out->bias = compute(job, CFX_OPID_to, out->bias,

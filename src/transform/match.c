@@ -71,7 +71,7 @@ static cfxi_goal *goal_at(const cfxi_search *s, int32_t i)
 }
 
 /* Adds a goal in front of *list. */
-static bool push(cfxi_search *s, int32_t *list, cfxi_goal goal)
+bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal)
 {
     if (s->goals.size >= INT32_MAX)
         return stop(s, cfx_error_set(s->err, CFX_E_LIMIT, "the pattern is too large"));
@@ -107,7 +107,7 @@ static bool push_items(cfxi_search *s, int32_t *list, const cfx_value *p, const 
         goal.p = p[i];
         goal.g = g[i];
         goal.index = like.index + (uint32_t)i;
-        if (!push(s, list, goal))
+        if (!cfxi_search_push(s, list, goal))
             return false;
     }
     return true;
@@ -131,7 +131,7 @@ static bool push_starred(cfxi_search *s, int32_t *list, const cfx_value *p, size
     goal.p = p[star];
     goal.g = taken;
     return push_items(s, list, p + star + 1, g + ng - behind, behind, tail) &&
-           push(s, list, goal) && push_items(s, list, p, g, star, like);
+           cfxi_search_push(s, list, goal) && push_items(s, list, p, g, star, like);
 }
 
 /* False if there are too few or too many. */
@@ -176,7 +176,7 @@ static bool push_dict(cfxi_search *s, int32_t *list, const cfxi_goal *goal, cfxi
         like.p = p[i - 1];
         like.g = g[k + 1];
         like.index = (uint32_t)(i - 1);
-        if (!push(s, list, like))
+        if (!cfxi_search_push(s, list, like))
             return false;
     }
     return true;
@@ -252,7 +252,7 @@ static bool push_kwargs(cfxi_search *s, int32_t *list, const cfx_node *pn, const
         like.p = pn->kwargs->items[i - 1];
         like.g = gn->kwargs->items[i - 1];
         like.index = (uint32_t)cfx_node_num_args(pn) + i / 2 - 1;
-        if (!push(s, list, like))
+        if (!cfxi_search_push(s, list, like))
             return false;
     }
     return true;
@@ -272,6 +272,47 @@ static bool push_args(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn,
         return push_bound(s, list, pn, gn, like);
     like.index = (uint32_t)skip;
     return push_kwargs(s, list, pn, gn, like) && push_list(s, list, p, np, g, ng, like);
+}
+
+/* ---- operands that may be swapped ---------------------------------------------------------- */
+
+static bool commutes(const cfxi_search *s, const cfx_node *pn, const cfx_node *gn)
+{
+    return s->opts->commutative && !pn->kwargs && !gn->kwargs && cfx_node_num_args(pn) == 2 &&
+           cfx_node_num_args(gn) == 2 &&
+           (cfx_operator_flags(cfx_node_operator(pn)) & CFX_OPERATOR_COMMUTES);
+}
+
+static bool push_pair(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, bool swap)
+{
+    for (uint32_t i = 2; i-- > 0;) {
+        cfxi_goal goal = {.p = pn->args->items[i], .g = gn->args->items[swap ? 1 - i : i],
+                          .pn = pn, .gn = gn, .parent = -1, .index = i};
+        if (!cfxi_search_push(s, list, goal))
+            return false;
+    }
+    return true;
+}
+
+/* As they stand, and notes that they can be swapped. */
+static bool push_either(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn)
+{
+    if (!cfxi_vec_reserve(&s->choices, 1, sizeof(cfxi_choice), s->graph->allocator))
+        return stop(s, cfxi_nomem(s->err));
+    ((cfxi_choice *)s->choices.data)[s->choices.size++] =
+        (cfxi_choice){.pn = pn, .gn = gn, .next = *list, .trail = s->trail.size};
+    return push_pair(s, list, pn, gn, false);
+}
+
+/* Goes back to the last call whose operands have not been swapped yet; false if there is none. */
+static bool retry(cfxi_search *s, int32_t *list)
+{
+    if (s->status != CFX_OK || s->choices.size == 0 || ++s->swaps > CFX_MATCH_SWAPS)
+        return false;
+    const cfxi_choice last = ((cfxi_choice *)s->choices.data)[--s->choices.size];
+    cfxi_search_undo(s, last.trail);
+    *list = last.next;
+    return push_pair(s, list, last.pn, last.gn, true);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -303,6 +344,8 @@ int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
         return !s->opts->match_placeholder || n->op == CFX_OP_PLACEHOLDER;
     if (s->pattern->flags[cfxi_pattern_place(s->pattern, p)] & CFXI_PAT_ANY_OF)
         return is_any_of(p, n);
+    if (cfxi_same_operator(s, p, n) != CFX_OPID_NONE)
+        return 1;
     if (p->op != n->op)
         return 0;
     if (p->op == CFX_OP_OUTPUT)
@@ -336,9 +379,11 @@ static bool unify_node(cfxi_search *s, const cfxi_goal *goal, int32_t *list, boo
 {
     cfx_node *pn = goal->p.as.node;
     size_t place = cfxi_pattern_place(s->pattern, pn);
+    bool literal = goal->g.kind != CFX_KIND_NODE;
     if (s->bound[place].kind != CFX_KIND_INVALID)
-        return same_again(s->bound[place], goal->g) || cfxi_miss_values(s, goal);
-    if (goal->g.kind != CFX_KIND_NODE) {
+        return (literal && s->opts->ignore_literals) || same_again(s->bound[place], goal->g) ||
+               cfxi_miss_values(s, goal);
+    if (literal) {
         if (pn->op != CFX_OP_PLACEHOLDER || s->opts->match_placeholder)
             return cfxi_miss_values(s, goal);
         bind(s, place, goal->g);
@@ -351,7 +396,13 @@ static bool unify_node(cfxi_search *s, const cfxi_goal *goal, int32_t *list, boo
     if (fits <= 0)
         return fits == 0 && cfxi_miss_values(s, goal);
     bind(s, place, goal->g);
-    return pn->op == CFX_OP_PLACEHOLDER || push_args(s, list, pn, n, s->pattern->flags[place]);
+    if (pn->op == CFX_OP_PLACEHOLDER)
+        return true;
+    if (commutes(s, pn, n))
+        return push_either(s, list, pn, n);
+    cfx_operator row = cfxi_same_operator(s, pn, n);
+    return row == CFX_OPID_NONE ? push_args(s, list, pn, n, s->pattern->flags[place])
+                                : cfxi_push_operands(s, list, pn, n, row);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -364,7 +415,7 @@ static bool is_named(const cfxi_search *s, const cfx_node *n)
 bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
 {
     int32_t list = -1;
-    s->goals.size = 0;
+    s->goals.size = s->choices.size = 0;
     cfxi_goal first = {.p = cfx_from_node(anchor), .g = cfx_from_node(n), .parent = -1};
     if (!unify_node(s, &first, &list, is_named(s, n)))
         return false;
@@ -378,7 +429,7 @@ bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
         list = goal.next;
         bool same = goal.p.kind == CFX_KIND_NODE ? unify_node(s, &goal, &list, false)
                                                  : unify_value(s, at, &list);
-        if (!same)
+        if (!same && !retry(s, &list))
             return false;
     }
     return true;

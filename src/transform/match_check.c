@@ -184,5 +184,5 @@ bool cfxi_search_check(cfxi_search *s)
         if (!open && !is_contained(s, place))
             return false;
     }
-    return is_convex(s) && (!s->opts->strict || keeps_effects(s));
+    return (s->opts->overlaps || is_convex(s)) && (!s->opts->strict || keeps_effects(s));
 }

@@ -42,21 +42,32 @@ bool cfxi_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n, c
 
 enum { SHORT = 60 };
 
+static void append(cfx_buffer *out, const char *text)
+{
+    cfx_buffer_append(out, text, strlen(text));
+}
+
 /* At most SHORT bytes of a value's text. */
 static void print_short(cfx_graph *g, cfx_value v, cfx_buffer *out)
 {
     size_t before = out->size;
-    if (v.kind == CFX_KIND_NODE)
-        cfx_node_print(v.as.node, cfx_buffer_sink(out), NULL);
-    else
+    if (v.kind == CFX_KIND_NODE) {
+        const char *target = cfx_node_target(v.as.node, NULL, NULL);
+        append(out, "%");
+        append(out, v.as.node->name->data);
+        append(out, " (");
+        append(out, cfx_opcode_name((cfx_opcode)v.as.node->op));
+        append(out, " ");
+        append(out, target ? target : "of something without a name");
+        append(out, ")");
+    } else {
         cfx_value_print(g, v, cfx_buffer_sink(out), NULL);
+    }
     if (out->size - before <= SHORT)
         return;
     out->size = before + SHORT;
     cfx_buffer_append(out, "...", 3);
 }
-
-static void append(cfx_buffer *out, const char *text) { cfx_buffer_append(out, text, strlen(text)); }
 
 static void append_number(cfx_buffer *out, uint32_t i)
 {

@@ -1,4 +1,4 @@
-/* match_impl.h - what the files of the matcher share: a pattern made ready, a search, its result. */
+/* match_impl.h - what the files of the matcher share: a pattern, a search, its result. */
 #ifndef CFXI_MATCH_IMPL_H
 #define CFXI_MATCH_IMPL_H
 
@@ -82,6 +82,13 @@ typedef struct cfxi_goal {
     uint32_t index;           /* which item or argument; keywords come after the others */
 } cfxi_goal;
 
+/* A commutative call whose operands have been compared in one order only. */
+typedef struct cfxi_choice {
+    cfx_node *pn, *gn;
+    int32_t next;    /* what was to be compared afterwards */
+    size_t trail;
+} cfxi_choice;
+
 typedef struct cfxi_search {
     const cfxi_pattern *pattern;
     cfx_graph *graph;
@@ -96,7 +103,9 @@ typedef struct cfxi_search {
     size_t *taken_by;        /* likewise: by which position */
     size_t n_taken;          /* its capacity, a power of two */
     cfxi_vec goals;        /* of cfxi_goal */
+    cfxi_vec choices;      /* of cfxi_choice */
     cfxi_vec held;         /* of cfxi_held: what `bind` made for this attempt */
+    size_t swaps;
     size_t steps;
 
     cfx_miss *misses;      /* NULL unless an explanation is wanted */
@@ -119,6 +128,12 @@ bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n);
 /* Takes back all but the first `n` bindings. */
 void cfxi_search_undo(cfxi_search *s, size_t n);
 cfx_status cfxi_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v);
+
+/* What is the same however it is spelled (spelling.c): the operator of two calls, NONE if they call
+ * different ones; and their arguments as goals, by the parameters of its row. */
+cfx_operator cfxi_same_operator(const cfxi_search *s, const cfx_node *p, const cfx_node *n);
+bool cfxi_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, cfx_operator op);
+bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal);  /* false: see status */
 
 /* Whether what is bound now is a match (match_check.c). */
 bool cfxi_search_check(cfxi_search *s);

@@ -235,7 +235,7 @@ static cfx_status find_candidates(cfxi_search *s, size_t anchor, cfxi_vec *nodes
     const cfxi_trail_to *way = &s->pattern->ways[anchor];
     bool named = s->opts->node_name && s->opts->node_name[0];
     nodes->size = 0;
-    if (way->n > 0 && !named) {
+    if (way->n > 0 && !named && !s->opts->ignore_literals) {  /* then a literal does for a node */
         cfx_value v = s->bound[cfxi_pattern_place(s->pattern, way->steps[0])];
         if (v.kind == CFX_KIND_NODE)
             return add_by_users(s, way, v.as.node, nodes);
@@ -266,7 +266,7 @@ static bool try_next(cfxi_search *s, level *l, size_t at)
 {
     cfx_node *n = node_at(&l->nodes, l->next++);
     if (at == 0)
-        s->steps = 0;
+        s->steps = s->swaps = 0;
     return cfxi_search_unify(s, s->pattern->anchors[at], n);
 }
 
@@ -341,6 +341,7 @@ static cfx_status search_with(cfxi_search *s)
     cfxi_free(allocator, s->taken_by, s->n_taken * sizeof *s->taken_by);
     cfxi_vec_free(&s->trail, sizeof(size_t), allocator);
     cfxi_vec_free(&s->goals, sizeof(cfxi_goal), allocator);
+    cfxi_vec_free(&s->choices, sizeof(cfxi_choice), allocator);
     cfxi_vec_free(&s->held, sizeof(cfxi_held), allocator);
     return status;
 }

@@ -1,11 +1,11 @@
 /* normalize.c - spells calls of the operators in the table in one way.
  *
- *     before                                            after
- *     %x = placeholder[target=x]()                      %x = placeholder[target=x]()
- *     %a = call_function[target=torch.exp](%x)          %a = call_function[target=torch.exp](%x)
- *     %b = call_method[target=add](%a, other=%x)        %b = call_function[target=torch.add](%a, %x)
- *     %c = call_function[target=operator.mul](%b, 2)    %c = call_function[target=torch.mul](%b, 2)
- *     output(%c)                                        output(%c)
+ *     before                                           after
+ *     %x = placeholder[target=x]()                     %x = placeholder[target=x]()
+ *     %a = call_function[target=torch.exp](%x)         %a = call_function[target=torch.exp](%x)
+ *     %b = call_method[target=add](%a, other=%x)       %b = call_function[target=torch.add](%a, %x)
+ *     %c = call_function[target=operator.mul](%b, 2)   %c = call_function[target=torch.mul](%b, 2)
+ *     output(%c)                                       output(%c)
  *
  * Needs: nothing.
  * Keeps: names, order, users and locations; calls whose arguments do not fit the row of the table.

@@ -16,8 +16,12 @@ cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err)
     if (pattern->size == 0)
         return cfx_error_set(err, CFX_E_VALUE, "SubgraphMatcher cannot be initialized with an "
                              "empty pattern");
-    for (const cfx_node *n = pattern->root.next; n != &pattern->root; n = n->next) {
-        if (n->n_users > 0 || n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
+    for (cfx_node *n = pattern->root.next; n != &pattern->root; n = n->next) {
+        int kept = n->n_users > 0 ? 1 : cfx_node_is_impure(n);
+        if (kept < 0)
+            return cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
+                                 n->name->data);
+        if (kept)
             continue;
         const char *file = cfx_node_file(n);
         return cfx_error_set(err, CFX_E_GRAPH, "SubgraphMatcher cannot be initialized with an "

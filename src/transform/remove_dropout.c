@@ -76,7 +76,8 @@ static cfx_status take_out(cfx_node *n, cfx_error *err)
 
 static cfx_status visit(dropout_job *job, cfx_node *n, cfx_error *err)
 {
-    cfx_operator op = cfx_node_operator_of(n, job->modules);
+    cfx_operator op;
+    CFX_TRY(cfxi_node_operator_of(n, job->modules, &op, err));
     if (!is_dropout(op) || input_of(n).kind != CFX_KIND_NODE)
         return CFX_OK;
     int needless = is_needless(job, n, op, err);

@@ -3,8 +3,8 @@
  *     before                                            after (relu(neg(x)) replaced by f(x))
  *     %x = placeholder[target=x]()                      %x = placeholder[target=x]()
  *     %neg = call_function[target=torch.neg](%x)        %f = call_function[target=my.f](%x)
- *     %relu = call_function[target=torch.relu](%neg)    %add = call_function[target=torch.add](%f, 1)
- *     %add = call_function[target=torch.add](%relu, 1)  output(%add)
+ *     %relu = call_function[target=torch.relu](%neg)    %add = call_function[target=my.g](%f, 1)
+ *     %add = call_function[target=my.g](%relu, 1)       output(%add)
  *     output(%add)
  *
  * Keeps: names, order and locations of all other nodes, but for inputs of a match that are computed
@@ -67,6 +67,26 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
                                       "is nothing to replace");
 }
 
+static cfx_status see_erased(void *ctx, cfx_node *n)
+{
+    if (!cfxi_node_erased(n))
+        return CFX_OK;
+    *(cfx_node **)ctx = n;
+    return CFX_E_GRAPH;
+}
+
+/* Whoever decided about the matches, or a hook, may have edited the graph. */
+static cfx_status check_alive(const cfx_match *match, cfx_error *err)
+{
+    cfx_node *n = NULL;
+    for (size_t i = 0; i < match->n_bound; i++)
+        if (cfx_value_each_node(match->bound[i].value, see_erased, &n) != CFX_OK)
+            return cfx_error_set(err, CFX_E_GRAPH, "node %%%s of a match was erased before the "
+                                 "match was replaced; leave the graph alone meanwhile",
+                                 n->name->data);
+    return CFX_OK;
+}
+
 /* Each replacement is linted once, unless they alternate. */
 static cfx_status check_all(const cfx_matches *m, cfx_graph *const *replacements, cfx_error *err)
 {
@@ -75,6 +95,7 @@ static cfx_status check_all(const cfx_matches *m, cfx_graph *const *replacements
         if (i == 0 || r != replacements[i - 1])
             CFX_TRY(cfx_graph_lint(r, NULL, NULL, err));
         CFX_TRY(check_one(cfx_matches_at(m, i), r, err));
+        CFX_TRY(check_alive(cfx_matches_at(m, i), err));
     }
     return CFX_OK;
 }
@@ -337,30 +358,39 @@ static cfx_status copy_replacement(replace_job *job, cfx_match *match, cfx_graph
 
 /* ---- taking the match out ------------------------------------------------------------------ */
 
+static const cfx_binding *binding_of(const cfx_match *match, const cfx_node *n)
+{
+    for (size_t i = 0; i < match->n_bound; i++)
+        if (is_inside(&match->bound[i]) && match->bound[i].value.as.node == n)
+            return &match->bound[i];
+    return NULL;
+}
+
+/* Matched nodes keep what they use: they may stand before the replacement, and go anyway. */
+static int is_outside(void *ctx, cfx_node *user) { return !binding_of(ctx, user); }
+
 /* Who uses a value that the match only takes and gives back: what stands behind the replacement. */
 static int stands_behind(void *ctx, cfx_node *user)
 {
     const cfx_match *match = ctx;
     const cfx_node *last = match->n_made > 0 ? match->made[match->n_made - 1]
                                              : match->bound[0].value.as.node;
-    return user->order > last->order;
+    return user->order > last->order && is_outside(ctx, user);
 }
 
 static cfx_status give_result(replace_job *job, cfx_match *match, size_t i, cfx_value with)
 {
-    cfx_graph *g = match->graph;
     const cfx_value old = match->outputs[i];
-    bool inside = false;
-    CFX_TRY(hold(job, g, with));
+    CFX_TRY(hold(job, match->graph, with));
     if (old.kind != CFX_KIND_NODE || cfxi_node_erased(old.as.node) ||
         (with.kind == CFX_KIND_NODE && with.as.node == old.as.node))
         return CFX_OK;
-    for (size_t k = 0; k < match->n_bound && !inside; k++)
-        inside = is_inside(&match->bound[k]) && match->bound[k].value.as.node == old.as.node;
-    if (inside)
-        CFX_TRY(cfx_node_map_set(job->replaced, old.as.node, with, job->err));
-    return cfx_node_replace_uses(old.as.node, with, inside ? NULL : stands_behind, NULL, match,
-                                 job->err);
+    const cfx_binding *own = binding_of(match, old.as.node);
+    if (!own)
+        return cfx_node_replace_uses(old.as.node, with, stands_behind, NULL, match, job->err);
+    CFX_TRY(cfx_node_map_set(job->replaced, old.as.node, with, job->err));
+    return cfx_node_replace_uses(old.as.node, with, own->node->n_users > 1 ? is_outside : NULL,
+                                 NULL, match, job->err);
 }
 
 static cfx_status give_results(replace_job *job, cfx_match *match, const cfx_graph *r)
@@ -402,6 +432,7 @@ static cfx_status erase_match(replace_job *job, const cfx_match *match)
 static cfx_status replace_one(replace_job *job, cfx_match *match, cfx_graph *r)
 {
     CFX_TRY(renew_inputs(job, match));
+    CFX_TRY(check_alive(match, job->err));
     CFX_TRY(copy_replacement(job, match, r));
     CFX_TRY(give_results(job, match, r));
     return erase_match(job, match);

@@ -8,7 +8,6 @@ typedef struct base {
     cfxi_splitter *s;
     cfx_part *part;
     cfx_node_map *map;   /* what stands for a node of the source here */
-    cfx_value getitem;   /* the function, a host value */
     size_t room;         /* for origins */
 } base;
 
@@ -94,21 +93,33 @@ static cfx_status add_attrs_of(base *b, const cfx_part *part)
     return CFX_OK;
 }
 
-/* A call with these arguments, which are looked up if they are nodes of the source; or NULL. */
-static cfx_node *add_call(base *b, cfx_opcode op, cfx_target target, const cfx_value *args,
-                          size_t n)
+/* A call with these arguments; NULL with *err set. */
+static cfx_node *add_call(cfx_graph *g, cfx_opcode op, cfx_target target, const cfx_value *args,
+                          size_t n, cfx_error *err)
 {
-    cfx_graph *graph = b->part->graph;
-    cfx_value tuple = cfx_value_tuple(graph, args, n, b->s->err);
+    cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
         return NULL;
-    cfx_node *call = cfx_graph_create(graph, op, target, tuple, cfx_invalid(), NULL, cfx_invalid(),
-                                      b->s->err);
-    if (call)
-        b->part->origins[b->part->n_origins++] = NULL;
-    else
-        cfx_value_discard(graph, tuple);
+    cfx_node *call = cfx_graph_create(g, op, target, tuple, cfx_invalid(), NULL, cfx_invalid(),
+                                      err);
+    if (!call)
+        cfx_value_discard(g, tuple);
     return call;
+}
+
+cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err)
+{
+    static const char name[] = "operator.getitem";
+    cfx_value function = cfx_value_name(g, name, sizeof name - 1, err);  /* as the host has it */
+    if (function.kind == CFX_KIND_INVALID)
+        return NULL;
+    const cfx_value args[] = {cfx_from_node(n), cfx_int((int64_t)i)};
+    const cfx_target target = {.object = cfx_value_object(function), .name = name,
+                               .size = sizeof name - 1};
+    cfx_value_retain(function);
+    cfx_node *item = add_call(g, CFX_OP_CALL_FUNCTION, target, args, 2, err);
+    cfx_value_release(g, function);
+    return item;
 }
 
 static cfx_node *call_part(base *b, size_t number)
@@ -123,32 +134,13 @@ static cfx_node *call_part(base *b, size_t number)
     }
     for (size_t i = 0; i < part->n_inputs; i++)
         args[i] = cfx_node_map_get(b->map, part->inputs[i]);
-    cfx_node *call = add_call(b, CFX_OP_CALL_MODULE, (cfx_target){.name = name,
-                              .size = strlen(name)}, args, part->n_inputs);
+    const cfx_target target = {.name = name, .size = strlen(name)};
+    cfx_node *call = add_call(b->part->graph, CFX_OP_CALL_MODULE, target, args, part->n_inputs,
+                              s->err);
     cfxi_free(s->g->allocator, args, part->n_inputs * sizeof *args);
+    if (call)
+        b->part->origins[b->part->n_origins++] = NULL;
     return call;
-}
-
-/* The function that takes an item, as the host has it: held by the base until it is done. */
-static bool find_getitem(base *b)
-{
-    static const char name[] = "operator.getitem";
-    if (b->getitem.kind == CFX_KIND_INVALID) {
-        b->getitem = cfx_value_name(b->part->graph, name, sizeof name - 1, b->s->err);
-        if (b->getitem.kind != CFX_KIND_INVALID)
-            cfx_value_retain(b->getitem);
-    }
-    return b->getitem.kind != CFX_KIND_INVALID;
-}
-
-static cfx_node *take_item(base *b, cfx_node *call, size_t i)
-{
-    if (!find_getitem(b))
-        return NULL;
-    const cfx_value args[] = {cfx_from_node(call), cfx_int((int64_t)i)};
-    cfx_target target = {.object = cfx_value_object(b->getitem), .name = "operator.getitem",
-                         .size = strlen("operator.getitem")};
-    return add_call(b, CFX_OP_CALL_FUNCTION, target, args, 2);
 }
 
 static cfx_status add_part(base *b, size_t number)
@@ -157,9 +149,12 @@ static cfx_status add_part(base *b, size_t number)
     CFX_TRY(add_attrs_of(b, part));
     cfx_node *call = call_part(b, number);
     for (size_t i = 0; call && i < part->n_outputs; i++) {
-        cfx_node *value = is_tuple(b, number) ? take_item(b, call, i) : call;
+        bool item = is_tuple(b, number);
+        cfx_node *value = item ? cfxi_add_getitem(b->part->graph, call, i, b->s->err) : call;
         if (!value)
             return b->s->err->status;
+        if (item)
+            b->part->origins[b->part->n_origins++] = NULL;
         CFX_TRY(cfx_node_map_set(b->map, part->outputs[i], cfx_from_node(value), b->s->err));
     }
     return call ? CFX_OK : b->s->err->status;
@@ -201,12 +196,10 @@ static cfx_status build(base *b)
 
 cfx_status cfxi_split_build_base(cfxi_splitter *s, cfx_node_map *map)
 {
-    base b = {.s = s, .part = &s->result->base, .map = map, .getitem = cfx_invalid()};
+    base b = {.s = s, .part = &s->result->base, .map = map};
     cfx_status status = prepare(&b);
     if (status == CFX_OK)
         status = build(&b);
-    if (b.getitem.kind != CFX_KIND_INVALID)
-        cfx_value_release(b.part->graph, b.getitem);
     for (; b.part->origins && b.part->n_origins < b.room; b.part->n_origins++)
         b.part->origins[b.part->n_origins] = NULL;  /* a graph without an output, or a failure */
     return status;

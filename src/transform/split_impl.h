@@ -25,6 +25,18 @@ cfx_node **cfxi_nodes_copy(const cfx_graph *g, cfx_node *const *nodes, size_t n)
 /* cfx_map_fn over a cfx_node_map. (extract.c) */
 cfx_value cfxi_map_look_up(void *map, cfx_node *n, cfx_error *err);
 
+/* What the modules that a graph calls are called in another, where no path has a dot; or nothing,
+ * if it was not begun. (extract.c) */
+typedef struct cfxi_flat_paths {
+    cfx_namespace *taken;
+    cfx_node_map *known;  /* callees of the source to paths: which "a_b" is the module "a.b" */
+} cfxi_flat_paths;
+cfx_status cfxi_flat_paths_init(cfxi_flat_paths *paths, cfx_graph *g, cfx_error *err);
+void cfxi_flat_paths_free(cfxi_flat_paths *paths);  /* all zero is fine */
+/* The path that a copy of `n` names, until they are freed; NULL for the same as before. */
+cfx_status cfxi_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const char **path,
+                          cfx_error *err);
+
 /* ---- a graph cut into parts ---------------------------------------------------------------- */
 
 /* Lists of nodes: those of list i are items[starts[i]] up to items[starts[i + 1]]. */
@@ -85,6 +97,9 @@ cfx_status cfxi_split_order(cfxi_splitter *s);
  * known, what opens and closes each part. (split_spans.c) */
 cfx_status cfxi_split_find_roles(cfxi_splitter *s);
 cfx_status cfxi_split_find_spans(cfxi_splitter *s);
+
+/* operator.getitem(n, i) at the insertion point; NULL with *err set. (split_base.c) */
+cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err);
 
 /* The base, which calls the parts in their order. (split_base.c) */
 cfx_status cfxi_split_build_base(cfxi_splitter *s, cfx_node_map *map);

@@ -111,10 +111,10 @@ static cfx_status open_part(walker *w, size_t part, const cfx_node *n)
                              "%s", n->name->data, s->what->names[part],
                              s->what->names[w->current]);
     s->before.starts[part] = w->copies[0].size;
-    if (w->grad)
-        CFX_TRY(push(w, &w->copies[0], w->grad));
     for (size_t i = 0; i < w->open.size; i++)
         CFX_TRY(push(w, &w->copies[0], ((cfx_node **)w->open.data)[i]));
+    if (w->grad && s->roles[cfxi_position(s, n)] != CFXI_SPAN_GRAD)
+        CFX_TRY(push(w, &w->copies[0], w->grad));
     s->before.ends[part] = w->copies[0].size;
     w->seen[part] = true;
     w->current = part;

@@ -47,31 +47,62 @@ static cfxi_seen *entry_at(cfxi_survey *s, const char *path, cfx_status *status)
     return e;
 }
 
-/* ---- what a graph does --------------------------------------------------------------------- */
-
-/* Whether the result of a call shares no memory with what it is given. */
-static bool is_fresh(const cfx_node *n, const cfx_modules *modules)
+cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
+                                 cfx_error *err)
 {
-    cfx_param result;
-    cfx_operator op = cfx_node_operator_of(n, modules);
-    return op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
-           cfx_operator_result(op, 0, &result) && result.alias == 0;
+    cfx_error why = {.status = CFX_OK};
+    cfx_buffer name;
+    *op = cfx_node_operator(n);
+    if (n->op != CFX_OP_CALL_MODULE || !modules)
+        return CFX_OK;
+    cfx_buffer_init(&name, n->graph->allocator);
+    cfx_status status = modules->class_name(modules->ctx, n->callee->ref->name->data,
+                                            cfx_buffer_sink(&name), &why);
+    *op = status == CFX_OK ? cfx_operator_of_class(name.data) : CFX_OPID_NONE;
+    cfx_buffer_free(&name);
+    if (status == CFX_OK || status == CFX_E_KEY)
+        return CFX_OK;
+    if (why.status != CFX_OK && err)
+        *err = why;
+    return cfxi_failed(err, status);
 }
 
-/* Marks what may be written to with `written`. */
-static cfx_status mark_written(const cfxi_survey *s, cfx_graph *g, uint32_t written, cfx_error *err)
+/* ---- what a graph does --------------------------------------------------------------------- */
+
+/* A node, by its place in the graph: whether it writes, whether its result shares no memory with
+ * what it is given, and whether that result may be written to. */
+typedef struct entry {
+    cfx_node *node;
+    bool writes, fresh, written;
+} entry;
+
+static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
 {
-    for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
-        cfx_effect effect = CFX_EFFECT_NONE;
-        if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT || n->op == CFX_OP_GET_ATTR)
-            continue;
-        CFX_TRY(cfx_node_effect(n, &effect, err));
-        if (effect != CFX_EFFECT_WRITES && (n->mark != written || is_fresh(n, s->modules)))
-            continue;
-        for (uint32_t i = 0; i < n->n_inputs; i++)
-            n->inputs[i].def->mark = written;
-    }
+    cfx_effect effect = CFX_EFFECT_NONE;
+    cfx_operator op;
+    cfx_param result;
+    if (e->node->op == CFX_OP_CALL_FUNCTION || e->node->op == CFX_OP_CALL_METHOD)
+        CFX_TRY(cfx_node_effect(e->node, &effect, err));
+    CFX_TRY(cfxi_node_operator_of(e->node, s->modules, &op, err));
+    e->writes = effect == CFX_EFFECT_WRITES;
+    e->fresh = op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
+               cfx_operator_result(op, 0, &result) && result.alias == 0;
     return CFX_OK;
+}
+
+/* Modules are trusted not to write to their inputs, but not if these are weights. */
+static void find_written(entry *entries, size_t n, uint32_t stamp)
+{
+    while (n-- > 0) {
+        const entry *e = &entries[n];
+        const bool module = e->node->op == CFX_OP_CALL_MODULE;
+        for (uint32_t i = 0; i < e->node->n_inputs; i++) {
+            const cfx_node *def = e->node->inputs[i].def;
+            entry *input = &entries[def->mark - stamp];
+            input->written = input->written || e->writes || (e->written && !e->fresh) ||
+                             (module && def->op == CFX_OP_GET_ATTR);
+        }
+    }
 }
 
 /* "a.b" of "a.b.weight", which is thereby read. */
@@ -104,17 +135,34 @@ static cfx_status note_node(cfxi_survey *s, const cfx_node *n, bool written, cfx
     return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
 }
 
+/* The host may run any code, so the graph is frozen meanwhile. */
+static cfx_status look_at_nodes(cfxi_survey *s, cfx_graph *g, entry *entries, cfx_error *err)
+{
+    entry *e = entries;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next, e++) {
+        *e = (entry){.node = n};
+        CFX_TRY(ask_node(s, e, err));
+    }
+    find_written(entries, g->size, cfxi_graph_number(g));
+    for (size_t i = 0; i < g->size; i++) {
+        const cfx_node *n = entries[i].node;
+        if (n->op == CFX_OP_CALL_MODULE || n->op == CFX_OP_GET_ATTR)
+            CFX_TRY(note_node(s, n, entries[i].written, err));
+    }
+    return CFX_OK;
+}
+
 static cfx_status look_at(cfx_graph *g, void *ctx, cfx_error *err)
 {
-    cfxi_survey *s = ctx;
-    uint32_t written = cfxi_graph_stamp(g, 1);
-    cfxi_graph_freeze(g);  /* the host may run any code */
-    cfx_status status = mark_written(s, g, written, err);
-    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next)
-        if (n->op == CFX_OP_CALL_MODULE || n->op == CFX_OP_GET_ATTR)
-            status = note_node(s, n, n->mark == written, err);
+    const size_t bytes = g->size * sizeof(entry);
+    entry *entries = g->size ? cfxi_alloc(g->allocator, bytes) : NULL;
+    if (g->size && !entries)
+        return cfxi_nomem(err);
+    cfxi_graph_freeze(g);
+    cfx_status status = look_at_nodes(ctx, g, entries, err);
     cfxi_graph_thaw(g);
-    return status == CFX_OK ? cfxi_each_region(g, look_at, s, err) : status;
+    cfxi_free(g->allocator, entries, bytes);
+    return status == CFX_OK ? cfxi_each_region(g, look_at, ctx, err) : status;
 }
 
 /* ---- what others ask ----------------------------------------------------------------------- */

@@ -20,7 +20,10 @@ bool cfxi_overload_writes(const char *name);
 bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op);
 /* Whether a row writes to any of its parameters. (impure.c) */
 bool cfxi_operator_writes(cfx_operator op);
-/* Whether a call has an `out` or is told to be `inplace`. (effect.c) */
+/* Whether a call is told to be `inplace`, has an `out`, or for another reason that is among its
+ * arguments writes to one of them. (effect.c) */
+bool cfxi_is_in_place(const cfx_node *n);
+bool cfxi_has_out(const cfx_node *n);
 bool cfxi_arguments_write(const cfx_node *n);
 
 /* The effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL), too.
@@ -28,7 +31,23 @@ bool cfxi_arguments_write(const cfx_node *n);
 cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
                             cfx_error *err);
 
+/* As cfx_node_each_touch, for a node whose operator (cfx_node_operator_of) and effect are known;
+ * asks nothing of the host. (touch.c) */
+cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cfx_touch_fn *fn,
+                             void *ctx);
+/* Whether nothing is known of what such a call shares, or writes to. (touch.c) */
+bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect);
+
+/* cfx_node_operator_of, but what fails in the host, or for want of memory, is no answer.
+ * (survey.c) */
+cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
+                                 cfx_error *err);
+
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
+
+/* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
+ * Python knows better. (scalar.c) */
+cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n);
 
 #endif

@@ -293,6 +293,30 @@ def test_pass_base():
         assert base.__all__ == ["PassResult", "PassBase"]
 
 
+# ---- writes, and what they have nothing to do with ----
+
+
+class InPlace(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(2, 2)
+        self.act = torch.nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        a = torch.exp(x)
+        b = self.act(self.fc(x))  # writes to the result of fc alone
+        return a + torch.exp(x), b + self.fc(x)
+
+
+def test_an_in_place_module_writes_to_its_input_alone():
+    gm = cfx.symbolic_trace(InPlace())
+    merged = ours.CSEPass()(gm).graph_module
+    assert [n.name for n in merged.graph.nodes].count("exp_1") == 0
+    assert [n.name for n in merged.graph.nodes].count("fc_1") == 1
+    x = torch.rand(3, 2)
+    assert all(map(torch.equal, merged(x), gm(x)))
+
+
 # ---- random programs, run before and after ----
 
 

@@ -3,7 +3,7 @@ import inspect
 import logging
 
 import pytest
-from parity import outcome
+from parity import growth, outcome
 
 torch = pytest.importorskip("torch")
 import torch.fx  # noqa: E402
@@ -266,3 +266,22 @@ def test_signatures():
             for f, g in pairs:
                 a, b = (inspect.signature(h).parameters.values() for h in (f, g))
                 assert [(p.name, p.default) for p in a] == [(p.name, p.default) for p in b], g
+
+
+def test_no_leaks():
+    def first(gm): ...
+    def second(gm): ...
+    def fail(a, b): raise ValueError
+
+    before = ours.this_before_that_pass_constraint
+    one, circle = [before(first, second)], [before(first, second), before(second, first)]
+
+    def work():
+        ours._topological_sort_passes([second, first], one)
+        for constraints in (circle, [fail]):
+            with pytest.raises((RuntimeError, ValueError)):
+                ours._topological_sort_passes([second, first], constraints)
+        with pytest.raises(RuntimeError):
+            ours._validate_pass_schedule_constraint(one[0], [second, first])
+
+    assert growth(work, 5_000) < 1 << 20

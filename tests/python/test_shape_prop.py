@@ -3,6 +3,7 @@ import inspect
 import warnings
 
 import pytest
+from parity import growth
 
 torch = pytest.importorskip("torch")
 import torch.fx  # noqa: E402
@@ -247,3 +248,18 @@ def test_signatures():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ours.TensorMetadata._fields == theirs.TensorMetadata._fields
+
+
+def test_no_leaks():
+    good, bad = gm_of(lambda x: (x.relu(), [x + 1])), gm_of(wrong)
+    x = torch.ones(2, 3)
+    scales, zeros = torch.tensor([0.1, 0.2]), torch.tensor([1, 2])
+    quantized = torch.quantize_per_channel(x, scales, zeros, 0, torch.quint8)
+
+    def work():
+        ours.ShapeProp(good).propagate(x)
+        ours._extract_tensor_metadata(quantized)
+        with pytest.raises(RuntimeError):
+            ours.ShapeProp(bad).propagate(x)
+
+    assert growth(work, 2_000) < 1 << 20

@@ -79,6 +79,18 @@ static cfx_status refuse(void *ctx, cfx_node *n, cfx_sink out, cfx_error *err)
     return cfx_error_set(err, CFX_E_VALUE, "no idea");
 }
 
+static const char *only_placeholders(void *ctx, const cfx_node *n)
+{
+    return cfx_node_op(n) == CFX_OP_PLACEHOLDER ? ctx : NULL;
+}
+
+TEST(colours)
+{
+    const cfx_dot_options options = {.colour = only_placeholders, .ctx = "yellow"};
+    expect(&options, "{%x|placeholder x}\", fillcolor=\"yellow\"", true);
+    expect(&options, "{%w|get_attr w}\", fillcolor=\"lightgrey\"", true);
+}
+
 TEST(descriptions)
 {
     const cfx_dot_options good = {.describe = say, .ctx = "f32[2, 3]\n{x}"};

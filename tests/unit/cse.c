@@ -339,6 +339,129 @@ TEST(what_may_be_written_to_stays_apart)
     cfx_graph_release(g);
 }
 
+/* ---- what a call does to its arguments ----------------------------------------------------- */
+
+typedef struct touches {
+    char text[100];
+} touches;
+
+static cfx_status note_touch(void *ctx, cfx_node *input, unsigned touch)
+{
+    touches *t = ctx;
+    size_t used = strlen(t->text);
+    snprintf(t->text + used, sizeof t->text - used, "%s%s%s%s", used ? " " : "",
+             cfx_node_name(input, NULL), touch & CFX_TOUCH_WRITES ? "!" : "",
+             touch & CFX_TOUCH_SHARES ? "&" : "");
+    return CFX_OK;
+}
+
+static const char *touches_of(const char *call)
+{
+    static touches t;
+    char ir[300];
+    t.text[0] = '\0';
+    snprintf(ir, sizeof ir, "graph():\n  %%x = placeholder[target=x]()\n"
+             "  %%y = placeholder[target=y]()\n  %%r = call_%s\n  output(%%r)\n", call);
+    cfx_graph *g = cfx_graph_parse(ir, strlen(ir), NULL, NULL, NULL);
+    if (!CHECK(g != NULL))
+        return "";
+    CHECK_INT_EQ(CFX_OK, cfx_node_each_touch(cfx_graph_find(g, "r"), NULL, note_touch, &t, NULL));
+    cfx_graph_release(g);
+    return t.text;
+}
+
+TEST(what_calls_do_to_their_arguments)
+{
+    static const char *const cases[][2] = {
+        {"function[target=torch.add](%x, %y)", "x y"},
+        {"method[target=add_](%x, other=%y)", "x!& y"},
+        {"function[target=operator.iadd](%x, %y)", "x!& y"},
+        {"function[target=torch.cat]([%x, %y])", "x y"},
+        {"function[target=torch.einsum](\"a,b\", %x, %y)", "x& y&"},
+        {"function[target=torch.add](%x, 1, out=%y)", "x y!&"},
+        {"function[target=" FN "relu](%x, True)", "x!&"},
+        {"function[target=" FN "relu](input=%x, inplace=True)", "x!&"},
+        {"function[target=" FN "relu](%x, False)", "x"},
+        {"function[target=" FN "dropout](%x, %y)", "x& y"},
+        {"function[target=" FN "embedding](%x, %y)", "x y"},
+        {"function[target=" FN "embedding](%x, %y, max_norm=2.0)", "x!& y!&"},
+        {"function[target=" FN "batch_norm](%x, %y, None, training=True)", "x y!"},
+        {"function[target=" FN "batch_norm](%x, %y, None, training=False)", "x y"},
+        {"method[target=view](%x, %y, -1)", "x& y"},
+        {"method[target=split](%x, 2)", "x&"},
+        {"method[target=index_put_](%x, (%y,), %y)", "x!& y y"},
+        {"function[target=operator.setitem](%x, 0, %y)", "x!& y&"},
+        {"function[target=operator.getitem](%x, %y)", "x& y"},
+        {"function[target=mine.f](%x, a=%y)", "x& y&"},
+        {"function[target=mine.f_](%x, [%y])", "x!& y!&"},
+        {"method[target=append](%x, %y)", "x!& y!&"},
+        {"function[target=torch.ops.higher_order.wrap_with_autocast](None, None, True, None, %x)",
+         "x!&"},
+        {"module[target=fc](%x)", "x&"},
+        {"function[target=torch.zeros](2)", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!CHECK_STR_EQ(cases[i][1], touches_of(cases[i][0])))
+            printf("    %s\n", cases[i][0]);
+}
+
+/* How many nodes of a graph with x and y are merged into others. */
+static size_t merged_in(const char *body)
+{
+    char ir[700];
+    snprintf(ir, sizeof ir, "graph():\n  %%x = placeholder[target=x]()\n"
+             "  %%y = placeholder[target=y]()\n%s", body);
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = cfx_graph_parse(ir, strlen(ir), NULL, NULL, &err);
+    if (!CHECK_STR_EQ("", err.message))
+        return 0;
+    size_t before = cfx_graph_size(g);
+    run_cse(g);
+    size_t merged = before - cfx_graph_size(g);
+    cfx_graph_release(g);
+    return merged;
+}
+
+#define CALL(name, target, args) "  %" name " = call_function[target=" target "](" args ")\n"
+#define FRESH CALL("a", "torch.neg", "%x")
+#define OUT(all) "  output((" all "))\n"
+
+TEST(a_write_matters_only_to_what_shares_its_memory)
+{
+    /* a fresh value is written to: that has nothing to do with x */
+    CHECK_INT_EQ(1, merged_in(FRESH CALL("b", "torch.exp", "%x") CALL("w", "operator.iadd", "%a, 1")
+                            CALL("c", "torch.exp", "%x") OUT("%b, %c, %w")));
+    /* but what reads the value, or a view of it, is kept apart */
+    CHECK_INT_EQ(0, merged_in(FRESH CALL("b", "torch.exp", "%a") CALL("w", "operator.iadd", "%a, 1")
+                            CALL("c", "torch.exp", "%a") OUT("%b, %c, %w")));
+    CHECK_INT_EQ(0, merged_in(FRESH CALL("v", "torch.t", "%a") CALL("b", "torch.exp", "%v")
+                            CALL("w", "operator.iadd", "%a, 1") CALL("c", "torch.exp", "%v")
+                            OUT("%b, %c, %w")));
+    /* two placeholders may be one tensor */
+    CHECK_INT_EQ(0, merged_in(CALL("b", "torch.exp", "%x") CALL("w", "operator.iadd", "%y, 1")
+                            CALL("c", "torch.exp", "%x") OUT("%b, %c, %w")));
+    /* nobody knows what f shares, nor what it writes to */
+    CHECK_INT_EQ(0, merged_in(CALL("a", "f", "%y") CALL("b", "torch.exp", "%x")
+                            CALL("w", "operator.iadd", "%a, 1") CALL("c", "torch.exp", "%x")
+                            OUT("%b, %c, %w")));
+    CHECK_INT_EQ(0, merged_in(CALL("b", "torch.exp", "%x") CALL("w", "f_", "1")
+                            CALL("c", "torch.exp", "%x") OUT("%b, %c, %w")));
+    CHECK_INT_EQ(1, merged_in(FRESH CALL("b", "torch.exp", "%a") CALL("w", "f_", "%x")
+                            CALL("c", "torch.exp", "%a") OUT("%b, %c, %w")));
+    /* gradients on or off: every call is another one */
+    CHECK_INT_EQ(0, merged_in(FRESH CALL("b", "torch.exp", "%a")
+                            CALL("w", "torch._C._set_grad_enabled", "False")
+                            CALL("c", "torch.exp", "%a") OUT("%b, %c")));
+    /* an attribute stays what it is */
+    CHECK_INT_EQ(1, merged_in("  %p = get_attr[target=p]()\n" FRESH
+                            CALL("w", "operator.iadd", "%a, 1") "  %q = get_attr[target=p]()\n"
+                            OUT("%p, %q, %w")));
+    /* what is put into a container is written to with it */
+    CHECK_INT_EQ(0, merged_in(CALL("l", "torch.zeros", "2") FRESH CALL("b", "torch.neg", "%x")
+                            CALL("s", "operator.setitem", "%l, 0, %a")
+                            CALL("w", "operator.iadd", "%l, 1") OUT("%a, %b, %l")));
+}
+
 TEST(nothing_is_merged_across_a_call_that_writes)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);

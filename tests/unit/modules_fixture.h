@@ -28,7 +28,7 @@ typedef struct fake_tree {
     size_t n;
     int calls;               /* operators computed so far */
     int fail_call;           /* the number of the call that fails, from 1 on; 0: none does */
-    bool fail_set;
+    const char *fail_set;    /* attributes of this name (".bias") cannot be set */
 } fake_tree;
 
 static inline fake_entry *fake_find(fake_tree *tree, const char *path, size_t size)
@@ -118,9 +118,10 @@ static inline cfx_status fake_set(void *ctx, cfx_graph *g, const char *path, cfx
 {
     fake_tree *tree = ctx;
     (void)g;
-    if (tree->fail_set)
+    if (tree->fail_set && strcmp(strrchr(path, '.'), tree->fail_set) == 0)
         return cfx_error_set(err, CFX_E_HOST, "the fake tree cannot set '%s'", path);
-    fake_tensor(tree, path, v.as.f, 1);
+    fake_entry *old = fake_find(tree, path, strlen(path));
+    fake_tensor(tree, path, v.as.f, old && old->rank ? old->rank : 1);
     return CFX_OK;
 }
 
@@ -170,11 +171,36 @@ static inline cfx_graph *fake_graph(void *ctx, const char *path)
     return e ? e->graph : NULL;
 }
 
+/* Operators on numbers: tensors have one element. */
+static inline cfx_value fake_call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args,
+                                  size_t n, cfx_error *err)
+{
+    fake_tree *tree = ctx;
+    const double a = args[0].as.f;
+    const double b = n > 1 ? args[1].as.f : 0;
+    (void)g;
+    if (++tree->calls == tree->fail_call) {
+        cfx_error_set(err, CFX_E_HOST, "call %d fails", tree->calls);
+        return cfx_invalid();
+    }
+    if (op == CFX_OPID_add)
+        return cfx_float(a + b);
+    if (op == CFX_OPID_sub)
+        return cfx_float(a - b);
+    if (op == CFX_OPID_mul)
+        return cfx_float(a * b);
+    if (op == CFX_OPID_neg)
+        return cfx_float(-a);
+    if (op == CFX_OPID_rsqrt)
+        return cfx_float(1 / sqrt(a));
+    return args[0];  /* reshape, to */
+}
+
 static inline cfx_modules fake_modules(fake_tree *tree)
 {
     return (cfx_modules){.ctx = tree, .class_name = fake_class_name, .identity = fake_identity,
                          .get = fake_get, .set = fake_set, .remove = fake_remove,
-                         .copy = fake_copy, .graph = fake_graph, .call = NULL};
+                         .copy = fake_copy, .graph = fake_graph, .call = fake_call};
 }
 
 #endif

@@ -232,6 +232,58 @@ TEST(reaching_up_and_down)
     cfx_graph_release(g);
 }
 
+/* size -> mul -> view stay together, and what lies between mul and view; not what is beside. */
+TEST(values_that_are_no_tensors)
+{
+    cfx_node *x;
+    uint32_t groups[16];
+    size_t n;
+    cfx_graph *g = new_graph(&x);
+    cfx_node *size = relu(g, x);
+    cfx_node *mul = add(g, size, NULL);
+    cfx_node *way = relu(g, mul);
+    cfx_node *more = relu(g, way);
+    cfx_node *view = call2(g, "t.view", mul, more);
+    cfx_graph_output(g, cfx_from_node(relu(g, view)), NULL);
+    enum { ACC = CFX_NODE_ACC, TENSOR = CFX_NODE_TENSOR, BOTH = ACC | TENSOR };
+    /* x size mul way more view relu output: `way` takes what is no tensor, `more` lies between */
+    const unsigned char flags[] = {TENSOR, ACC, ACC, BOTH, BOTH, BOTH, BOTH, 0};
+    CHECK_INT_EQ(CFX_OK, cfx_graph_fusion_groups(g, flags, groups, &n, NULL));
+    CHECK_INT_EQ(1, n);
+    for (size_t i = 0; i < sizeof flags; i++)
+        CHECK_INT_EQ(i >= 1 && i <= 5 ? 0 : CFX_NO_PART, groups[i]);
+    const unsigned char split[] = {TENSOR, ACC, ACC, TENSOR, BOTH, BOTH, BOTH, 0};
+    CHECK_INT_EQ(CFX_OK, cfx_graph_fusion_groups(g, split, groups, &n, NULL));
+    CHECK_INT_EQ(CFX_NO_PART, groups[3]);
+    CHECK_INT_EQ(0, groups[4]);
+    const unsigned char none[] = {0, ACC, TENSOR, 0, 0, 0, 0, 0};
+    CHECK_INT_EQ(CFX_OK, cfx_graph_fusion_groups(g, none, groups, &n, NULL));
+    CHECK_INT_EQ(0, n);
+    cfx_node_move_before(size, view, NULL);
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_fusion_groups(g, flags, groups, &n, NULL));
+    cfx_graph_release(g);
+}
+
+TEST(transparent_nodes_at_the_edges)
+{
+    cfx_node *x;
+    cfx_graph *g = new_graph(&x);
+    cfx_node *a = relu(g, x);
+    cfx_node *b = add(g, a, NULL);
+    cfx_node *c = relu(g, b);
+    cfx_node *d = add(g, c, NULL);
+    cfx_node *e = relu(g, d);
+    cfx_node *f = relu(g, x);
+    cfx_node *nodes[] = {a, b, c, d, e, f};
+    bool flags[] = {true, false, true, false, true, true};
+    const bool edges[] = {true, false, false, false, true, true};
+    cfx_nodes_find_edges(nodes, 6, flags);
+    for (size_t i = 0; i < 6; i++)
+        CHECK_INT_EQ(edges[i], flags[i]);
+    cfx_nodes_find_edges(nodes, 0, flags);
+    cfx_graph_release(g);
+}
+
 /* ---- size and memory ----------------------------------------------------------------------- */
 
 /* A chain with a branch at every node; every fourth is not supported. */
@@ -290,6 +342,9 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
                             .n_outputs = 1, .tuple = true};
     if (status == CFX_OK)
         status = cfx_graph_insert_fused(g, &call, getitem, NULL, err) ? CFX_OK : CFX_E_NOMEM;
+    const unsigned char flags[16] = {[2] = CFX_NODE_ACC, [3] = CFX_NODE_ACC};
+    if (status == CFX_OK)
+        status = cfx_graph_fusion_groups(g, flags, parts, &n, err);
     if (status == CFX_OK)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);

@@ -100,7 +100,8 @@ TEST(what_stays_and_why)
     CHECK_STR_EQ(view, left_by("graph(): " X F("y", "torch.exp", "%x") M("v", "view", "%y, -1")
                                M("a", "neg_", "%v") "output((%a, %y))"));
     CHECK_STR_EQ(view, left_by("graph(): " X F("y", "torch.exp", "%x")
-                               F("c", "torch.chunk", "%y, 2") F("i", "operator.getitem", "%c, 0") M("a", "neg_", "%i")
+                               F("c", "torch.chunk", "%y, 2")
+                               F("i", "operator.getitem", "%c, 0") M("a", "neg_", "%i")
                                "output(%y)"));
 }
 

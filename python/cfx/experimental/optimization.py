@@ -1,13 +1,25 @@
 """Models made faster for inference: batch-norms fused, dropout taken out, oneDNN layouts."""
 import copy
-from collections.abc import Iterable
+import operator
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from .. import _symbolic_trace
+from torch.utils import mkldnn as th_mkldnn
+
 from .._core import Node
+from .._symbolic_trace import Tracer, symbolic_trace
 from ..graph import Graph
 from ..graph_module import GraphModule, Module, torch
+from ..interpreter import Interpreter
 
-nn = torch.nn
+nn, F = torch.nn, torch.nn.functional
+
+__all__ = [
+    "matches_module_pattern", "replace_node_module", "fuse", "remove_dropout", "extract_subgraph",
+    "modules_to_mkldnn", "reset_modules", "MklSubgraph", "gen_mkl_autotuner", "use_mkl_length",
+    "UnionFind", "optimize_for_inference",
+]  # fmt: skip
 
 
 def _parent_name(target: str) -> tuple[str, str]:
@@ -16,18 +28,20 @@ def _parent_name(target: str) -> tuple[str, str]:
     return parent, name
 
 
+def _called(node: object, modules: dict[str, Module]) -> Module | None:
+    is_call = isinstance(node, Node) and node.op == "call_module"
+    return modules.get(node.target) if is_call else None
+
+
 def matches_module_pattern(
     pattern: Iterable[type], node: Node, modules: dict[str, Module]
 ) -> bool:
     """Whether `node` calls a module of the last class, its first argument one of the class before
     that, and so on."""
-    current: object = node
     for expected in reversed(list(pattern)):
-        if not isinstance(current, Node) or current.op != "call_module":
+        if type(_called(node, modules)) is not expected:
             return False
-        if type(modules.get(current.target)) is not expected:
-            return False
-        current = current.args[0] if current.args else None
+        node = node.args[0] if node.args else None
     return True
 
 
@@ -50,33 +64,31 @@ def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> Module
     unless `inplace`, and traced unless `no_trace` and it is a GraphModule."""
     model = model if inplace else copy.deepcopy(model)
     traced = no_trace and isinstance(model, GraphModule)
-    gm = model if traced else _symbolic_trace.symbolic_trace(model)
+    gm = model if traced else symbolic_trace(model)
     gm = GraphModule(gm, copy.deepcopy(gm.graph))
     gm.graph._pass("fuse_bn", gm)
     _expect_eval(gm)
     return _pruned(gm)
 
 
-_norms = {"Conv1d": "BatchNorm1d", "Conv2d": "BatchNorm2d", "Conv3d": "BatchNorm3d"}
-_patterns = [(getattr(nn, k), getattr(nn, v)) for k, v in _norms.items()]
-_patterns.append((nn.Linear, nn.BatchNorm1d))
-
-
 def _expect_eval(gm: GraphModule) -> None:
     """What torch.fx says of pairs that are training, where others would just be left alone."""
     modules = dict(gm.named_modules())
     for node in gm.graph.find_nodes(op="call_module"):
-        bn = modules.get(node.target)
-        if not getattr(bn, "training", False) or not getattr(bn, "track_running_stats", False):
-            continue
-        if any(matches_module_pattern(pattern, node, modules) for pattern in _patterns):
-            assert len(node.args[0].users) > 1, "Fusion only for eval!"
+        bn, before = modules.get(node.target), node.args[0] if node.args else None
+        layer = _called(before, modules)
+        if (type(layer), type(bn)) in _fused and bn.training and bn.track_running_stats:
+            assert len(before.users) > 1, "Fusion only for eval!"
+
+
+_fused = [(nn.Conv1d, nn.BatchNorm1d), (nn.Conv2d, nn.BatchNorm2d), (nn.Conv3d, nn.BatchNorm3d)]
+_fused += [(nn.Linear, nn.BatchNorm1d)]
 
 
 def remove_dropout(model: Module) -> Module:
     """A GraphModule without nn.Dropout, even if that is training, and without all other dropout
     that does nothing."""
-    gm = _symbolic_trace.symbolic_trace(model)
+    gm = symbolic_trace(model)
     gm.graph._remove_dropout(gm, True)
     return _pruned(gm)
 
@@ -84,8 +96,8 @@ def remove_dropout(model: Module) -> Module:
 def extract_subgraph(
     orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
-    """A module that computes `nodes`: it takes the values of `inputs`, returns those of `outputs` as
-    a list."""
+    """A module that computes `nodes`: takes the values of `inputs`, returns a list of those of
+    `outputs`."""
     graph = Graph()
     known = {node: graph.placeholder(node.name) for node in inputs}
     for node in nodes:
@@ -93,3 +105,166 @@ def extract_subgraph(
     graph.output([known[node] for node in outputs])
     graph.lint()
     return GraphModule(orig_module, graph)
+
+
+# ---- layouts of oneDNN (MKL-DNN, as torch calls it) --------------------------------------------
+
+mkldnn_supported: list[Any] = [
+    nn.Conv2d, nn.Linear, nn.BatchNorm2d, nn.ReLU, nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d,
+    torch.relu, torch.transpose, torch.sigmoid, F.relu, F.avg_pool2d, F.adaptive_avg_pool2d,
+]  # fmt: skip
+# These support the layout if one of their operands has it.
+mkldnn_supported_unknown: list[Any] = [operator.add, operator.mul]
+mkldnn_map: dict[type, Callable[[Any, Any], Module]] = {
+    nn.Conv2d: th_mkldnn.MkldnnConv2d,
+    nn.Linear: th_mkldnn.MkldnnLinear,
+    nn.BatchNorm2d: lambda module, _: th_mkldnn.MkldnnBatchNorm(module),
+}
+
+
+def modules_to_mkldnn(nodes: list[Node], modules: dict[str, Module]) -> dict[Module, Module]:
+    """Puts modules that compute in the layout in the place of those that the nodes call, as far as
+    there are any; {new: old}."""
+    old: dict[Module, Module] = {}
+    for node in nodes:
+        module = _called(node, modules)
+        if type(module) in mkldnn_map:
+            new = mkldnn_map[type(module)](module, torch.float)
+            old[new] = module
+            replace_node_module(node, modules, new)
+    return old
+
+
+def reset_modules(
+    nodes: Iterable[Node], modules: dict[str, Module], old_modules: dict[Module, Module]
+) -> None:
+    """Undoes `modules_to_mkldnn`."""
+    for node in nodes:
+        module = _called(node, modules)
+        if module in old_modules:
+            replace_node_module(node, modules, old_modules[module])
+
+
+class MklSubgraph:
+    """A part of a graph that could compute in the layout, and the nodes that convert to it and
+    back."""
+
+    def __init__(self, fx_graph: Graph) -> None:
+        self.fx_graph = fx_graph
+        self.nodes: list[Node] = []
+        self.start_nodes: list[Node] = []
+        self.end_nodes: list[Node] = []
+
+
+def gen_mkl_autotuner(
+    example_inputs: list[torch.Tensor], iters: int = 10, warmup: int = 1
+) -> Callable[[MklSubgraph], bool]:
+    """A heuristic for `optimize_for_inference` that runs each part both ways, on what it gets when
+    the model gets `example_inputs` (a list, or the only one), and takes the faster way."""
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = [example_inputs]
+
+    def seconds(run: Callable[[], object]) -> float:
+        for _ in range(warmup):
+            run()
+        begin = time.time()
+        for _ in range(iters):
+            run()
+        return time.time() - begin
+
+    def use_mkl_heuristic(graph: MklSubgraph) -> bool:
+        root = graph.fx_graph.owning_module
+        interpreter = Interpreter(root, garbage_collect_values=False)
+        interpreter.run(*example_inputs)
+        inputs = [interpreter.env[node.args[0]] for node in graph.start_nodes]
+        outputs = [node.args[0] for node in graph.end_nodes]
+        part = extract_subgraph(root, graph.nodes, graph.start_nodes, outputs)
+        there = seconds(lambda: [y.to_dense() for y in part(*[x.to_mkldnn() for x in inputs])])
+        reset_modules(part.graph.nodes, dict(part.named_modules()), graph.fx_graph.old_modules)
+        return there < seconds(lambda: part(*inputs))
+
+    return use_mkl_heuristic
+
+
+def use_mkl_length(graph: MklSubgraph) -> bool:
+    """A heuristic for `optimize_for_inference`: parts of more than two nodes."""
+    return len(graph.nodes) > 2
+
+
+class UnionFind:
+    """Sets of the numbers below `n` that can be joined."""
+
+    def __init__(self, n: int) -> None:
+        self.parent: list[int | None] = [None] * n
+        self.size: list[int] = [0] * n
+
+    def make_set(self, v: int) -> None:
+        """A set of `v` alone."""
+        self.parent[v], self.size[v] = v, 1
+
+    def find(self, v: int) -> int:
+        """The number that stands for the set of `v`."""
+        while self.parent[v] != v:
+            above = self.parent[v]
+            assert above is not None, f"{v} is in no set: call make_set({v}) first"
+            self.parent[v] = self.parent[above]
+            v = above
+        return v
+
+    def join(self, a: int, b: int) -> int | None:
+        """Joins the sets of both; what stands for them if they were one already."""
+        a, b = self.find(a), self.find(b)
+        if a == b:
+            return a
+        if self.size[a] < self.size[b]:
+            a, b = b, a
+        self.parent[b] = a
+        self.size[a] += self.size[b]
+        return None
+
+
+def _supports_mkldnn(node: Node, modules: dict[str, Module]) -> int:
+    module = _called(node, modules)
+    if module is not None:
+        plain = all(p.dtype == torch.float and p.device.type == "cpu" for p in module.parameters())
+        return int(type(module) in mkldnn_supported and plain)
+    if node.op != "call_function":
+        return 0
+    return 1 if node.target in mkldnn_supported else 2 * (node.target in mkldnn_supported_unknown)
+
+
+def optimize_for_inference(
+    model: Module, pass_config: dict[str, Any] | None = None, tracer: type[Tracer] = Tracer
+) -> Module:
+    """A GraphModule that computes the same faster: batch-norms fused (unless "conv_bn_fuse" in
+    `pass_config` is False), dropout taken out ("remove_dropout"), and what supports it in a layout
+    of oneDNN ("mkldnn_layout_optimize", False or a dict), where the "heuristic" in that dict, a
+    function of an MklSubgraph, says so. The model must be in eval mode and on the CPU."""
+    config = {"conv_bn_fuse": True, "remove_dropout": True}
+    config |= {"mkldnn_layout_optimize": {"heuristic": use_mkl_length}} | (pass_config or {})
+    root = copy.deepcopy(model)
+    gm = GraphModule(root, tracer().trace(root))
+    gm = fuse(gm, inplace=True, no_trace=True) if config["conv_bn_fuse"] else gm
+    if config["remove_dropout"]:
+        gm.graph._remove_dropout(gm, True)
+        gm = _pruned(gm)
+    layout: Any = config["mkldnn_layout_optimize"]
+    if layout is False:
+        return gm
+    if not isinstance(layout, dict):
+        raise RuntimeError("mkldnn_layout_optimize config is not a dict")
+    if "heuristic" not in layout:
+        raise RuntimeError("Heuristic not found in mkldnn_layout_optimize config")
+    modules, graph = dict(gm.named_modules()), gm.graph
+
+    def choose(nodes: list[Node], starts: list[Node], ends: list[Node]) -> bool:
+        part = MklSubgraph(graph)
+        part.nodes, part.start_nodes, part.end_nodes = nodes, starts, ends
+        graph.old_modules = old = modules_to_mkldnn(nodes, modules)
+        chosen = bool(layout["heuristic"](part))
+        if not chosen:
+            reset_modules(nodes, modules, old)
+        return chosen
+
+    graph._relayout("to_mkldnn", "to_dense", lambda n: _supports_mkldnn(n, modules), choose)
+    return _pruned(gm)

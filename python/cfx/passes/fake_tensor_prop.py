@@ -45,8 +45,8 @@ class FakeTensorProp(Interpreter):
     def propagate(self, *args: Any) -> Any:
         """Runs the module with fake tensors like these inputs, and returns its result."""
         fake = self._mode.from_tensor
-        made = [fake(a) if isinstance(a, torch.Tensor) else a for a in args]
-        return self.propagate_dont_convert_inputs(*made)
+        inputs = [fake(a) if isinstance(a, torch.Tensor) else a for a in args]
+        return self.propagate_dont_convert_inputs(*inputs)
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
         """Runs the module with inputs that are fake tensors already."""

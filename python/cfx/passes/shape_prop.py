@@ -30,34 +30,18 @@ class TensorMetadata(NamedTuple):
 
 _FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 _LAYOUTS = "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc"
-_PER_TENSOR = (torch.per_tensor_affine, torch.per_tensor_symmetric)
-_PER_CHANNEL = (torch.per_channel_affine, torch.per_channel_affine_float_qparams,
-                torch.per_channel_symmetric)  # fmt: skip
 
 
 def _symbolic_format(tensor: Any) -> Any:
     """The memory format of a tensor whose sizes are symbols; None where they do not tell."""
     from torch._prims_common import is_contiguous_for_memory_format_or_false as fits
 
-    found = (form for form in _FORMATS if fits(tensor, memory_format=form))
-    return next(found, None)
-
-
-def _qparams(tensor: Any) -> dict[str, Any]:
-    scheme = tensor.qscheme()
-    found = {"qscheme": scheme}
-    if scheme in _PER_TENSOR:
-        found.update(scale=tensor.q_scale(), zero_point=tensor.q_zero_point())
-    elif scheme in _PER_CHANNEL:
-        found["scale"] = tensor.q_per_channel_scales().tolist()
-        found["zero_point"] = tensor.q_per_channel_zero_points().tolist()
-        found["axis"] = tensor.q_per_channel_axis()
-    return found
+    return next((form for form in _FORMATS if fits(tensor, memory_format=form)), None)
 
 
 _core._register(tensor_metadata=(
     TensorMetadata, *_FORMATS, torch.strided,
-    frozenset(getattr(torch, name) for name in _LAYOUTS.split()), _symbolic_format, _qparams,
+    frozenset(getattr(torch, name) for name in _LAYOUTS.split()), _symbolic_format,
 ))  # fmt: skip
 
 
@@ -97,15 +81,9 @@ class ShapeProp(Interpreter):
         finally:
             self.module = self.real_module
 
-    def _shape_error(self, n: Node, error: Exception) -> None:
-        where = f"node={n.format_node()} with meta={n.meta}"
-        why = f"{type(error).__name__}: {error}"
-        raise RuntimeError(f"ShapeProp error for: {where}\n{why}") from error
-
     def propagate(self, *args: Any) -> Any:
         """Runs the module with these inputs and returns its result."""
         if self.fake_mode is not None:
-            args = tuple(
-                self.fake_mode.from_tensor(a) if isinstance(a, torch.Tensor) else a for a in args
-            )
+            fake = self.fake_mode.from_tensor
+            args = tuple(fake(a) if isinstance(a, torch.Tensor) else a for a in args)
         return super().run(*args)

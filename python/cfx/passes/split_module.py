@@ -9,8 +9,9 @@ from .. import _core
 from ..graph_module import GraphModule, torch
 from ..interop import from_torch
 from ..node import Node
+from .graph_manipulation import _bytes_of
 
-__all__ = ["Partition", "split_module", "split_module_simple", "Cut", "cuts"]
+__all__ = ["Partition", "split_module", "split_module_simple", "split_stages", "Cut", "cuts"]
 
 # The flags of Graph._split (include/cfx/split.h).
 _NAME_BY_TARGET, _NUMBER_INPUTS, _TUPLE, _FLAT_PATHS = 1, 2, 4, 8
@@ -114,3 +115,40 @@ def split_module_simple(
     """`split_module` by a dict that has the partition of each call; the order of calls is kept."""
     return split_module(m, None, node_to_partition.__getitem__, keep_original_order=True,
                         keep_original_node_name=True, partition_affix=partition_affix)
+
+
+def _cost_and_size(gm: GraphModule, node: Node, seen: set[Any]) -> tuple[float, float]:
+    """The bytes of a node's value and parameters that no node before it has; and of its value."""
+    owned: list[Any] = []
+    if node.op == "call_module":
+        owned = list(_core._get_attr(gm, node.target).parameters())
+    elif node.op in ("call_function", "call_method"):
+        reads = (_core._get_attr(gm, n.target) for n in node.all_input_nodes if n.op == "get_attr")
+        owned = [value for value in reads if isinstance(value, torch.Tensor)]
+    new = [p for p in owned if p not in seen]
+    seen.update(new)
+    size = _bytes_of(node.meta.get("tensor_meta"))
+    return size + sum(p.numel() * p.element_size() for p in new), size
+
+
+def split_stages(
+    gm: GraphModule, n: int, cost: Callable[[Node], float] | None = None
+) -> GraphModule:
+    """Splits a module into at most `n` stages "submod_<i>" for a pipeline, one behind the other,
+    such that the largest cost of a stage is as small as it can be and, that given, that the fewest
+    bytes cross; `cuts` lists what does.
+
+    `cost` gives the cost of each call. Without it, that is the bytes of its parameters and (if
+    shapes were propagated) of its value; or 1, if nothing is known of any call.
+    """
+    seen: set[Any] = set()
+    numbers = [_cost_and_size(gm, node, seen) for node in gm.graph.nodes]
+    costs = [c for c, _ in numbers] if any(c for c, _ in numbers) else None
+    sizes = [s for _, s in numbers] if any(s for _, s in numbers) else None
+    if cost is not None:
+        costs = [float(cost(node)) if node.op.startswith("call") else 0.0
+                 for node in gm.graph.nodes]
+    stages, _ = gm.graph._stages(n, costs, sizes)
+    stage_of = dict(zip(gm.graph.nodes, stages))
+    return split_module(gm, gm, stage_of.__getitem__, keep_original_order=True,
+                        keep_original_node_name=True)

@@ -1,5 +1,6 @@
 """What the splitter and its friends share: names of targets, sorting, fusion groups."""
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..graph_module import GraphModule, Module, torch
@@ -57,3 +58,49 @@ def stable_topological_sort(gm: GraphModule) -> GraphModule:
 def legalize_graph(gm: GraphModule) -> GraphModule:
     """As `stable_topological_sort`."""
     return stable_topological_sort(gm)
+
+
+class FxNetAccFusionsFinder:
+    """Finds the groups of accelerated nodes that pass each other values that are no tensors, with
+    what lies between them: they have to run together. Called, gives {node: its group}."""
+
+    @dataclass
+    class FusionGroup:
+        """A group while it is built by hand."""
+
+        top_node_idx: int
+        nodes: NodeSet
+        inputs: NodeSet
+        nodes_need_process: NodeSet
+
+        def add_node(self, node: Node) -> None:
+            """Adds a node, whose inputs are inputs of the group then."""
+            if node not in self.nodes:
+                self.nodes_need_process.add(node)
+                self.nodes.add(node)
+                self.inputs.discard(node)
+                calls = {n for n in node.all_input_nodes if n.op in CALLABLE_NODE_OPS}
+                self.inputs.update(calls - self.nodes)
+
+    def __init__(self, module: GraphModule, acc_nodes: NodeSet) -> None:
+        self.module = module
+        self.nodes = list(module.graph.nodes)
+        self.acc_nodes = acc_nodes
+
+    def recursive_add_node(
+        self,
+        fusion_group: "FxNetAccFusionsFinder.FusionGroup",
+        inputs: NodeSet | NodeList,
+        visited: NodeSet | None = None,
+    ) -> bool:
+        """Adds what lies on a way from the group to one of `inputs`; whether there is any."""
+        graph = self.module.graph
+        down = {*graph._reached(list(fusion_group.nodes), True), *fusion_group.nodes}
+        up = {*graph._reached(list(inputs), False), *inputs}
+        for node in (between := down & up):
+            fusion_group.add_node(node)
+        return bool(between)
+
+    def __call__(self) -> dict[Node, NodeSet]:
+        groups = self.module.graph._fusion_groups(self.acc_nodes, is_node_output_tensor)
+        return {node: group for group in groups for node in group}

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ... import _core
 from ..._compatibility import compatibility
 from ...graph_module import GraphModule
 from .pass_base import PassResult
@@ -28,50 +29,27 @@ def pass_result_wrapper(fn: _Pass) -> _Pass:
     @wraps(fn)
     def wrapped_fn(gm):
         result = fn(gm)
-        if result is None:
-            return PassResult(gm, True)
-        return result if isinstance(result, PassResult) else PassResult(result, True)
+        if isinstance(result, PassResult):
+            return result
+        return PassResult(gm if result is None else result, True)
 
     wrapped_fn.__name__ = _name(fn)
     return wrapped_fn
 
 
 def _validate_pass_schedule_constraint(constraint: _Constraint, passes: list[_Pass]) -> None:
-    for i, a in enumerate(passes):
-        for j in range(i + 1, len(passes)):
-            if not constraint(a, passes[j]):
-                raise RuntimeError(
-                    f"pass schedule constraint violated. Expected {passes[j]} before {a} but found "
-                    f"{a} at index {i} and {passes[j]} at index {j} in pass list."
-                )
+    _core._check_pass_order(constraint, passes)
 
 
 def _topological_sort_passes(passes: list[_Pass], constraints: list[_Constraint]) -> list[_Pass]:
-    """The passes in an order that all constraints allow, near the given one. Every pair is asked:
-    quadratic in the number of passes."""
-    if not constraints:
-        return passes
-    n = range(len(passes))
-    later = {i: [j for j in n if j != i and not all(c(passes[j], passes[i]) for c in constraints)]
-             for i in n}  # fmt: skip
-    waits = [sum(j in later[i] for i in n) for j in n]
-    order = [i for i in n if not waits[i]]
-    for i in order:  # it grows meanwhile
-        for j in later[i]:
-            waits[j] -= 1
-            if not waits[j]:
-                order.append(j)
-    if len(order) < len(passes):
-        stuck = [passes[i] for i in n if waits[i]]
-        raise RuntimeError(f"Circular dependency detected within the following passes: {stuck}")
-    return [passes[i] for i in order]
+    """The passes in an order that all constraints allow, near the given one."""
+    return _core._sort_passes(passes, constraints) if constraints else passes
 
 
 @compatibility(is_backward_compatible=False)
 def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
     """The constraint that `this` comes before `that`: a function that says of two passes whether
     they may run in this order."""
-
     return lambda a, b: a != that or b != this
 
 
@@ -96,10 +74,9 @@ class _Schedule:
 
     def _validate(self) -> None:
         """Raises if the passes are in an order that a constraint forbids."""
-        if not self._validated:
-            for constraint in self.constraints:
-                _validate_pass_schedule_constraint(constraint, self.passes)
-            self._validated = True
+        for constraint in () if self._validated else self.constraints:
+            _validate_pass_schedule_constraint(constraint, self.passes)
+        self._validated = True
 
 
 @compatibility(is_backward_compatible=False)
@@ -109,6 +86,7 @@ class PassManager(_Schedule):
     linted and `check` called after each; `suppress_check_failures` only logs what they find."""
 
     steps: int = 1
+    validate_constraints = _Schedule._validate
 
     def __init__(
         self, passes: list[_Pass] | None = None, constraints: list[_Constraint] | None = None,
@@ -120,8 +98,6 @@ class PassManager(_Schedule):
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
 
-    validate_constraints = _Schedule._validate
-
     def solve_constraints(self) -> None:
         """Brings the passes into an order that the constraints allow."""
         self.passes = _topological_sort_passes(self.passes, self.constraints)
@@ -131,10 +107,9 @@ class PassManager(_Schedule):
         """Has `check(module)` called before the passes, and after each of them if checks run."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
-        self.check = check  # type: ignore[method-assign]
+        self.check = check  # type: ignore
 
-    def check(self, module: Any) -> None:
-        pass
+    def check(self, module: Any) -> None: ...
 
     def _check(self, module: Any, lint: bool) -> None:
         try:
@@ -167,14 +142,14 @@ class PassManager(_Schedule):
             again = False
             for i, fn in enumerate(self.passes):
                 try:
-                    result = self._run(fn, module)
+                    module, changed = self._run(fn, module)
                 except Exception as e:
                     before = [_name(done) for done in self.passes[:i]]
                     raise Exception(
                         f"An error occurred when running the '{_name(fn)}' pass after the "
                         f"following passes: {before}\n{type(e).__name__}: {e}"
                     ) from e
-                module, again = result.graph_module, again or result.modified
+                again = again or changed
             modified = modified or again
             if not again:
                 break

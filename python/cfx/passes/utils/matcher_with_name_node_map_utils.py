@@ -1,37 +1,38 @@
 """A matcher whose pattern says by which names its nodes are wanted."""
 from typing import Any
 
+from ... import _pytree
 from ...graph import Graph
 from ...graph_module import GraphModule
 from ...node import Node
-from .matcher_utils import InternalMatch, SubgraphMatcher
+from .matcher_utils import InternalMatch, SubgraphMatcher, as_cfx
 
 __all__ = ["SubgraphMatcherWithNameNodeMap"]
 
 
 def _split_to_graph_and_name_node_map(gm: Any) -> tuple[Any, dict[str, Node]]:
     """Takes the dict of names off what the pattern returns: the module, and that dict."""
-    from ..._pytree import tree_flatten, tree_unflatten  # noqa: F401
-
-    output = gm.graph.output_node()
-    *values, names = output.args[0]
-    assert isinstance(names, dict), (
-        "Expecting the input graph to have a dict output as the last element"
-    )
-    output.args = (values[0] if len(values) == 1 else tuple(values),)
+    gm = as_cfx(gm)
+    output, pytree = gm.graph.output_node(), _pytree._torch_pytree()
+    info: Any = getattr(gm.graph._codegen, "pytree_info", None)
+    flat = info is not None and info.out_spec is not None
+    whole = output.args[0]
+    *values, names = pytree.tree_unflatten(list(whole), info.out_spec) if flat else whole
+    if not isinstance(names, dict):
+        raise AssertionError("Expecting the last result of the pattern to be a dict from names to "
+                             f"nodes, got {type(names)}")
+    result = values[0] if len(values) == 1 else tuple(values)
+    if flat:
+        result, spec = pytree.tree_flatten(result)
+        gm.graph._codegen.pytree_info = info._replace(out_spec=spec)
+    output.args = (result,)
     gm.recompile()
     return gm, dict(names)
 
 
 class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
     """A SubgraphMatcher for a pattern that returns, as its last value, a dict from names to nodes:
-    each match has the nodes that were found for them in `name_node_map`.
-
-        def pattern(x, weight):
-            conv = F.conv2d(x, weight)
-            relu = F.relu(conv)
-            return relu, {"conv": conv, "relu": relu}
-    """
+    each match has the nodes that were found for them in `name_node_map`."""
 
     def __init__(
         self, pattern_gm: GraphModule, match_output: bool = False, match_placeholder: bool = False,

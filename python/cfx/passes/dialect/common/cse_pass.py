@@ -50,6 +50,6 @@ class CSEPass(PassBase):
             return _NONE if called is None else _module_effect(called)
 
         graph = copy.deepcopy(graph_module.graph)
-        if not graph._cse(effect):
+        if not graph._cse(effect, graph_module):
             return PassResult(graph_module, False)
         return PassResult(GraphModule(graph_module, copy.deepcopy(graph)), True)

@@ -1,0 +1,88 @@
+"""Computing once, at the first call, what depends on attributes and literals only."""
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .._symbolic_trace import symbolic_trace
+from ..graph import Graph
+from ..graph_module import GraphModule, torch
+from ..node import Node
+
+__all__ = ["FoldedGraphModule", "get_unique_attr_name_in_module", "split_const_subgraphs"]
+
+
+class FoldedGraphModule(GraphModule):
+    """A GraphModule with another one inside, `const_subgraph_module`, that computes the attribute
+    `fx_const_folded_attrs_name` before the first call."""
+
+    def __init__(
+        self,
+        root: "torch.nn.Module | dict[str, Any]",
+        graph: Graph,
+        const_subgraph: Graph | None = None,
+        fx_const_folded_attrs_name: str | None = None,
+        device_for_folded_attrs: str = "cuda",
+    ) -> None:
+        super().__init__(root, graph)
+        inner = const_subgraph
+        if inner is not None and not isinstance(inner, GraphModule):
+            inner = GraphModule(root, inner)
+        self.const_subgraph_module = inner
+        self.has_folding_been_run = False
+        self.fx_const_folded_attrs_name = fx_const_folded_attrs_name
+        self.device_for_folded_attrs = device_for_folded_attrs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.has_folding_been_run:
+            self.run_folding()
+        return super().__call__(*args)
+
+    def run_folding(self) -> None:
+        """Computes the folded attributes; does nothing if there are none."""
+        if self.const_subgraph_module is None or self.fx_const_folded_attrs_name is None:
+            return
+        if self.has_folding_been_run:
+            raise AssertionError("Cannot re-run folding")
+        self.has_folding_been_run = True
+        folded = self.const_subgraph_module()
+        several = isinstance(folded, tuple)
+        result = torch.nn.ParameterList(map(self._parameter, folded)) if several else None
+        name = self.fx_const_folded_attrs_name
+        setattr(self, name, result if several else self._parameter(folded))
+
+    def _parameter(self, value: Any) -> "torch.nn.Parameter":
+        if isinstance(value, (int, float)):  # as torch.fx does with an int
+            value = torch.Tensor([value]).to(self.device_for_folded_attrs)
+        return torch.nn.Parameter(value.detach().clone(), requires_grad=value.requires_grad)
+
+
+def get_unique_attr_name_in_module(mod_traced: GraphModule, name: str) -> str:
+    """`name`, made an identifier that is no attribute of the module yet: a number is appended."""
+    name = re.sub("[^0-9a-zA-Z_]+", "_", name)
+    name = f"_{name}" if name[:1].isdigit() else name
+    while hasattr(mod_traced, name):
+        match = re.fullmatch(r"(.*)_(\d+)", name)
+        name = f"{match[1]}_{int(match[2]) + 1}" if match else f"{name}_1"
+    return name
+
+
+def split_const_subgraphs(
+    module: "torch.nn.Module | GraphModule",
+    skip_folding_node_fn: Callable[[Node], bool] | None = None,
+    device_for_folded_attrs: str = "cpu",
+) -> FoldedGraphModule:
+    """A module that computes what depends on attributes and literals only once, at its first call.
+    Nodes for which `skip_folding_node_fn` answers True stay as they are."""
+    gm = module if isinstance(module, GraphModule) else symbolic_trace(module)
+    path = get_unique_attr_name_in_module(gm, "_FX_CONST_FOLDED_ATTRS")
+    parts = gm.graph._split_constants(skip_folding_node_fn, path)
+    if parts is None:
+        return FoldedGraphModule(gm, gm.graph)
+    (constants, inner), (rest, outer) = parts
+    returned = next(iter(reversed(constants.nodes))).args[0]
+    several = isinstance(returned, tuple)
+    roots = [{new: _core._get_attr(gm, old) for new, old in p.items()} for p in (inner, outer)]
+    roots[1][path] = torch.nn.ParameterList() if several else torch.nn.Parameter()
+    const_module = GraphModule(roots[0], constants)
+    return FoldedGraphModule(roots[1], rest, const_module, path, device_for_folded_attrs)

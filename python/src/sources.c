@@ -1,0 +1,250 @@
+/* sources.c - Graph: nodes by the function or module of the user's program that they came from.
+ *
+ * Metadata tells: the last entry of "source_fn_stack", a pair of a name and a function or class; or
+ * where there is none, "torch_fn", a pair of a name and "kind.function"; or the last entry of
+ * "nn_module_stack", a pair of a path and a class or its name. Nodes with the same name are what
+ * one call has become.
+ */
+#include "graph_methods.h"
+
+typedef struct sources_job {
+    PyGraph *self;
+    PyObject *wanted;   /* a list */
+    PyObject *classes;  /* {qualified name: class} of those that are classes */
+    PyObject *found;    /* {source: {name: [nodes]}} */
+} sources_job;
+
+/* Borrowed; NULL without an exception where there is none or it is None. */
+static PyObject *meta_entry(PyObject *meta, const char *key)
+{
+    PyObject *value = PyDict_Check(meta) ? PyDict_GetItemString(meta, key) : NULL;
+    return value == Py_None ? NULL : value;
+}
+
+/* ---- which source a node has: 1 with borrowed *name and *source, 0, -1 with an exception ----- */
+
+static int take_pair(PyObject *pair, PyObject **name, PyObject **source)
+{
+    if (!PyTuple_Check(pair) && !PyList_Check(pair)) {
+        PyErr_Format(PyExc_TypeError, "expected a pair in the metadata of a node, got %R", pair);
+        return -1;
+    }
+    if (PySequence_Fast_GET_SIZE(pair) != 2) {
+        PyErr_Format(PyExc_ValueError, "expected a pair in the metadata of a node, got %R", pair);
+        return -1;
+    }
+    *name = PySequence_Fast_GET_ITEM(pair, 0);
+    *source = PySequence_Fast_GET_ITEM(pair, 1);
+    return 1;
+}
+
+static int is_wanted(const sources_job *job, PyObject **source)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(job->wanted); i++) {
+        int same = PyObject_RichCompareBool(*source, PyList_GET_ITEM(job->wanted, i), Py_EQ);
+        if (same > 0)
+            *source = PyList_GET_ITEM(job->wanted, i);  /* which the caller holds */
+        if (same != 0)
+            return same;
+    }
+    return 0;
+}
+
+static int from_stack(const sources_job *job, PyObject *stack, PyObject **name, PyObject **source)
+{
+    const Py_ssize_t n = PyList_Check(stack) || PyTuple_Check(stack)
+                             ? PySequence_Fast_GET_SIZE(stack) : 0;
+    if (n == 0) {
+        PyErr_Format(PyExc_IndexError, "source_fn_stack has no last entry: %R", stack);
+        return -1;
+    }
+    if (take_pair(PySequence_Fast_GET_ITEM(stack, n - 1), name, source) < 0)
+        return -1;
+    return is_wanted(job, source);
+}
+
+static int from_function(const sources_job *job, PyObject *entry, PyObject **name,
+                         PyObject **source)
+{
+    PyObject *text;
+    if (take_pair(entry, name, &text) < 0)
+        return -1;
+    PyObject *words = PyUnicode_Check(text) ? PyObject_CallMethod(text, "split", "s", ".") : NULL;
+    if (!words || PyList_GET_SIZE(words) < 2) {
+        Py_XDECREF(words);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    *source = PyList_GET_ITEM(words, 1);
+    int wanted = is_wanted(job, source);
+    Py_DECREF(words);
+    return wanted;
+}
+
+static int from_modules(const sources_job *job, PyObject *stack, PyObject **name,
+                        PyObject **source)
+{
+    PyObject *entries = PyMapping_Values(stack);
+    const Py_ssize_t n = entries ? PyList_GET_SIZE(entries) : 0;
+    int wanted = entries ? 0 : -1;
+    if (n > 0)
+        wanted = take_pair(PyList_GET_ITEM(entries, n - 1), name, source);
+    Py_XDECREF(entries);  /* the stack holds the pair */
+    if (wanted <= 0 || !PyUnicode_Check(*source))
+        return wanted > 0 ? is_wanted(job, source) : wanted;
+    *source = PyDict_GetItemWithError(job->classes, *source);
+    return *source ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+static int source_of(const sources_job *job, const cfx_node *n, PyObject *meta, PyObject **name,
+                     PyObject **source)
+{
+    PyObject *entry = meta_entry(meta, "source_fn_stack");
+    if (entry)
+        return from_stack(job, entry, name, source);
+    entry = meta_entry(meta, "torch_fn");
+    int found = entry ? from_function(job, entry, name, source) : 0;
+    if (found != 0)
+        return found;
+    /* the module that an attribute is in is not one that has become a get_attr */
+    entry = cfx_node_op(n) == CFX_OP_GET_ATTR ? NULL : meta_entry(meta, "nn_module_stack");
+    return entry ? from_modules(job, entry, name, source) : 0;
+}
+
+/* ---- grouping ------------------------------------------------------------------------------ */
+
+/* dict.setdefault(key, make()): borrowed. */
+static PyObject *set_default(PyObject *dict, PyObject *key, PyObject *made)
+{
+    PyObject *value = made ? PyDict_SetDefault(dict, key, made) : NULL;
+    Py_XDECREF(made);
+    return value;
+}
+
+static int add_node(const sources_job *job, cfx_node *n)
+{
+    PyObject *name, *source;
+    PyObject *node = node_wrap(job->self, n);
+    PyObject *meta = node ? PyObject_GetAttrString(node, "meta") : NULL;
+    int found = meta ? source_of(job, n, meta, &name, &source) : -1;
+    if (found > 0) {
+        PyObject *groups = set_default(job->found, source, PyDict_New());
+        PyObject *nodes = groups ? set_default(groups, name, PyList_New(0)) : NULL;
+        found = nodes ? PyList_Append(nodes, node) : -1;
+    }
+    Py_XDECREF(meta);
+    Py_XDECREF(node);
+    return found;
+}
+
+static int name_classes(const sources_job *job)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(job->wanted); i++) {
+        PyObject *source = PyList_GET_ITEM(job->wanted, i);
+        if (!PyType_Check(source))
+            continue;
+        PyObject *module = PyObject_GetAttrString(source, "__module__");
+        PyObject *class = module ? PyObject_GetAttrString(source, "__qualname__") : NULL;
+        PyObject *name = class ? PyUnicode_FromFormat("%S.%S", module, class) : NULL;
+        int failed = name ? PyDict_SetItem(job->classes, name, source) : -1;
+        Py_XDECREF(module);
+        Py_XDECREF(class);
+        Py_XDECREF(name);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+static int group_nodes(const sources_job *job)
+{
+    int failed = name_classes(job);
+    cfx_iter it;
+    cfx_iter_begin(&it, job->self->g, false);
+    for (cfx_node *n; !failed && (n = cfx_iter_next(&it)) != NULL;)
+        failed = add_node(job, n) < 0;
+    cfx_iter_end(&it);
+    return failed ? -1 : 0;
+}
+
+PyObject *graph_sources(PyGraph *self, PyObject *wanted)
+{
+    if (!PyList_Check(wanted))
+        return PyErr_Format(PyExc_TypeError, "wanted_sources must be a list, got %R",
+                            (PyObject *)Py_TYPE(wanted));
+    sources_job job = {.self = self, .wanted = PySequence_List(wanted), .classes = PyDict_New(),
+                       .found = PyDict_New()};
+    if (!job.wanted || !job.classes || !job.found || group_nodes(&job) < 0)
+        Py_CLEAR(job.found);
+    Py_XDECREF(job.wanted);
+    Py_XDECREF(job.classes);
+    return job.found;
+}
+
+/* ---- the boundary of a group --------------------------------------------------------------- */
+
+typedef struct boundary {
+    PyGraph *self;
+    PyObject *members;  /* a set */
+    PyObject *inputs;   /* a dict, for its order */
+    PyObject *outputs, *params;  /* lists */
+} boundary;
+
+static int is_member(const boundary *b, cfx_node *n)
+{
+    PyObject *node = node_wrap(b->self, n);
+    int member = node ? PySet_Contains(b->members, node) : -1;
+    Py_XDECREF(node);
+    return member;
+}
+
+/* As torch.fx, only what stands among the arguments itself, not in a container or by keyword. */
+static int add_inputs(const boundary *b, const cfx_node *n)
+{
+    for (size_t i = 0; i < cfx_node_num_args(n); i++) {
+        cfx_value v = cfx_node_arg(n, i);
+        if (v.kind != CFX_KIND_NODE || cfx_node_op(v.as.node) == CFX_OP_GET_ATTR)
+            continue;
+        int member = is_member(b, v.as.node);
+        PyObject *node = member == 0 ? node_wrap(b->self, v.as.node) : NULL;
+        int failed = member == 0 && (!node || PyDict_SetItem(b->inputs, node, Py_None) < 0);
+        Py_XDECREF(node);
+        if (member < 0 || failed)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_to_boundary(const boundary *b, PyObject *node)
+{
+    cfx_node *n = ((PyNode *)node)->n;
+    if (add_inputs(b, n) < 0 ||
+        (cfx_node_op(n) == CFX_OP_GET_ATTR && PyList_Append(b->params, node) < 0))
+        return -1;
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
+        int member = is_member(b, cfx_use_user(use));
+        if (member <= 0)
+            return member < 0 ? -1 : PyList_Append(b->outputs, node);
+    }
+    return 0;
+}
+
+/* (inputs, outputs, params) of a list of nodes. */
+PyObject *graph_boundary(PyGraph *self, PyObject *list)
+{
+    cfx_node **nodes = read_nodes(self, list);
+    if (!nodes)
+        return NULL;
+    PyMem_Free(nodes);
+    boundary b = {self, PySet_New(list), PyDict_New(), PyList_New(0), PyList_New(0)};
+    bool good = b.members && b.inputs && b.outputs && b.params;
+    for (Py_ssize_t i = 0; good && i < PyList_GET_SIZE(list); i++)
+        good = add_to_boundary(&b, PyList_GET_ITEM(list, i)) == 0;
+    PyObject *inputs = good ? PyDict_Keys(b.inputs) : NULL;
+    Py_XDECREF(b.members);
+    Py_XDECREF(b.inputs);
+    if (inputs)
+        return Py_BuildValue("(NNN)", inputs, b.outputs, b.params);
+    Py_XDECREF(b.outputs);
+    Py_XDECREF(b.params);
+    return NULL;
+}

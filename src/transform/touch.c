@@ -1,0 +1,126 @@
+/* touch.c - what a call does to each of its arguments: writes to it, shares its memory, reads it.
+ *
+ * For operators of the table the schema says it: "Tensor(a!)" is written to, and a parameter and a
+ * result with the same letter may share their memory.
+ */
+#include "../ops/ops_impl.h"
+#include "transform_impl.h"
+
+enum { BOTH = CFX_TOUCH_WRITES | CFX_TOUCH_SHARES };
+
+typedef struct touch_job {
+    cfx_node *n;
+    cfx_operator op;
+    cfx_effect effect;
+    bool shares;    /* some result of the operator shares memory with some parameter */
+    bool in_place;
+    bool reads;     /* it does nothing to any argument: most do not */
+    cfx_touch_fn *fn;
+    void *ctx;
+    unsigned touch;  /* of the argument that is being walked */
+} touch_job;
+
+/* ---- what is known ------------------------------------------------------------------------- */
+
+static bool has_result(cfx_operator op, char alias)
+{
+    cfx_param result;
+    for (size_t i = 0; cfx_operator_result(op, i, &result); i++)
+        if (alias ? result.alias == alias : result.alias != 0)
+            return true;
+    return false;
+}
+
+/* setitem puts its value into a container: the two then share memory, through the call. */
+static bool is_stored(cfx_operator op, char alias)
+{
+    cfx_param param;
+    size_t count = 0;
+    for (size_t i = 0; cfx_operator_param(op, i, &param); i++)
+        count += param.alias == alias;
+    return count > 1;
+}
+
+/* Whether the row or the arguments say what a call writes to. A module writes to its arguments. */
+static bool is_explained(const cfx_node *n, cfx_operator op)
+{
+    return n->op == CFX_OP_CALL_MODULE || cfxi_operator_writes(op) ||
+           (cfx_operator_flags(op) & CFX_OPERATOR_STATE) || cfxi_has_out(n) || cfxi_is_in_place(n);
+}
+
+bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect)
+{
+    if (!op || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
+        return true;
+    return effect == CFX_EFFECT_WRITES && !is_explained(n, op);
+}
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static unsigned touch_of_param(const touch_job *job, const cfx_param *param)
+{
+    unsigned touch = param->writes ? CFX_TOUCH_WRITES : 0;
+    if (param->alias && (has_result(job->op, param->alias) || is_stored(job->op, param->alias)))
+        touch |= CFX_TOUCH_SHARES;
+    bool statistics = (cfx_operator_flags(job->op) & CFX_OPERATOR_STATE) &&
+                      param->name.size > 8 && memcmp(param->name.text, "running_", 8) == 0;
+    return statistics && job->effect == CFX_EFFECT_WRITES ? touch | CFX_TOUCH_WRITES : touch;
+}
+
+/* An argument by its place, or by its keyword. */
+static unsigned touch_of_argument(const touch_job *job, size_t place, const char *keyword)
+{
+    cfx_param param;
+    if (job->n->op == CFX_OP_CALL_MODULE)
+        return job->effect == CFX_EFFECT_WRITES ? BOTH : job->shares ? CFX_TOUCH_SHARES : 0;
+    if (keyword && strcmp(keyword, "out") == 0)
+        return BOTH;
+    size_t at = cfxi_node_param_of(job->n, place, keyword);
+    if (!cfx_operator_param(job->op, at, &param))  /* one of a list that is passed loosely */
+        return job->shares ? CFX_TOUCH_SHARES : 0;
+    return at == 0 && job->in_place ? BOTH : touch_of_param(job, &param);
+}
+
+static cfx_status report(void *ctx, cfx_node *input)
+{
+    const touch_job *job = ctx;
+    return job->fn(job->ctx, input, job->touch);
+}
+
+static cfx_status walk(touch_job *job, cfx_value v, bool opaque, size_t place, const char *keyword)
+{
+    if (cfxi_is_plain(v) && !cfxi_is_seq(v))
+        return CFX_OK;
+    if (job->reads)
+        job->touch = 0;
+    else if (opaque)
+        job->touch = job->effect == CFX_EFFECT_WRITES ? BOTH : CFX_TOUCH_SHARES;
+    else
+        job->touch = touch_of_argument(job, place, keyword);
+    return cfx_value_each_node(v, report, job);
+}
+
+cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cfx_touch_fn *fn,
+                             void *ctx)
+{
+    const bool opaque = cfxi_is_opaque(n, op, effect);
+    touch_job job = {.n = n, .op = op, .effect = effect, .fn = fn, .ctx = ctx};
+    job.shares = has_result(op, 0);
+    job.in_place = !opaque && cfxi_is_in_place(n);
+    job.reads = !opaque && effect != CFX_EFFECT_WRITES && !job.shares;
+    for (uint32_t i = 0; n->args && i < n->args->size; i++)
+        CFX_TRY(walk(&job, n->args->items[i], opaque, i, NULL));
+    for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2)
+        CFX_TRY(walk(&job, n->kwargs->items[i + 1], opaque, 0, n->kwargs->items[i].as.str->data));
+    return CFX_OK;
+}
+
+cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touch_fn *fn, void *ctx,
+                               cfx_error *err)
+{
+    cfx_effect effect;
+    CFX_TRY(cfx_node_effect(n, &effect, err));
+    if (n->op == CFX_OP_OUTPUT)  /* reads what it returns */
+        return CFX_OK;
+    return cfxi_node_touches(n, cfx_node_operator_of(n, modules), effect, fn, ctx);
+}
