@@ -42,10 +42,9 @@ class Partition:
         self.targets: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        names = self.node_names, list(self.inputs), list(self.outputs), list(self.dependents)
-        return "name: {},\n nodes: {},\n inputs: {},\n outputs: {},\n partitions depended on: {}," \
-            "\n partition dependents: {}".format(self.name, *names[:3], list(self.dependencies),
-                                                 names[3])
+        return (f"name: {self.name},\n nodes: {self.node_names},\n inputs: {self.inputs},\n "
+                f"outputs: {self.outputs},\n partitions depended on: {self.dependencies},\n partition "
+                f"dependents: {self.dependents}")
 
 
 def _submodules(gm: GraphModule, parts: list[Any], cls: type[GraphModule]) -> dict[str, Any]:
