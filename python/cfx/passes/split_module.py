@@ -42,9 +42,10 @@ class Partition:
         self.targets: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return (f"name: {self.name},\n nodes: {self.node_names},\n inputs: {self.inputs},\n "
-                f"outputs: {self.outputs},\n partitions depended on: {self.dependencies},\n partition "
-                f"dependents: {self.dependents}")
+        rows = {"name": self.name, "nodes": self.node_names, "inputs": self.inputs}
+        rows |= {"outputs": self.outputs, "partitions depended on": self.dependencies}
+        rows["partition dependents"] = self.dependents
+        return ",\n ".join(f"{key}: {value}" for key, value in rows.items())
 
 
 def _submodules(gm: GraphModule, parts: list[Any], cls: type[GraphModule]) -> dict[str, Any]:
