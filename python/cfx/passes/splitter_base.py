@@ -393,7 +393,7 @@ class _SplitterBase:
             raise FxNetSplitterInternalError("Subgraph can't be empty: calls need each other")
         subgraphs = [Subgraph(is_acc=is_acc, nodes=nodes) for is_acc, nodes in turns]
         if self.settings.move_non_tensor_nodes_on_boundary:
-            from .split_utils import move_non_tensor_nodes_on_boundary  # type: ignore
+            from .split_utils import move_non_tensor_nodes_on_boundary
 
             move_non_tensor_nodes_on_boundary(subgraphs)
         return subgraphs
