@@ -107,9 +107,13 @@ def _compare(a: Any, b: Any, tolerances: dict[Any, Any], where: str = "") -> Dif
                 return Difference(where, what, _summary(a), _summary(b))
             items = (_compare(x[k], y[k], tolerances, f"{where}[{k!r}]") for k in x)
             return next((found for found in items if found), None)
-    if type(a) is type(b) and (type(a).__eq__ is object.__eq__ or a == b):
-        return None
-    return Difference(where, "not equal", _summary(a), _summary(b))
+    if type(a) is type(b) and dataclasses.is_dataclass(a):
+        return _compare(vars(a), vars(b), tolerances, where)
+    try:
+        same = type(a) is type(b) and (type(a).__eq__ is object.__eq__ or bool(a == b))
+    except Exception as error:
+        return Difference(where, f"not comparable: {error}", _summary(a), _summary(b))
+    return None if same else Difference(where, "not equal", _summary(a), _summary(b))
 
 
 # ---- running without a trace -------------------------------------------------------------------

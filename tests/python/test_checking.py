@@ -1,5 +1,6 @@
 """cfx.check, bisect and minimize: what counts as a difference, who is blamed, what is left."""
 import copy
+import dataclasses
 import operator
 
 import pytest
@@ -44,7 +45,20 @@ def gives(value):
     return lambda x: value
 
 
+@dataclasses.dataclass
+class Pair:
+    first: object
+    second: object
+
+
+class Picky:
+    def __eq__(self, other):
+        raise ArithmeticError("ask me not")
+
+
 SAME = [
+    (Pair(torch.ones(2), 1), Pair(torch.ones(2), 1)),
+    (object(), object()),
     (torch.tensor(1.0), torch.tensor(1.0 + 1e-6)),
     (torch.tensor([1e6, 0.0]), torch.tensor([1e6, 1e-1])),  # small beside the largest
     (torch.tensor([float("nan"), 1.0]), torch.tensor([float("nan"), 1.0])),
@@ -59,6 +73,7 @@ SAME = [
     (float("nan"), float("nan")),
 ]
 DIFFERENT = [
+    (Picky(), Picky(), "not comparable: ask me not"),
     (torch.tensor(1.0), torch.tensor(1.001), "1 became 1.001"),
     (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]), "1 of 2 elements, most at [1]"),
     (torch.tensor([1.0, float("nan")]), torch.tensor([1.0, 2.0]), "nan became 2"),
@@ -92,6 +107,11 @@ def test_different_values(case):
     assert what in report.difference.what
     assert report.difference.where == "[1]"
     assert what in str(report)
+
+
+def test_fields_are_compared():
+    one, two = gives(Pair(1, torch.ones(2))), gives(Pair(1, torch.zeros(2)))
+    assert cfx.check(one, two, (X,)).difference.where == "['second']"
 
 
 def test_how_much_and_where():

@@ -170,7 +170,7 @@ def test_callbacks_that_raise():
         with pytest.raises(LookupError):
             gm.graph.eliminate_dead_code(refuse)
         with pytest.raises(LookupError):
-            gm.graph._cse(lambda node: 0 if node.op != "call_module" else refuse(node))
+            gm.graph._cse(lambda node: 0 if node.op != "call_module" else refuse(node), None)
 
 
 class NoBool:
@@ -184,7 +184,7 @@ def test_callbacks_that_answer_nonsense():
         with pytest.raises(ArithmeticError):
             gm.graph.eliminate_dead_code(lambda node: NoBool())
         with pytest.raises((TypeError, ValueError, RuntimeError)):
-            gm.graph._cse(lambda node: "often")
+            gm.graph._cse(lambda node: "often", None)
         with pytest.raises(TypeError):
             gm.graph.eliminate_dead_code(3)
 
@@ -200,7 +200,7 @@ def test_callbacks_that_edit():
             node.graph.create_node("call_function", torch.neg, (node,))
         return False
 
-    for call in (gm.graph.eliminate_dead_code, gm.graph._cse):
+    for call in (gm.graph.eliminate_dead_code, lambda f: gm.graph._cse(f, None)):
         try:
             call(erase)
         except (RuntimeError, TypeError) as error:
