@@ -211,7 +211,7 @@ static int put_anew(module_state *st, PyObject *to, PyObject *name, PyObject *va
 {
     copy_run run = begin_run(st);
     PyObject *old = run.fast && is_plain_module(&run, to) ? find(&run, to, name) : Py_NewRef(to);
-    bool is_new = !old;
+    bool is_new = !old && PyUnicode_Check(name) && PyUnicode_GET_LENGTH(name) > 0;
     Py_XDECREF(old);
     if (PyErr_Occurred())
         return -1;

@@ -3,8 +3,11 @@
  *     before                                     after
  *     %a = call_function[target=torch.matmul]    %cat = call_function[target=torch.cat]([%x, %y])
  *         (%x, %w)                               %m = call_function[target=torch.matmul](%cat, %w)
- *     %b = call_function[target=torch.matmul]    %s = call_function[target=SPLIT](%m, [%x, %y])
- *         (%y, %w)                               %a = call_function[target=operator.getitem](%s, 0)
+ *     %b = call_function[target=torch.matmul]    %i = call_method[target=size](%x, 0)
+ *         (%y, %w)                               %j = call_method[target=size](%y, 0)
+ *                                                %s = call_function[target=torch.split](%m,
+ *                                                    [%i, %j])
+ *                                                %a = call_function[target=operator.getitem](%s, 0)
  *                                                %b = call_function[target=operator.getitem](%s, 1)
  *
  * Needs: left-hand sides with two dimensions: torch.matmul takes others, but nobody can tell here.
@@ -18,8 +21,6 @@
  * at its regions.
  */
 #include "transform_impl.h"
-
-static const char default_split[] = "cfx.experimental.merge_matmul.split_result_tensors";
 
 /* Products with the same target and right-hand side; then those of them on one level. */
 typedef struct batch {
@@ -44,7 +45,7 @@ typedef struct entry {
 } entry;
 
 typedef struct merge_job {
-    cfx_target split;
+    const cfx_target *split;  /* or NULL */
     cfx_graph *g;
     entry *entries;        /* in order; `sorted` points to them level by level */
     entry **sorted;
@@ -258,21 +259,48 @@ static cfx_node *create_call(merge_job *job, const char *name, const cfx_value *
     return made;
 }
 
-/* The left-hand sides as a list: held by the caller, INVALID if memory is out. */
-static cfx_value left_sides(merge_job *job, const batch *b)
+/* How many rows a left-hand side has: a new node. */
+static cfx_value rows_of(merge_job *job, const cfx_node *product)
+{
+    const cfx_value args[] = {left_of(product), cfx_int(0)};
+    cfx_node *n = create(job, CFX_OP_CALL_METHOD, by_name("size"), args, 2, product);
+    return n ? cfx_from_node(n) : cfx_invalid();
+}
+
+/* The left-hand sides, or their rows, as a list: held by the caller, INVALID with the error set. */
+static cfx_value left_sides(merge_job *job, const batch *b, bool rows)
 {
     const cfx_allocator *a = job->g->allocator;
     cfx_value *items = cfxi_alloc(a, b->size * sizeof *items);
+    cfx_value list = cfx_invalid();
     size_t n = 0;
     if (!items) {
         cfxi_nomem(job->err);
-        return cfx_invalid();
+        return list;
     }
-    for (const entry *e = b->first; e; e = e->same)
-        items[n++] = left_of(e->node);
-    cfx_value list = cfx_value_list(job->g, items, n, job->err);
+    for (const entry *e = b->first; e; e = e->same) {
+        items[n] = rows ? rows_of(job, e->node) : left_of(e->node);
+        if (items[n++].kind == CFX_KIND_INVALID)
+            break;
+    }
+    if (n == b->size && items[n - 1].kind != CFX_KIND_INVALID)
+        list = cfx_value_list(job->g, items, n, job->err);
     cfxi_free(a, items, b->size * sizeof *items);
     return cfx_value_retain(list);
+}
+
+/* Splits a product into those of the left-hand sides. */
+static cfx_node *create_split(merge_job *job, const batch *b, cfx_node *product)
+{
+    const cfx_node *like = b->first->node;
+    cfx_value parts[] = {cfx_from_node(product), left_sides(job, b, !job->split)};
+    if (parts[1].kind == CFX_KIND_INVALID)
+        return NULL;
+    cfx_node *made = job->split
+                         ? create(job, CFX_OP_CALL_FUNCTION, *job->split, parts, 2, like)
+                         : create_call(job, "torch.split", parts, 2, like);
+    cfx_value_release(job->g, parts[1]);
+    return made;
 }
 
 /* Concatenates, multiplies and splits, at the insertion point. */
@@ -280,7 +308,7 @@ static cfx_status create_merged(merge_job *job, batch *b)
 {
     cfx_node *like = b->first->node;
     const cfx_ref *ref = like->callee->ref;
-    cfx_value lefts = left_sides(job, b);
+    cfx_value lefts = left_sides(job, b, false);
     if (lefts.kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
     cfx_target target = ref->kind == CFXI_REF_OBJECT ? (cfx_target){.object = ref->object}
@@ -288,9 +316,8 @@ static cfx_status create_merged(merge_job *job, batch *b)
     cfx_node *cat = create_call(job, "torch.cat", &lefts, 1, like);
     const cfx_value sides[] = {cfx_from_node(cat), right_of(like)};
     cfx_node *product = cat ? create(job, (cfx_opcode)like->op, target, sides, 2, like) : NULL;
-    const cfx_value parts[] = {cfx_from_node(product), lefts};
     if (product)
-        b->split = create(job, CFX_OP_CALL_FUNCTION, job->split, parts, 2, like);
+        b->split = create_split(job, b, product);
     cfx_value_release(job->g, lefts);
     return b->split ? CFX_OK : job->err->status;
 }
@@ -400,7 +427,7 @@ cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_modules *modules, const
 {
     const cfx_merge_matmul_options *o = opts;
     cfx_error own;
-    merge_job job = {.split = o && o->split ? *o->split : by_name(default_split)};
+    merge_job job = {.split = o ? o->split : NULL};
     (void)modules;
     cfx_status status = merge_all(g, &job, cfxi_error_or(err, &own));
     if (changed)

@@ -392,3 +392,36 @@ def test_exported_programs():
         n.tag = "b" if "relu" in n.name else "a"
     split = cfx_tags.split_by_tags(gm, ["a", "b"])
     assert torch.equal(split(x), model(x))
+
+
+# ---- nodes that are no tensors -----------------------------------------------------------------
+
+
+def boundary(fx, subgraph_class, move, seed):
+    rng = random.Random(seed)
+    graph = fx.Graph()
+    values = [graph.placeholder("x")]
+    for _ in range(rng.randint(3, 10)):
+        args = rng.choice(values), rng.choice(values)
+        values.append(graph.call_function(torch.add, args))
+        values[-1].meta["type"] = rng.choice([torch.Tensor, int, int])
+    graph.output(values[-1])
+    ends = sorted(rng.randrange(1, len(values) + 1) for _ in range(rng.randint(1, 2)))
+    cuts = [1, *ends, len(values)]
+    stretches = [values[a:b] for a, b in zip(cuts, cuts[1:])]
+    parts = [subgraph_class(i % 2 == 0, nodes) for i, nodes in enumerate(stretches)]
+    move(parts)
+    return [{n.name for n in part.nodes} for part in parts]
+
+
+def test_nodes_that_are_no_tensors_move(capsys):
+    from torch.fx.passes.splitter_base import Subgraph
+
+    class Part:
+        def __init__(self, is_acc, nodes):
+            self.is_acc, self.nodes = is_acc, nodes
+
+    for seed in range(200):
+        theirs = boundary(tfx, Subgraph, torch_tags.move_non_tensor_nodes_on_boundary, seed)
+        ours = boundary(cfx, Part, cfx_tags.move_non_tensor_nodes_on_boundary, seed)
+        assert theirs == ours, seed

@@ -19,7 +19,8 @@ static const char by_functions[] =
     "graph(): %x = placeholder[target=x]() %w = get_attr[target=conv.weight]() "
     "%m = get_attr[target=bn.running_mean]() %v = get_attr[target=bn.running_var]() "
     "%conv = call_function[target=torch.conv2d](%x, %w, None, 1) "
-    "%bn = call_function[target=torch.nn.functional.batch_norm](%conv, %m, %v, eps=0.5) "
+    "%bn = call_function[target=torch.nn.functional.batch_norm](%conv, %m, %v, eps=0.5, "
+    "training=False) "
     "output(%bn)";
 
 enum { MEAN = 3, VAR = 4, GAMMA = 5, BETA = 6, WEIGHT = 7, BIAS = 8 };
@@ -188,8 +189,9 @@ TEST(layers_that_others_see)
 TEST(arguments_that_are_not_known)
 {
     static const char *const norms[] = {
-        "(%conv, %m, %v, training=True)", "(%conv, %m, %v, training=%x)", "(%conv, %x, %v)",
-        "(%conv, None, %v)", "(%conv, %m, %v, eps=%x)", "(%x, %m, %v, weight=%conv)",
+        "(%conv, %m, %v, training=True)", "(%conv, %m, %v, training=%x)",
+        "(%conv, %x, %v, training=False)", "(%conv, None, %v, training=False)",
+        "(%conv, %m, %v, eps=%x, training=False)", "(%x, %m, %v, weight=%conv, training=False)",
     };
     for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
         char text[1024];

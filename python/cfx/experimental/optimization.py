@@ -28,7 +28,8 @@ def _parent_name(target: str) -> tuple[str, str]:
     return parent, name
 
 
-def _called(node: object, modules: dict[str, Module]) -> Module | None:
+def _called(node: Any, modules: dict[str, Module]) -> Any:
+    """The module that a node calls, or None."""
     is_call = isinstance(node, Node) and node.op == "call_module"
     return modules.get(node.target) if is_call else None
 
@@ -38,10 +39,11 @@ def matches_module_pattern(
 ) -> bool:
     """Whether `node` calls a module of the last class, its first argument one of the class before
     that, and so on."""
+    current: Any = node
     for expected in reversed(list(pattern)):
-        if type(_called(node, modules)) is not expected:
+        if type(_called(current, modules)) is not expected:
             return False
-        node = node.args[0] if node.args else None
+        current = current.args[0] if current.args else None
     return True
 
 
@@ -75,8 +77,8 @@ def _expect_eval(gm: GraphModule) -> None:
     """What torch.fx says of pairs that are training, where others would just be left alone."""
     modules = dict(gm.named_modules())
     for node in gm.graph.find_nodes(op="call_module"):
-        bn, before = modules.get(node.target), node.args[0] if node.args else None
-        layer = _called(before, modules)
+        before: Any = node.args[0] if node.args else None
+        bn, layer = _called(node, modules), _called(before, modules)
         if (type(layer), type(bn)) in _fused and bn.training and bn.track_running_stats:
             assert len(before.users) > 1, "Fusion only for eval!"
 
@@ -256,11 +258,13 @@ def optimize_for_inference(
     if "heuristic" not in layout:
         raise RuntimeError("Heuristic not found in mkldnn_layout_optimize config")
     modules, graph = dict(gm.named_modules()), gm.graph
+    old: dict[Module, Module] = {}
+    vars(graph)["old_modules"] = old  # for gen_mkl_autotuner
 
     def choose(nodes: list[Node], starts: list[Node], ends: list[Node]) -> bool:
         part = MklSubgraph(graph)
         part.nodes, part.start_nodes, part.end_nodes = nodes, starts, ends
-        graph.old_modules = old = modules_to_mkldnn(nodes, modules)
+        old.update(modules_to_mkldnn(nodes, modules))
         chosen = bool(layout["heuristic"](part))
         if not chosen:
             reset_modules(nodes, modules, old)

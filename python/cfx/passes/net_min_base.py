@@ -128,6 +128,7 @@ class _MinimizerBase:
     def _build_submodule(self, nodes: NodeSet) -> tuple[GraphModule, str]:
         """The module split so that these nodes are a part, and the name of that part."""
         self._tag_nodes(nodes)
+        split: Any
         try:
             split = split_by_tags(self.module, ["main_0", "minimize", "main_1"])
         except AssertionError as e:
@@ -251,7 +252,7 @@ class _MinimizerBase:
 
     def _block_traverse_impl(
         self, nodes: NodeList, start_idx: int, end_idx: int, find_last_node: bool
-    ) -> int | None:
+    ) -> int:
         """The first end, or the last start, of a list of nodes that fails."""
         mid = start_idx + (end_idx - start_idx) // 2
         part = nodes[: mid + 1] if find_last_node else nodes[mid:]
@@ -282,8 +283,7 @@ class _MinimizerBase:
 
     def _block_traverse(self, nodes: NodeList, find_last_node: bool | None) -> NodeSet:
         """The smallest block with all culprits: its end, then its start."""
-        start: int | None = 0
-        end: int | None = len(nodes) - 1
+        start, end = 0, len(nodes) - 1
         if find_last_node is not False:
             end = self._block_traverse_impl(nodes, 0, end, True)
             self.print_report([f"Block search from {nodes[0]} to {nodes[-1]}", "Finish Pass 1",

@@ -41,11 +41,9 @@ class OperatorSupport(OperatorSupportBase):
         if node.op not in CALLABLE_NODE_OPS:
             return True
         target = get_node_target(submodules, node)
-        if target not in self._support_dict:
-            return False
-        if self._support_dict[target] is None:
-            return True
-        args_dtypes, kwargs_dtypes = self._support_dict[target]
+        if (dtypes := self._support_dict.get(target)) is None:
+            return target in self._support_dict
+        args_dtypes, kwargs_dtypes = dtypes
         wanted = [*zip(node.args, args_dtypes, strict=False),
                   *((node.kwargs.get(name), dtypes) for name, dtypes in kwargs_dtypes.items())]
         return all(

@@ -103,8 +103,9 @@ def split_module(
     flags |= (0 if keep_original_input_name else _NUMBER_INPUTS)
     prefix = "submod_" if partition_affix is None else f"submod_{partition_affix}_"
     result, parts = _split(m, split_callback, prefix, flags)
-    for name, _, paths in parts if qualname_map is not None else ():
-        qualname_map.update({f"{name}.{new}": old for new, old in paths.items()})
+    if qualname_map is not None:
+        for name, _, paths in parts:
+            qualname_map.update({f"{name}.{new}": old for new, old in paths.items()})
     result.meta["partition_names"] = {name for name, _, _ in parts}
     return result
 
@@ -121,9 +122,10 @@ def _cost_and_size(gm: GraphModule, node: Node, seen: set[Any]) -> tuple[float, 
     """The bytes of a node's value and parameters that no node before it has; and of its value."""
     owned: list[Any] = []
     if node.op == "call_module":
-        owned = list(_core._get_attr(gm, node.target).parameters())
+        owned = list(gm.get_submodule(str(node.target)).parameters())
     elif node.op in ("call_function", "call_method"):
-        reads = (_core._get_attr(gm, n.target) for n in node.all_input_nodes if n.op == "get_attr")
+        paths = [str(n.target) for n in node.all_input_nodes if n.op == "get_attr"]
+        reads = (_core._get_attr(gm, path) for path in paths)
         owned = [value for value in reads if isinstance(value, torch.Tensor)]
     new = [p for p in owned if p not in seen]
     seen.update(new)
@@ -149,6 +151,6 @@ def split_stages(
         costs = [float(cost(node)) if node.op.startswith("call") else 0.0
                  for node in gm.graph.nodes]
     stages, _ = gm.graph._stages(n, costs, sizes)
-    stage_of = dict(zip(gm.graph.nodes, stages))
+    stage_of: dict[Node, Any] = dict(zip(gm.graph.nodes, stages))
     return split_module(gm, gm, stage_of.__getitem__, keep_original_order=True,
                         keep_original_node_name=True)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ..graph_module import GraphModule, Module, torch
 from ..node import Node
 from .operator_support import OperatorSupportBase, _get_arg_dtype
-from . import split_utils
 from .split_utils import split_by_tags
 from .tools_common import (
     CALLABLE_NODE_OPS,
@@ -394,7 +393,9 @@ class _SplitterBase:
             raise FxNetSplitterInternalError("Subgraph can't be empty: calls need each other")
         subgraphs = [Subgraph(is_acc=is_acc, nodes=nodes) for is_acc, nodes in turns]
         if self.settings.move_non_tensor_nodes_on_boundary:
-            split_utils.move_non_tensor_nodes_on_boundary(subgraphs)
+            from .split_utils import move_non_tensor_nodes_on_boundary  # type: ignore
+
+            move_non_tensor_nodes_on_boundary(subgraphs)
         return subgraphs
 
     def remove_small_acc_subgraphs(self, subgraphs: list[Subgraph]) -> list[Subgraph]:
@@ -426,7 +427,7 @@ class _SplitterBase:
 
     def split(self, remove_tag: bool = False) -> GraphModule:
         """The module split by the tags, which are removed then if `remove_tag`."""
-        result = split_by_tags(self.module, self.tags, return_tuple=self._return_tuple)
+        result: Any = split_by_tags(self.module, self.tags, return_tuple=self._return_tuple)
         for node in self.module.graph.nodes if remove_tag else ():
             if hasattr(node, "tag"):
                 del node.tag

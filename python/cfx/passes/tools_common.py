@@ -32,11 +32,9 @@ def get_node_target(submodules: Mapping[str, Module], node: Node) -> str:
     if node.op not in CALLABLE_NODE_OPS:
         expected = "call_method, call_module, call_function"
         raise AssertionError(f"Expect op types of {expected}, but found {node.op}")
-    if node.op == "call_method":
-        return node.target
-    if node.op == "call_function":
+    if node.op != "call_module":
         return get_acc_ops_name(node.target)
-    module = submodules[node.target]
+    module: Any = submodules[str(node.target)]
     return get_acc_ops_name(getattr(module, "_base_class_origin", type(module)))
 
 

@@ -109,7 +109,7 @@ class CapabilityBasedPartitioner:
         names = set(self.non_compute_ops)
 
         def is_idle(node: Node) -> bool:
-            return node.op == "call_function" and _get_qualified_name(node.target) in names
+            return callable(node.target) and _get_qualified_name(node.target) in names
 
         for partition in partitions:
             nodes = sorted(partition.nodes, key=lambda node: node._sort_key)

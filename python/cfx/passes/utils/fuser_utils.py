@@ -2,6 +2,7 @@
 import copy
 import operator
 from collections.abc import Iterable
+from typing import Any
 
 from ...graph_module import GraphModule
 from ...node import Node
@@ -41,7 +42,8 @@ def _check(gm: GraphModule, partitions: list[list[Node]]) -> None:
 def _fuse(
     gm: GraphModule, nodes: list[Node], name: str, as_tuple: bool
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
-    graph, inputs, outputs = gm.graph._extract(nodes, None, None, _TUPLE if as_tuple else 0)
+    part: Any = gm.graph._extract(nodes, None, None, _TUPLE if as_tuple else 0)
+    graph, inputs, outputs = part
     graph.lint()
     return GraphModule(gm, graph, name), tuple(inputs), tuple(outputs)
 
