@@ -176,7 +176,7 @@ class Maker:
     def products(self):
         right = self.graph.get_attr("right")
         for _ in range(2):
-            self.call(self.rng.choice([torch.matmul, operator.matmul]), (self.pick(), right))
+            self.call(self.rng.choice([torch.matmul] * 3 + [operator.matmul]), (self.pick(), right))
 
     def inner(self):
         self.call("inner", (self.pick(),))
