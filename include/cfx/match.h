@@ -33,10 +33,12 @@
  *
  * Cost: linear in the graph for a fixed pattern. The candidates come from the graph's lists of
  * callees, so that a pattern that is not there costs nothing to speak of, nor do a hundred of them.
- * Two things can cost more: several anchors (each further one is looked for among the users of what
- * is bound already; one that hangs on nothing, among all its callees), and results that are used
- * before the last input is computed (the stretch between is searched). An attempt ends with
- * CFX_E_LIMIT after CFX_MATCH_STEPS comparisons.
+ * One thing can cost more: several anchors (each further one is looked for among the users of what
+ * is bound already; one that hangs on nothing, among all its callees). An attempt ends with
+ * CFX_E_LIMIT after CFX_MATCH_STEPS comparisons. If a result is used before the last input is
+ * computed, what that input is computed from is searched, back to that use. Such stretches may
+ * overlap, and no way is known that is linear then; after CFX_MATCH_WALK steps for each node of the
+ * graph, further matches of this kind are left out.
  */
 #ifndef CFX_MATCH_H
 #define CFX_MATCH_H
@@ -51,6 +53,7 @@ extern "C" {
  * operands swapped that commute: a candidate that needs more is left out. */
 #define CFX_MATCH_STEPS 100000000
 #define CFX_MATCH_SWAPS 10000
+#define CFX_MATCH_WALK 64
 
 typedef struct cfx_match_options {
     bool match_output;       /* the output belongs to the pattern, too */
@@ -58,6 +61,10 @@ typedef struct cfx_match_options {
     bool ignore_literals;    /* a literal of the pattern stands for anything */
     bool overlaps;           /* keep matches that share nodes, or that something stands between */
     bool regions;            /* search the regions of the graph, too */
+
+    /* All matches are to be replaced: those are dropped, too, that would wait for themselves by way
+     * of earlier matches, when each of these is one thing whose results all need all its inputs. */
+    bool jointly;
 
     /* A placeholder with a target like "*xs", as an item of a list or tuple, binds any number of
      * items: a tuple of them. It may stand once in each. In a replacement it stands for them. */
@@ -72,10 +79,13 @@ typedef struct cfx_match_options {
      * that fits counts: it is not tried again if another anchor then does not fit. */
     bool commutative;
 
-    /* Take effects into account, which torch.fx does not: calls that write must come in the order
-     * that they have in the pattern, and a match is dropped if a call that writes stands between
-     * its nodes, or if it writes itself and another call stands between that and its last node. The
-     * replacement then stands behind the last node of the match, not before its first user. */
+    /* Take effects into account, which torch.fx does not. The nodes of a match become one, which
+     * stands behind the last of them, or before the first user of a result if that comes earlier. A
+     * match is dropped if one of its nodes would have to pass a call for that which may write to
+     * what it reads, or read or write what it writes (cfx_node_each_touch; values that may share
+     * memory count as one, and so do all that come from outside the graph); or if a node that
+     * writes, and another one that reads or writes the same, come in another order than in the
+     * pattern; or if inputs would have to be moved over anything that writes. */
     bool strict;
 
     /* A node whose name contains this may be any anchor, whatever it calls; NULL for none. */
@@ -124,6 +134,8 @@ CFX_API size_t cfx_matches_size(const cfx_matches *matches);
 CFX_API const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i);
 /* Forgets a match: it will not be replaced. Those behind it move up. */
 CFX_API void cfx_matches_drop(cfx_matches *matches, size_t i);
+/* How many steps the search took: comparisons, and nodes and edges that were walked. */
+CFX_API size_t cfx_matches_steps(const cfx_matches *matches);
 
 /* Whether a graph can be a pattern: what cfx_matches_find says of it beforehand. */
 CFX_API cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err);
@@ -144,7 +156,8 @@ CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_optio
  *
  * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
  * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later
- * (memory, a hook), the graph is valid, but some matches may have been replaced. */
+ * (memory, a hook, matches that wait for each other: see `jointly`), the graph is valid, but some
+ * matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 

@@ -400,6 +400,7 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "_match: a type takes up to 3 parts and needs a list "
                             "of anchors");
     cfx_graph **patterns = read_graphs(self, list);
+    opts.jointly = decide != Py_None;
     if (patterns && read_options(self->st, dict, &opts, &keep))
         results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide,
                                &make);

@@ -422,6 +422,7 @@ bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
     while (list >= 0) {
         const cfxi_goal goal = *goal_at(s, list);
         int32_t at = list;
+        s->result->steps++;
         if (++s->steps > CFX_MATCH_STEPS)
             return stop(s, cfx_error_set(s->err, CFX_E_LIMIT, "the pattern fits in too many ways "
                                          "at node %%%s; give it fewer outputs that hang on "

@@ -3,12 +3,9 @@
  */
 #include "match_impl.h"
 
-#include <stdlib.h>
-
 static size_t place_at(const cfxi_search *s, size_t i) { return ((size_t *)s->trail.data)[i]; }
 
-/* Whether `n` is one of the matched calls, not what a placeholder is bound to. */
-static bool is_inside(const cfxi_search *s, const cfx_node *n)
+bool cfxi_search_inside(const cfxi_search *s, const cfx_node *n)
 {
     size_t place = cfxi_search_taken_by(s, n);
     return place != SIZE_MAX && !cfxi_is_input(s->pattern, place);
@@ -18,160 +15,168 @@ static bool is_contained(cfxi_search *s, size_t place)
 {
     const cfx_node *n = s->bound[place].as.node;
     for (const cfx_use *use = n->users; use; use = cfx_use_next(use))
-        if (!is_inside(s, use->user))
+        if (!cfxi_search_inside(s, use->user))
             return cfxi_miss_node(s, s->pattern->nodes[place], n, "it has a user outside the "
                                   "match: %%%s", use->user->name->data);
     return true;
 }
 
-/* ---- nothing in between -------------------------------------------------------------------- */
+/* ---- where it lies ------------------------------------------------------------------------- */
 
-/* The last of the matched calls. */
-static const cfx_node *last_inside(const cfxi_search *s)
+static void see_inputs(const cfxi_search *s, const cfx_node *n, cfxi_span *span)
 {
-    const cfx_node *last = NULL;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const cfx_node *input = n->inputs[i].def;
+        if ((!span->last_input || input->order > span->last_input->order) &&
+            !cfxi_search_inside(s, input))
+            span->last_input = input;
+    }
+}
+
+static void see_users(const cfxi_search *s, const cfx_node *n, cfxi_span *span)
+{
+    for (const cfx_use *use = n->users; use; use = cfx_use_next(use))
+        if ((!span->first_user || use->user->order < span->first_user->order) &&
+            !cfxi_search_inside(s, use->user))
+            span->first_user = use->user;
+}
+
+static cfxi_span span_of(const cfxi_search *s)
+{
+    cfxi_span span = {NULL, NULL, NULL};
     for (size_t i = 0; i < s->trail.size; i++) {
         size_t place = place_at(s, i);
         const cfx_node *n = s->bound[place].as.node;
-        if (!cfxi_is_input(s->pattern, place) && (!last || n->order > last->order))
-            last = n;
+        if (cfxi_is_input(s->pattern, place))
+            continue;
+        if (!span.last || n->order > span.last->order)
+            span.last = n;
+        see_inputs(s, n, &span);
+        if (s->pattern->flags[place] & CFXI_PAT_RETURNED)
+            see_users(s, n, &span);
     }
-    return last;
+    return span;
 }
 
-/* The nodes outside, before the last one inside, that depend on the match. */
-typedef struct between {
+/* ---- nothing in between -------------------------------------------------------------------- */
+
+/* A walk from the inputs of the match to what they are computed from. Earlier matches count as
+ * one node if all will be replaced.
+ *
+ * It ends at `first`. What depends on the match stands behind a user of one of its results, and so
+ * on; only by way of a match that is early can it stand before what it depends on, and then it
+ * stands behind the first user of that. So nothing before all these can depend on the match. */
+typedef struct walk {
     cfxi_search *s;
-    const cfx_node *last;
-    cfx_node_map *seen;
-    cfxi_vec todo;  /* of const cfx_node * */
-} between;
+    uint64_t first;
+    uint32_t stamp;
+    cfxi_vec todo;  /* of cfx_node * */
+} walk;
 
-static bool reach(between *b, const cfx_node *n)
+static bool is_too_far(walk *w)
 {
-    if (n->order > b->last->order || is_inside(b->s, n) ||
-        cfx_node_map_get(b->seen, n).kind != CFX_KIND_INVALID)
+    w->s->result->steps++;
+    return ++w->s->early->steps / CFX_MATCH_WALK > w->s->graph->size;
+}
+
+static bool push(walk *w, cfx_node *n)
+{
+    if (!cfxi_vec_reserve(&w->todo, 1, sizeof n, w->s->graph->allocator)) {
+        w->s->status = cfxi_nomem(w->s->err);
+        return false;
+    }
+    n->mark = w->stamp;
+    ((cfx_node **)w->todo.data)[w->todo.size++] = n;
+    return true;
+}
+
+/* All nodes of an earlier match. */
+static bool push_match(walk *w, size_t number)
+{
+    const cfx_match *match = cfx_matches_at(w->s->result, number);
+    for (size_t i = 0; i < match->n_bound; i++) {
+        cfx_node *n = match->bound[i].value.as.node;
+        if (match->bound[i].node->op != CFX_OP_PLACEHOLDER && n->mark != w->stamp && !push(w, n))
+            return false;
+    }
+    return true;
+}
+
+static bool visit(walk *w, cfx_node *n, const cfx_node *from)
+{
+    if (n->mark == w->stamp)
         return true;
-    b->s->status = cfx_node_map_set(b->seen, n, cfx_none(), b->s->err);
-    if (b->s->status == CFX_OK &&
-        !cfxi_vec_reserve(&b->todo, 1, sizeof n, b->s->graph->allocator))
-        b->s->status = cfxi_nomem(b->s->err);
-    if (b->s->status != CFX_OK)
-        return false;
-    ((const cfx_node **)b->todo.data)[b->todo.size++] = n;
-    return true;
+    if (is_too_far(w))
+        return cfxi_miss_node(w->s, w->s->pattern->outputs[0], from, "too much stands between the "
+                              "nodes of the match to tell whether it needs itself");
+    cfx_value match = cfx_node_map_get(w->s->result->used, n);
+    if (match.kind == CFX_KIND_INT && w->s->opts->jointly)
+        return push_match(w, (size_t)match.as.i);
+    return n->order < w->first || push(w, n);
 }
 
-static bool reach_users(between *b, const cfx_node *n)
+/* Goes on with the inputs of what was reached, until there is nothing left. */
+static bool walk_on(walk *w)
 {
-    for (const cfx_use *use = n->users; use; use = cfx_use_next(use))
-        if (!reach(b, use->user))
-            return false;
-    return true;
-}
-
-/* False if something that depends on the match feeds it. */
-static bool walk_between(between *b)
-{
-    while (b->todo.size > 0) {
-        const cfx_node *n = ((const cfx_node **)b->todo.data)[--b->todo.size];
-        for (const cfx_use *use = n->users; use; use = cfx_use_next(use))
-            if (is_inside(b->s, use->user))
-                return cfxi_miss_node(b->s, b->s->pattern->outputs[0], n, "it depends on the match "
-                                      "and is an input of it, through %%%s", use->user->name->data);
-        if (!reach_users(b, n))
-            return false;
+    while (w->todo.size > 0) {
+        const cfx_node *n = ((cfx_node **)w->todo.data)[--w->todo.size];
+        for (uint32_t i = 0; i < n->n_inputs; i++) {
+            cfx_node *input = n->inputs[i].def;
+            if (cfxi_search_inside(w->s, input))
+                return cfxi_miss_node(w->s, w->s->pattern->outputs[0], n, "it depends on the match "
+                                      "and the match on it: it uses %%%s", input->name->data);
+            if (!visit(w, input, n))
+                return false;
+        }
     }
     return true;
 }
 
-static bool is_early(const cfxi_search *s, const cfx_node *n, const cfx_node *last)
+static bool walk_back(walk *w)
 {
-    for (const cfx_use *use = n->users; use; use = cfx_use_next(use))
-        if (use->user->order < last->order && !is_inside(s, use->user))
-            return true;
-    return false;
+    const cfxi_search *s = w->s;
+    for (size_t i = 0; i < s->trail.size; i++) {
+        size_t place = place_at(s, i);
+        const cfx_node *n = s->bound[place].as.node;
+        for (uint32_t k = 0; !cfxi_is_input(s->pattern, place) && k < n->n_inputs; k++)
+            if (!cfxi_search_inside(s, n->inputs[k].def) && !visit(w, n->inputs[k].def, n))
+                return false;
+    }
+    return walk_on(w);
 }
 
-static bool is_convex(cfxi_search *s)
+/* Whether nothing can come back to a match that is not early itself: everything that depends on it
+ * stands behind it, unless it gets before it by way of an early one. */
+static bool is_clear(const cfxi_span *span, const cfxi_early *early)
 {
-    const cfxi_pattern *p = s->pattern;
-    between b = {.s = s, .last = last_inside(s)};
-    bool right = true;
-    for (size_t i = 0; right && b.last && i < p->n_outputs; i++) {
-        const cfx_value v = s->bound[cfxi_pattern_place(p, p->outputs[i])];
-        if (v.kind != CFX_KIND_NODE || !is_inside(s, v.as.node) ||
-            !is_early(s, v.as.node, b.last))
-            continue;
-        if (!b.seen)
-            b.seen = cfx_node_map_new(s->graph->allocator, s->err);
-        if (!b.seen)
-            s->status = CFX_E_NOMEM;
-        right = b.seen && reach_users(&b, v.as.node) && walk_between(&b);
-    }
-    cfx_node_map_free(b.seen);
-    cfxi_vec_free(&b.todo, sizeof(cfx_node *), s->graph->allocator);
+    return early->first_user > early->last || !span->first_user || !span->last ||
+           span->first_user->order > early->last || span->last->order < early->first_user;
+}
+
+/* Whether nothing that depends on the match feeds it. The host is not called meanwhile, so that
+ * marks can be used. */
+static bool is_convex(cfxi_search *s, const cfxi_span *span)
+{
+    cfxi_early *early = s->early;
+    const bool own = cfxi_is_early(span);
+    if (!own && is_clear(span, early))
+        return true;
+    walk w = {.s = s, .first = span->first_user->order, .stamp = cfxi_graph_stamp(s->graph, 1)};
+    if (early->first_user < w.first)
+        w.first = early->first_user;
+    bool right = walk_back(&w);
+    cfxi_vec_free(&w.todo, sizeof(cfx_node *), s->graph->allocator);
     return right;
 }
 
-/* ---- effects ------------------------------------------------------------------------------- */
-
-static bool effect_of(cfxi_search *s, cfx_node *n, cfx_effect *effect)
+static void note_early(cfxi_early *early, const cfxi_span *span)
 {
-    s->status = cfx_node_effect(n, effect, s->err);
-    return s->status == CFX_OK;
-}
-
-/* What stands between the nodes inside[0..n), in the order of the graph. */
-static bool is_undisturbed(cfxi_search *s, cfx_node *const *inside, size_t n)
-{
-    cfx_effect effect;
-    const cfx_node *writer = NULL;
-    size_t last_place = 0;
-    size_t next = 0;
-    for (cfx_node *at = inside[0]; next < n; at = at->next) {
-        size_t place = cfxi_search_taken_by(s, at);
-        bool mine = at == inside[next];
-        next += mine;
-        if (at->op == CFX_OP_PLACEHOLDER || at->op == CFX_OP_GET_ATTR || at->op == CFX_OP_OUTPUT)
-            continue;
-        if (!effect_of(s, at, &effect))
-            return false;
-        if (!mine && effect == CFX_EFFECT_WRITES)
-            return cfxi_miss_node(s, s->pattern->outputs[0], at, "it may write to what the match "
-                                  "reads, and stands between its nodes");
-        if (!mine && writer)
-            return cfxi_miss_node(s, s->pattern->outputs[0], at, "it may read what %%%s of the "
-                                  "match writes, and stands between its nodes",
-                                  writer->name->data);
-        if (!mine || effect != CFX_EFFECT_WRITES)
-            continue;
-        if (writer && place < last_place)
-            return cfxi_miss_node(s, s->pattern->nodes[place], at, "it writes after %%%s, in the "
-                                  "pattern before", writer->name->data);
-        writer = at;
-        last_place = place;
-    }
-    return true;
-}
-
-/* The stretch is walked: strict matching is not linear if matches are wound into one another. */
-static bool keeps_effects(cfxi_search *s)
-{
-    const size_t bytes = s->trail.size * sizeof(cfx_node *);
-    cfx_node **inside = cfxi_alloc(s->graph->allocator, bytes);
-    size_t n = 0;
-    if (!inside) {
-        s->status = cfxi_nomem(s->err);
-        return false;
-    }
-    for (size_t i = 0; i < s->trail.size; i++)
-        if (!cfxi_is_input(s->pattern, place_at(s, i)))
-            inside[n++] = s->bound[place_at(s, i)].as.node;
-    qsort(inside, n, sizeof *inside, cfxi_compare_order);
-    bool right = n == 0 || is_undisturbed(s, inside, n);
-    cfxi_free(s->graph->allocator, inside, bytes);
-    return right;
+    if (!cfxi_is_early(span))
+        return;
+    if (span->first_user->order < early->first_user)
+        early->first_user = span->first_user->order;
+    if (span->last->order > early->last)
+        early->last = span->last->order;
 }
 
 bool cfxi_search_check(cfxi_search *s)
@@ -184,5 +189,13 @@ bool cfxi_search_check(cfxi_search *s)
         if (!open && !is_contained(s, place))
             return false;
     }
-    return (s->opts->overlaps || is_convex(s)) && (!s->opts->strict || keeps_effects(s));
+    if (s->opts->overlaps && !s->effects)
+        return true;
+    const cfxi_span span = span_of(s);
+    if ((!s->opts->overlaps && !is_convex(s, &span)) ||
+        (s->effects && span.last && !cfxi_search_keeps_effects(s, &span)))
+        return false;
+    if (s->opts->jointly)
+        note_early(s->early, &span);
+    return true;
 }

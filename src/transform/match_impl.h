@@ -67,9 +67,26 @@ struct cfx_matches {
     cfxi_vec items;     /* of cfx_match */
     cfxi_vec searched;  /* of cfxi_searched */
     cfxi_vec held;      /* of cfxi_held */
-    cfx_node_map *used; /* the nodes of matches, but for what placeholders bind */
+    cfx_node_map *used; /* the nodes of matches, but for what placeholders bind: which match */
+    size_t steps;
     cfxi_arena arena;
 };
+
+/* ---- what must not be mixed up (match_check.c, match_effects.c) ---------------------------- */
+
+/* The matches of a graph so far that have a result which is used before their last node. */
+typedef struct cfxi_early {
+    uint64_t first_user, last;  /* the first and last of all, by order: first_user > last if none */
+    size_t steps;               /* what looking between nodes has cost */
+} cfxi_early;
+
+/* Who writes to what in a graph. */
+typedef struct cfxi_effects cfxi_effects;
+
+/* NULL in *effects if nothing in the graph writes. */
+cfx_status cfxi_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
+                            cfx_error *err);
+void cfxi_effects_free(cfxi_effects *e);
 
 /* ---- a search (match.c) -------------------------------------------------------------------- */
 
@@ -108,6 +125,9 @@ typedef struct cfxi_search {
     size_t swaps;
     size_t steps;
 
+    cfxi_early *early;
+    const cfxi_effects *effects;  /* NULL unless they count, and something writes */
+
     cfx_miss *misses;      /* NULL unless an explanation is wanted */
     size_t max_misses;
     size_t *n_misses;
@@ -137,6 +157,24 @@ bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal);  /* false:
 
 /* Whether what is bound now is a match (match_check.c). */
 bool cfxi_search_check(cfxi_search *s);
+
+/* Where a match lies. */
+typedef struct cfxi_span {
+    const cfx_node *last;        /* of the matched calls; NULL if there is none */
+    const cfx_node *first_user;  /* of a result, outside; or NULL */
+    const cfx_node *last_input;  /* outside; or NULL */
+} cfxi_span;
+
+static inline bool cfxi_is_early(const cfxi_span *span)
+{
+    return span->first_user && span->last && span->first_user->order < span->last->order;
+}
+
+/* Whether the match can stand in one place without changing what anybody reads.
+ * (match_effects.c) */
+bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span);
+/* Whether `n` is one of the matched calls, not what a placeholder is bound to. (match_check.c) */
+bool cfxi_search_inside(const cfxi_search *s, const cfx_node *n);
 
 /* For qsort: nodes in the order of their graph (matches.c). */
 int cfxi_compare_order(const void *a, const void *b);

@@ -12,6 +12,8 @@ const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i)
     return i < matches->items.size ? &((cfx_match *)matches->items.data)[i] : NULL;
 }
 
+size_t cfx_matches_steps(const cfx_matches *matches) { return matches->steps; }
+
 void cfx_matches_drop(cfx_matches *matches, size_t i)
 {
     cfx_match *items = matches->items.data;
@@ -81,7 +83,7 @@ static cfx_status copy_bindings(cfxi_search *s, cfx_binding *bound)
             ((cfxi_held *)m->held.data)[m->held.size++] =
                 (cfxi_held){s->graph, cfx_value_retain(v)};
         else if (!s->opts->overlaps && !cfxi_is_input(s->pattern, place))
-            CFX_TRY(cfx_node_map_set(m->used, v.as.node, cfx_none(), s->err));
+            CFX_TRY(cfx_node_map_set(m->used, v.as.node, cfx_int((int64_t)m->items.size), s->err));
     }
     return CFX_OK;
 }
@@ -371,16 +373,23 @@ static cfx_status pin(cfx_matches *m, cfx_graph *g, cfx_error *err)
 static cfx_status search_graph(cfx_graph *g, void *ctx, cfx_error *err)
 {
     const find_job *job = ctx;
+    const cfx_match_options *opts = &job->result->opts;
+    cfxi_early early = {.first_user = UINT64_MAX};
+    cfxi_effects *effects = NULL;
     cfx_status status = pin(job->result, g, err);
     cfxi_graph_freeze(g);
+    if (status == CFX_OK && opts->strict)
+        status = cfxi_effects_new(g, NULL, &effects, err);
     for (size_t i = 0; i < job->n && status == CFX_OK; i++) {
         cfxi_search s = {.pattern = &job->patterns[i], .graph = g, .result = job->result,
-                         .opts = &job->result->opts, .err = err, .misses = job->misses,
-                         .max_misses = job->max_misses, .n_misses = job->n_misses};
+                         .opts = opts, .err = err, .early = &early, .effects = effects,
+                         .misses = job->misses, .max_misses = job->max_misses,
+                         .n_misses = job->n_misses};
         status = search_with(&s);
     }
+    cfxi_effects_free(effects);
     cfxi_graph_thaw(g);
-    if (status != CFX_OK || !job->result->opts.regions)
+    if (status != CFX_OK || !opts->regions)
         return status;
     return cfxi_each_region(g, search_graph, ctx, err);
 }

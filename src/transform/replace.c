@@ -8,10 +8,10 @@
  *     output(%add)
  *
  * Keeps: names, order and locations of all other nodes, but for inputs of a match that are computed
- * after a first user of its results: those are moved before it.
+ * after a first user of its results: those, and what they need, are moved before it.
  *
  * One match after the other; what an input has become by then is looked up. Linear in the matches,
- * what is copied and the users of the results, and in the stretches in which inputs are moved.
+ * what is copied and the users of the results, and in what is moved, which the search has bounded.
  */
 #include "match_impl.h"
 
@@ -27,13 +27,26 @@ typedef struct replace_job {
 
 /* ---- checking ------------------------------------------------------------------------------ */
 
-/* What a replacement returns: the items of a list or tuple, or one value. */
-static const cfx_value *results_of(const cfx_graph *r, cfx_value *one, size_t *n)
+/* What a replacement returns: `n` values, each `step` behind the other. The items of a list or
+ * tuple, the values of a dict, or one value. */
+typedef struct results {
+    cfx_value one;
+    const cfx_value *items;
+    size_t n, step;
+} results;
+
+static void read_results(const cfx_graph *r, results *all)
 {
-    *one = cfx_node_arg(cfxi_pattern_output(r), 0);
-    *n = 1;
-    return one->kind == CFX_KIND_TUPLE || one->kind == CFX_KIND_LIST ? cfx_value_items(*one, n)
-                                                                      : one;
+    all->one = cfx_node_arg(cfxi_pattern_output(r), 0);
+    all->items = &all->one;
+    all->n = all->step = 1;
+    if (all->one.kind == CFX_KIND_TUPLE || all->one.kind == CFX_KIND_LIST)
+        all->items = cfx_value_items(all->one, &all->n);
+    if (all->one.kind != CFX_KIND_DICT)
+        return;
+    all->items = cfx_value_items(all->one, &all->n) + 1;
+    all->n /= 2;
+    all->step = 2;
 }
 
 static bool is_inside(const cfx_binding *b)
@@ -43,7 +56,7 @@ static bool is_inside(const cfx_binding *b)
 
 static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err)
 {
-    cfx_value one;
+    results all;
     size_t n = 0;
     size_t inside = 0;
     for (const cfx_node *at = r->root.next; at != &r->root; at = at->next)
@@ -55,11 +68,11 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     if (!cfxi_pattern_output(r) || cfx_node_num_args(cfxi_pattern_output(r)) == 0)
         return cfx_error_set(err, CFX_E_VALUE, "the replacement returns nothing: give it an "
                              "output");
-    results_of(r, &one, &n);
-    if (n != match->n_outputs)
+    read_results(r, &all);
+    if (all.n != match->n_outputs)
         return cfx_error_set(err, CFX_E_VALUE, "Returning nodes count mismatch: %zu vs %zu: the "
                              "replacement must return one value for each node that the pattern "
-                             "returns", match->n_outputs, n);
+                             "returns", match->n_outputs, all.n);
     for (size_t i = 0; i < match->n_bound; i++)
         inside += is_inside(&match->bound[i]);
     return inside > 0 ? CFX_OK
@@ -160,7 +173,7 @@ static cfx_status renew_inputs(replace_job *job, cfx_match *match)
 
 /* ---- the place ----------------------------------------------------------------------------- */
 
-enum { INSIDE, DEPENDS, MARKS };
+enum { INSIDE, LATE, MARKS };
 
 typedef struct place {
     uint32_t stamp;
@@ -207,29 +220,58 @@ static place find_place(const cfx_match *match)
     return at;
 }
 
-static bool depends(const cfx_node *n, uint32_t stamp)
+/* What the inputs of a match are computed from, behind its first user. */
+typedef struct late {
+    const place *at;
+    cfxi_vec nodes;  /* of cfx_node * */
+    const cfx_allocator *allocator;
+} late;
+
+static cfx_status add_late(void *ctx, cfx_node *n)
 {
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i].def->mark >= stamp)
-            return true;
-    return false;
+    late *l = ctx;
+    if (n->mark == l->at->stamp + INSIDE)
+        return CFX_E_GRAPH;
+    if (n->mark == l->at->stamp + LATE || n->order < l->at->first_user->order)
+        return CFX_OK;
+    if (!cfxi_vec_reserve(&l->nodes, 1, sizeof n, l->allocator))
+        return CFX_E_NOMEM;
+    n->mark = l->at->stamp + LATE;
+    ((cfx_node **)l->nodes.data)[l->nodes.size++] = n;
+    return CFX_OK;
 }
 
-/* Moves what does not depend on the match from between its first user and its last input before
- * that user. The match was found to have nothing between, so the inputs are among them. */
-static cfx_status bring_inputs(const place *at, cfx_error *err)
+/* The search has left out matches that wait for themselves; but a match that gives back one of its
+ * inputs may have changed who waits for whom. */
+static cfx_status find_late(const cfx_match *match, late *l, cfx_error *err)
 {
-    cfx_node *end = at->last_input->next;
-    for (cfx_node *n = at->first_user, *next; n != end; n = next) {
-        next = n->next;
-        if (n->mark == at->stamp + INSIDE)
-            continue;
-        if (depends(n, at->stamp))
-            n->mark = at->stamp + DEPENDS;
-        else
-            CFX_TRY(cfx_node_move_before(at->first_user, n, err));
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; i < match->n_inputs && status == CFX_OK; i++)
+        status = cfx_value_each_node(match->inputs[i], add_late, l);
+    for (size_t i = 0; i < l->nodes.size && status == CFX_OK; i++) {
+        const cfx_node *n = ((cfx_node **)l->nodes.data)[i];
+        for (uint32_t k = 0; k < n->n_inputs && status == CFX_OK; k++)
+            status = add_late(l, n->inputs[k].def);
     }
-    return CFX_OK;
+    if (status == CFX_E_GRAPH)
+        return cfx_error_set(err, status, "the match at node %%%s needs a result of another one "
+                             "that needs its own; replace one pattern after the other",
+                             l->at->last_inside->name->data);
+    return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
+}
+
+/* Moves what the inputs need before the first user of a result. */
+static cfx_status bring_inputs(const cfx_match *match, const place *at, cfx_error *err)
+{
+    late l = {.at = at, .allocator = match->graph->allocator};
+    cfx_status status = find_late(match, &l, err);
+    cfx_node **nodes = l.nodes.data;
+    if (l.nodes.size > 1)
+        qsort(nodes, l.nodes.size, sizeof *nodes, cfxi_compare_order);
+    for (size_t i = 0; i < l.nodes.size && status == CFX_OK; i++)
+        status = cfx_node_move_before(at->first_user, nodes[i], err);
+    cfxi_vec_free(&l.nodes, sizeof *nodes, l.allocator);
+    return status;
 }
 
 /* The node before which the replacement goes; NULL for the end. */
@@ -243,7 +285,7 @@ static cfx_status choose_place(const cfx_match *match, bool strict, cfx_node **b
         *before = cfxi_node_is_root(behind) ? NULL : behind;
     if (!at.first_user || !at.last_input || at.last_input->order < at.first_user->order)
         return CFX_OK;
-    return bring_inputs(&at, err);
+    return bring_inputs(match, &at, err);
 }
 
 /* ---- copying ------------------------------------------------------------------------------- */
@@ -395,12 +437,11 @@ static cfx_status give_result(replace_job *job, cfx_match *match, size_t i, cfx_
 
 static cfx_status give_results(replace_job *job, cfx_match *match, const cfx_graph *r)
 {
-    cfx_value one;
-    size_t n;
-    const cfx_value *results = results_of(r, &one, &n);
-    for (size_t i = 0; i < n; i++) {
-        cfx_value with = cfx_value_map(match->graph, (cfx_graph *)(uintptr_t)r, results[i],
-                                       copy_of, job, job->err);
+    results all;
+    read_results(r, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        cfx_value with = cfx_value_map(match->graph, (cfx_graph *)(uintptr_t)r,
+                                       all.items[i * all.step], copy_of, job, job->err);
         if (with.kind == CFX_KIND_INVALID)
             return job->err->status;
         CFX_TRY(give_result(job, match, i, with));

@@ -274,6 +274,53 @@ TEST(strict_matches_respect_writes)
                .strict = true);
 }
 
+TEST(strict_matches_let_writes_pass_that_concern_others)
+{
+    const char *pattern = A CALL("n", "torch.neg", "%a") CALL("r", "torch.relu", "%n") OUT("%r");
+    const char *writes = A CALL("m", "torch.relu_", "%a") CALL("r", "torch.abs", "%m") OUT("%r");
+    /* To a new tensor, to a view of one that is read, and by somebody who is not known. */
+    FOUND_WITH("r=r n=n a=c", CALL("c", "torch.cos", "%x") CALL("d", "torch.cos", "%x")
+               CALL("n", "torch.neg", "%c") CALL("w", "torch.relu_", "%d")
+               CALL("r", "torch.relu", "%n") OUT("(%r, %w)"), pattern, .strict = true);
+    FOUND_WITH("", CALL("c", "torch.cos", "%x") CALL("d", "torch.t", "%c")
+               CALL("n", "torch.neg", "%c") CALL("w", "torch.relu_", "%d")
+               CALL("r", "torch.relu", "%n") OUT("(%r, %w)"), pattern, .strict = true);
+    FOUND_WITH("", CALL("n", "torch.neg", "%x") CALL("w", "torch.relu_", "%y")
+               CALL("r", "torch.relu", "%n") OUT("(%r, %w)"), pattern, .strict = true);
+    /* Reads of something else may stand between a write and its user. */
+    FOUND_WITH("r=r m=m a=d", CALL("d", "torch.cos", "%x") CALL("m", "torch.relu_", "%d")
+               CALL("c", "torch.cos", "%x") CALL("r", "torch.abs", "%m") OUT("(%r, %c)"),
+               writes, .strict = true);
+    FOUND_WITH("", CALL("d", "torch.cos", "%x") CALL("e", "torch.t", "%d")
+               CALL("m", "torch.relu_", "%d") CALL("c", "torch.cos", "%e")
+               CALL("r", "torch.abs", "%m") OUT("(%r, %c)"), writes, .strict = true);
+}
+
+TEST(strict_matches_write_in_the_order_of_the_pattern)
+{
+    const char *pattern = A CALL("s", "torch.sin", "%a") CALL("m", "torch.relu_", "%a")
+                          CALL("r", "torch.add", "%s, %m") OUT("%r");
+    FOUND_WITH("r=r s=s a=d m=m", CALL("d", "torch.cos", "%x") CALL("s", "torch.sin", "%d")
+               CALL("m", "torch.relu_", "%d") CALL("r", "torch.add", "%s, %m") OUT("%r"),
+               pattern, .strict = true);
+    FOUND_WITH("", CALL("d", "torch.cos", "%x") CALL("m", "torch.relu_", "%d")
+               CALL("s", "torch.sin", "%d") CALL("r", "torch.add", "%s, %m") OUT("%r"),
+               pattern, .strict = true);
+}
+
+TEST(strict_matches_move_no_input_over_a_write)
+{
+    const char *pattern = B CALL("n", "torch.neg", "%a") CALL("s", "torch.add", "%n, %b")
+                          OUT("(%n, %s)");
+    const char *want = "s=s n=n a=x b=c";
+    FOUND_WITH(want, CALL("n", "torch.neg", "%x") CALL("u", "torch.tanh", "%n")
+               CALL("c", "torch.cos", "%y") CALL("s", "torch.add", "%n, %c") OUT("(%u, %s)"),
+               pattern, .strict = true);
+    FOUND_WITH("", CALL("n", "torch.neg", "%x") CALL("u", "torch.tanh", "%n") WRITE
+               CALL("c", "torch.cos", "%y") CALL("s", "torch.add", "%n, %c") OUT("(%u, %s)"),
+               pattern, .strict = true);
+}
+
 TEST(one_operator_has_many_spellings)
 {
     FOUND_WITH("r=r a=x", "  %r = call_method[target=relu](%x)\n" OUT("%r"),
@@ -381,6 +428,43 @@ TEST(back_to_back_matches_are_replaced)
 {
     REPLACED(CALL("neg", "neg", "%x") CALL("neg_1", "neg", "%neg") OUT("%neg_1"), SIGMOIDS,
              TWO_SIGMOIDS, A CALL("neg", "neg", "%a") OUT("%neg"));
+}
+
+/* n1 and a1 are one match, n2 and a2 another: each would need a result of the other one. */
+#define CROSSED                                                                       \
+    CALL("n1", "neg", "%x") CALL("n2", "neg", "%y") CALL("a1", "add", "%n2, %x")      \
+    CALL("a2", "add", "%n1, %y") OUT("(%n1, %a1, %n2, %a2)")
+
+TEST(matches_that_would_wait_for_each_other_are_not_both_replaced)
+{
+    const char *pattern = B CALL("n", "neg", "%a") CALL("s", "add", "%b, %a") OUT("(%n, %s)");
+    const char *made = B CALL("f", "f", "%a, %b") CALL("g", "g", "%f") OUT("(%f, %g)");
+    const cfx_match_options jointly = {.jointly = true};
+    FOUND("n=n1 a=x s=a1 b=n2; n=n2 a=y s=a2 b=n1", CROSSED, pattern);
+    check_replaced(CALL("n2", "neg", "%y") CALL("f", "f", "%x, %n2") CALL("g", "g", "%f")
+                   CALL("a2", "add", "%f, %y") OUT("(%f, %g, %n2, %a2)"), X CROSSED, pattern, made,
+                   &jointly, __FILE__, __LINE__);
+    REPLACED("the match at node %a2 needs a result of another one that needs its own; replace one "
+             "pattern after the other", CROSSED, pattern, made);
+}
+
+/* Three in a ring, of which none is used before its own inputs. */
+TEST(a_ring_of_matches_is_broken)
+{
+    FOUND_WITH("n=n1 a=1 s=a1 b=n2; n=n2 a=2 s=a2 b=n3",
+               CALL("n1", "neg", "1") CALL("n2", "neg", "2") CALL("n3", "neg", "3")
+               CALL("a1", "add", "%n2, 1") CALL("a2", "add", "%n3, 2") CALL("a3", "add", "%n1, 3")
+               OUT("(%a1, %a2, %a3)"),
+               B CALL("n", "neg", "%a") CALL("s", "add", "%b, %a") OUT("(%n, %s)"),
+               .jointly = true);
+}
+
+TEST(a_replacement_can_return_a_dict)
+{
+    REPLACED(CALL("r", "r", "%x") CALL("t", "t", "%x") OUT("{\"k\": %r, \"l\": %t}"),
+             CALL("p", "p", "%x") CALL("q", "q", "%x") OUT("{\"k\": %p, \"l\": %q}"),
+             A CALL("p", "p", "%a") CALL("q", "q", "%a") OUT("{\"k\": %p, \"l\": %q}"),
+             A CALL("r", "r", "%a") CALL("t", "t", "%a") OUT("{\"k\": %r, \"l\": %t}"));
 }
 
 TEST(what_a_replacement_brings_in_is_not_searched)
@@ -571,6 +655,77 @@ TEST(a_pattern_may_be_very_deep)
     cfx_matches_free(found);
     cfx_graph_release(p);
     cfx_graph_release(g);
+}
+
+/* `n` matches wound into one another: first all f(x), then a chain of `n` calls on all of them
+ * (each uses one), then all g(f, y), where y is computed after the first use of any f, in `depth`
+ * steps. */
+static cfx_graph *wound(size_t n, bool writes, size_t depth)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_value *firsts = malloc(n * sizeof *firsts);
+    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value at = x;
+    for (size_t i = 0; i < n; i++)
+        firsts[i] = cfx_from_node(
+            cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.cos", &x, 1, NULL, 0, NULL));
+    for (size_t i = 0; i < 2 * n; i++) {
+        const cfx_value args[] = {at, i < n ? firsts[i] : at};
+        at = cfx_from_node(
+            cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", args, 2, NULL, 0, NULL));
+        if (writes && i % 2)
+            cfx_graph_call(g, CFX_OP_CALL_METHOD, "add_", &at, 1, NULL, 0, NULL);
+    }
+    cfx_value y = x;
+    for (size_t i = 0; i < depth; i++)
+        y = cfx_from_node(
+            cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.sin", &y, 1, NULL, 0, NULL));
+    for (size_t i = 0; i < n; i++) {
+        const cfx_value args[] = {firsts[i], y};
+        firsts[i] = cfx_from_node(
+            cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.mul", args, 2, NULL, 0, NULL));
+    }
+    cfx_graph_output(g, cfx_value_list(g, firsts, n, NULL), NULL);
+    free(firsts);
+    return g;
+}
+
+static size_t steps_of(size_t n, bool strict, size_t depth, size_t *n_found)
+{
+    const cfx_match_options opts = {.jointly = true, .strict = strict};
+    cfx_graph *g = wound(n, strict, depth);
+    cfx_graph *p = parse(B CALL("f", "torch.cos", "%a") CALL("g", "torch.mul", "%f, %b")
+                         OUT("(%f, %g)"));
+    cfx_matches *found = cfx_matches_find(g, &p, 1, &opts, NULL);
+    size_t steps = cfx_matches_steps(found);
+    *n_found = cfx_matches_size(found);
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
+    return steps;
+}
+
+TEST(matches_wound_into_one_another_take_steps_in_proportion)
+{
+    size_t found, more;
+    size_t few = steps_of(500, false, 1, &found);
+    size_t many = steps_of(5000, false, 1, &more);
+    CHECK_INT_EQ(500, found);
+    CHECK_INT_EQ(5000, more);
+    CHECK(few > 500 && many < 11 * few);
+    few = steps_of(500, true, 1, &found);
+    many = steps_of(5000, true, 1, &more);
+    CHECK(few > 500 && many < 11 * few);
+}
+
+/* Each match would have to look at all that y is computed from. */
+TEST(looking_between_the_nodes_of_matches_has_a_limit)
+{
+    size_t found, more;
+    size_t few = steps_of(500, false, 500, &found);
+    size_t many = steps_of(5000, false, 5000, &more);
+    CHECK(found > 0 && more > 0 && more < 5000);
+    CHECK(few < 500 * 6 * (CFX_MATCH_WALK + 4) && many < 5000 * 6 * (CFX_MATCH_WALK + 4));
 }
 
 /* ---- why not ------------------------------------------------------------------------------- */
