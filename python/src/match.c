@@ -120,11 +120,24 @@ static cfx_status bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
                             : CFX_OK;
 }
 
-/* Reads a dict of options; false with an exception. *keep is to be released after use. */
-static bool read_options(module_state *st, PyObject *dict, cfx_match_options *opts,
-                         PyObject **keep)
+/* What options refer to. */
+typedef struct options_keep {
+    PyObject *name;
+    module_view modules;
+} options_keep;
+
+static void release_options(options_keep *keep)
+{
+    Py_XDECREF(keep->name);
+    modules_done(&keep->modules);
+}
+
+/* Reads a dict of options; false with an exception. release_options is due in any case. */
+static bool read_options(const PyGraph *graph, PyObject *dict, cfx_match_options *opts,
+                         options_keep *keep)
 {
     PyObject *name = PyDict_GetItemString(dict, "node_name");
+    PyObject *root = graph->owning_module;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         PyObject *on = PyDict_GetItemString(dict, switches[i].name);
         int yes = on ? PyObject_IsTrue(on) : 0;
@@ -134,9 +147,15 @@ static bool read_options(module_state *st, PyObject *dict, cfx_match_options *op
     }
     opts->same_attr = same_attr;
     opts->bind = bind;
-    opts->ctx = st;
+    opts->ctx = graph->st;
+    if (root && root != Py_None && graph->st->module_class &&
+        PyObject_TypeCheck(root, (PyTypeObject *)graph->st->module_class)) {
+        if (!modules_over(graph->st, root, &keep->modules))
+            return false;
+        opts->modules = &keep->modules.table;
+    }
     if (name)
-        opts->node_name = c_string_of(name, "the name of a node", keep);
+        opts->node_name = c_string_of(name, "the name of a node", &keep->name);
     return !name || opts->node_name;
 }
 
@@ -390,7 +409,7 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
 {
     PyObject *list, *dict, *decide;
     cfx_match_options opts = {0};
-    PyObject *keep = NULL;
+    options_keep keep = {.name = NULL};
     PyObject *results = NULL;
     maker make = {NULL, NULL, 0};
     if (!PyArg_ParseTuple(args, "OO!O|OnO!:_match", &list, &PyDict_Type, &dict, &decide,
@@ -401,10 +420,10 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
                             "of anchors");
     cfx_graph **patterns = read_graphs(self, list);
     opts.jointly = decide != Py_None;
-    if (patterns && read_options(self->st, dict, &opts, &keep))
+    if (patterns && read_options(self, dict, &opts, &keep))
         results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide,
                                &make);
-    Py_XDECREF(keep);
+    release_options(&keep);
     PyMem_Free(patterns);
     return results;
 }
@@ -451,7 +470,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     PyObject *list, *dict;
     Py_ssize_t max;
     cfx_match_options opts = {0};
-    PyObject *keep = NULL;
+    options_keep keep = {.name = NULL};
     PyObject *result = NULL;
     cfx_error err = {0};
     size_t n = 0;
@@ -461,7 +480,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     cfx_miss *misses = patterns && max > 0 ? PyMem_New(cfx_miss, max) : NULL;
     if (patterns && max > 0 && !misses)
         PyErr_NoMemory();
-    if (misses && read_options(self->st, dict, &opts, &keep)) {
+    if (misses && read_options(self, dict, &opts, &keep)) {
         cfx_status status = cfx_matches_explain(self->g, patterns, (size_t)PyList_GET_SIZE(list),
                                                 &opts, misses, (size_t)max, &n, &err);
         result = status == CFX_OK && !PyErr_Occurred() ? misses_to_py(misses, n)
@@ -469,7 +488,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     } else if (patterns && max <= 0) {
         result = PyList_New(0);
     }
-    Py_XDECREF(keep);
+    release_options(&keep);
     PyMem_Free(misses);
     PyMem_Free(patterns);
     return result;

@@ -225,11 +225,7 @@ static bool push_bound(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn
         cfx_status status = s->opts->bind ? s->opts->bind(s->opts->ctx, both[i], &args[i], s->err)
                                           : CFX_OK;
         if (status == CFX_OK && args[i].kind == CFX_KIND_INVALID)
-            return cfxi_miss_node(s, pn, gn, "other arguments: the pattern has %zu and %zu "
-                                  "keywords, the graph %zu and %zu", cfx_node_num_args(pn),
-                                  (size_t)(pn->kwargs ? pn->kwargs->size / 2 : 0),
-                                  cfx_node_num_args(gn),
-                                  (size_t)(gn->kwargs ? gn->kwargs->size / 2 : 0));
+            return cfxi_miss_arguments(s, pn, gn);
         if (status == CFX_OK)
             status = cfxi_search_keep(s, both[i]->graph, args[i]);
         if (status != CFX_OK)

@@ -644,6 +644,69 @@ def test_spellings_and_swapped_operands():
         assert len(cfx.replace_pattern(gm, pattern, lambda a: torch.sin(a), **options)) == n
 
 
+MODULES = [
+    (torch.nn.ReLU(), lambda x: F.relu(x), lambda x: F.relu6(x)),
+    (torch.nn.LeakyReLU(0.2), lambda x: F.leaky_relu(x, 0.2), lambda x: F.leaky_relu(x)),
+    (torch.nn.ELU(2.0), lambda x: F.elu(x, 2.0), lambda x: F.elu(x)),
+    (torch.nn.CELU(), lambda x: F.celu(x), lambda x: F.celu(x, 2.0)),
+    (torch.nn.Softplus(2.0), lambda x: F.softplus(x, 2.0), lambda x: F.softplus(x)),
+    (torch.nn.Hardtanh(-2.0, 2.0), lambda x: F.hardtanh(x, -2.0, 2.0), lambda x: F.hardtanh(x)),
+    (torch.nn.Threshold(0.5, 3.0), lambda x: F.threshold(x, 0.5, 3.0),
+     lambda x: F.threshold(x, 0.5, 4.0)),
+    (torch.nn.Softmax(1), lambda x: x.softmax(1), lambda x: x.softmax(2)),
+    (torch.nn.LogSoftmax(1), lambda x: torch.log_softmax(x, dim=1),
+     lambda x: torch.log_softmax(x, dim=0)),
+    (torch.nn.GLU(1), lambda x: F.glu(x, 1), lambda x: F.glu(x)),
+    (torch.nn.Flatten(), lambda x: torch.flatten(x, 1), lambda x: torch.flatten(x)),
+    (torch.nn.MaxPool2d(2), lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 2, 1)),
+    (torch.nn.MaxPool2d((2, 2)), lambda x: F.max_pool2d(x, 2, stride=2),
+     lambda x: F.max_pool2d(x, 2, ceil_mode=True)),
+    (torch.nn.AvgPool2d(2, 1, 1), lambda x: F.avg_pool2d(x, (2, 2), (1, 1), 1),
+     lambda x: F.avg_pool2d(x, 2, 1)),
+    (torch.nn.AdaptiveAvgPool2d(2), lambda x: F.adaptive_avg_pool2d(x, (2, 2)),
+     lambda x: F.adaptive_avg_pool2d(x, (2, 1))),
+    (torch.nn.Dropout(0.3).eval(), lambda x: F.dropout(x, 0.3, False),
+     lambda x: F.dropout(x, 0.3, True)),
+    (torch.nn.PixelShuffle(2), lambda x: F.pixel_shuffle(x, 2), lambda x: F.pixel_shuffle(x, 1)),
+    (torch.nn.Upsample(scale_factor=2), lambda x: F.interpolate(x, None, 2.0),
+     lambda x: F.interpolate(x, None, 3.0)),
+    (torch.nn.LayerNorm((4, 4), elementwise_affine=False), lambda x: F.layer_norm(x, (4, 4)),
+     lambda x: F.layer_norm(x, (4, 4), eps=0.1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module, right, wrong", MODULES, ids=lambda x: type(x).__name__)
+def test_modules_are_spellings(module, right, wrong):
+    gm = cfx.symbolic_trace(torch.nn.Sequential(module))
+    x = torch.randn(2, 4, 4, 4)
+    assert torch.equal(module(x), right(x))  # else the pattern would have no business to match
+    assert cfx.replace_pattern(gm, right, lambda x: x.sin()) == []
+    assert cfx.replace_pattern(gm, wrong, lambda x: x.sin(), any_spelling=True) == []
+    assert len(cfx.replace_pattern(gm, right, lambda x: x.sin(), any_spelling=True)) == 1
+    assert torch.equal(gm(x), x.sin())
+
+
+@pytest.mark.parametrize("module, pattern, reason", [
+    (torch.nn.ReLU(inplace=True), lambda x: F.relu(x), "inplace=True"),
+    (torch.nn.Linear(4, 4), lambda x, w, b: F.linear(x, w, b), "one with weights"),
+    (torch.nn.PReLU(), lambda x, w: F.prelu(x, w), "weight of its own"),
+    (torch.nn.BatchNorm2d(4, affine=False, track_running_stats=False),
+     lambda x: F.batch_norm(x, None, None), "a state"),
+    (torch.nn.MaxPool2d(2, return_indices=True), lambda x: F.max_pool2d(x, 2), "return_indices"),
+])  # fmt: skip
+def test_modules_that_no_function_stands_for(module, pattern, reason):
+    gm = cfx.symbolic_trace(torch.nn.Sequential(module))
+    assert cfx.replace_pattern(gm, pattern, pattern, any_spelling=True) == []
+    (miss,) = cfx.replace_pattern(gm, pattern, any_spelling=True, explain=True)
+    assert reason in miss.reason
+
+
+def test_a_module_with_hooks_is_nobodys_spelling():
+    gm = cfx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
+    getattr(gm, "0").register_forward_hook(lambda *args: None)
+    assert cfx.replace_pattern(gm, F.relu, lambda x: x.sin(), any_spelling=True) == []
+
+
 def test_many_patterns_at_once():
     gm = cfx.symbolic_trace(lambda x: torch.neg(torch.relu(torch.neg(x))))
     rules = [(lambda a: torch.relu(torch.neg(a)), lambda a: torch.sin(a)),

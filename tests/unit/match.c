@@ -754,10 +754,10 @@ static void check_miss(const char *want, const char *graph, const char *pattern,
 
 TEST(the_nearest_misses_come_first)
 {
-    MISSES("m.py:3: %s is not %s of the pattern (3 matched): kwargs['dim']: the pattern has 1, the "
-           "graph 2\n"
-           "%t is not %s of the pattern (1 matched): args[0]: the pattern has %n (call_function "
-           "neg), the graph %x (placeholder x)\n",
+    MISSES("m.py:3: %s is not %s of the pattern (3 of 3 nodes matched): kwargs['dim']: the "
+           "pattern has 1, the graph 2\n"
+           "%t is not %s of the pattern (1 of 3 nodes matched): args[0]: the pattern has %n "
+           "(call_function neg), the graph %x (placeholder x)\n",
            CALL("n", "neg", "%x") "  %s = call_function[target=sum](%n, dim=2)  @ m.py:3\n"
            CALL("t", "sum", "%x, dim=1") OUT("(%s, %t)"),
            A CALL("n", "neg", "%a") CALL("s", "sum", "%n, dim=1") OUT("%s"));
@@ -765,18 +765,48 @@ TEST(the_nearest_misses_come_first)
 
 TEST(misses_say_which_constraint_failed)
 {
-    MISSES("%n is not %n of the pattern (3 matched): it has a user outside the match: %output\n",
+    MISSES("the pattern was found at %r, but %n is in the way: it has a user outside the match: "
+           "%output\n",
            CALL("n", "neg", "%x") CALL("r", "relu", "%n") OUT("(%n, %r)"),
            A CALL("n", "neg", "%a") CALL("r", "relu", "%n") OUT("%r"));
-    MISSES("%n of the pattern was not found (0 matched): nothing in the graph is like it\n",
+    MISSES("%n of the pattern was not found: nothing in the graph calls neg\n",
            CALL("r", "relu", "%x") OUT("%r"), A CALL("n", "neg", "%a") OUT("%n"));
-    MISSES("%f is not %f of the pattern (1 matched): args[0][1]: the pattern has 2, the graph 3\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): args[0][1]: the pattern has 2, the "
+           "graph 3\n",
            CALL("f", "f", "[1, 3], %x") OUT("%f"), A CALL("f", "f", "[1, 2], %a") OUT("%f"));
-    MISSES("%f is not %f of the pattern (1 matched): other arguments: the pattern has 1 and 0 "
-           "keywords, the graph 2 and 0\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): the pattern passes 1 arguments by "
+           "position, the graph 2\n",
            CALL("f", "f", "%x, 1") OUT("%f"), A CALL("f", "f", "%a") OUT("%f"));
-    MISSES("%x is not %b of the pattern (2 matched): it is matched to %a already\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): only the graph passes the keyword "
+           "'k'\n",
+           CALL("f", "f", "%x, k=1") OUT("%f"), A CALL("f", "f", "%a") OUT("%f"));
+    MISSES("%x is not %b of the pattern (2 of 3 nodes matched): it is matched to %a already\n",
            CALL("f", "f", "%x, %x") OUT("%f"), B CALL("f", "f", "%a, %b") OUT("%f"));
+}
+
+TEST(each_candidate_has_one_miss)
+{
+    /* The second anchor fails at two places; a match has none. */
+    MISSES("%d is not %d of the pattern (4 of 4 nodes matched): args[1]: the pattern has 1, the "
+           "graph 2\n",
+           CALL("n", "neg", "%x") CALL("c", "cos", "%n") CALL("d", "sin", "%n, 2")
+           CALL("e", "sin", "%n, 3") CALL("m", "neg", "%y") CALL("f", "cos", "%m")
+           CALL("g", "sin", "%m, 1") OUT("(%n, %c, %d, %e, %m, %f, %g)"),
+           A CALL("n", "neg", "%a") CALL("c", "cos", "%n") CALL("d", "sin", "%n, 1")
+           OUT("(%n, %c, %d)"));
+}
+
+TEST(misses_point_to_other_spellings)
+{
+    MISSES("%r is not %r of the pattern (0 of 2 nodes matched): it is spelled otherwise, but calls "
+           "the same operator, relu: see any_spelling\n",
+           "  %r = call_method[target=relu](%x)\n" OUT("%r"),
+           A CALL("r", "torch.relu", "%a") OUT("%r"));
+    MISSES("%n is not %n of the pattern (1 of 3 nodes matched): args[0]: the pattern has %r "
+           "(call_function torch.relu), the graph %r (call_method relu); they are the same "
+           "operator: see any_spelling\n",
+           "  %r = call_method[target=relu](%x)\n" CALL("n", "neg", "%r") OUT("%n"),
+           A CALL("r", "torch.relu", "%a") CALL("n", "neg", "%r") OUT("%n"));
 }
 
 /* ---- short of memory ----------------------------------------------------------------------- */
