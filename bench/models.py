@@ -1,18 +1,44 @@
-"""Models to trace: ResNet-50 and ViT-B/16 with torchvision's structure and names, and programs of
-n element-wise operations. Weights are random, and small enough to keep results finite."""
+"""Models to trace: ResNet-18, ResNet-50 and ViT-B/16 with torchvision's structure and names, and
+programs of n element-wise operations. Weights are random, and small enough to keep results finite.
+"""
 import torch
 from torch import nn
 
 
-# ---- ResNet-50 ------------------------------------------------------------------------------
+# ---- ResNet-18, ResNet-50 -------------------------------------------------------------------
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions around a shortcut."""
+
+    expansion = 1
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, width, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.downsample = None
+        if stride != 1 or inputs != width:
+            conv = nn.Conv2d(inputs, width, 1, stride, bias=False)
+            self.downsample = nn.Sequential(conv, nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        y += x if self.downsample is None else self.downsample(x)
+        return self.relu(y)
 
 
 class Bottleneck(nn.Module):
     """1x1, 3x3, 1x1 convolutions around a shortcut."""
 
+    expansion = 4
+
     def __init__(self, inputs, width, stride):
         super().__init__()
-        outputs = 4 * width
+        outputs = self.expansion * width
         self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
         self.conv2 = nn.Conv2d(width, width, 3, stride, padding=1, bias=False)
@@ -33,8 +59,8 @@ class Bottleneck(nn.Module):
         return self.relu(y)
 
 
-class ResNet50(nn.Module):
-    """177 nodes when traced."""
+class ResNet(nn.Module):
+    block, blocks = BasicBlock, (2, 2, 2, 2)
 
     def __init__(self):
         super().__init__()
@@ -43,12 +69,12 @@ class ResNet50(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, 2, padding=1)
         inputs = 64
-        for i, (width, blocks) in enumerate([(64, 3), (128, 4), (256, 6), (512, 3)], 1):
+        for i, (width, blocks) in enumerate(zip((64, 128, 256, 512), self.blocks), 1):
             strides = [1 if i == 1 else 2] + [1] * (blocks - 1)
             layer = nn.Sequential()
             for stride in strides:
-                layer.append(Bottleneck(inputs, width, stride))
-                inputs = 4 * width
+                layer.append(self.block(inputs, width, stride))
+                inputs = self.block.expansion * width
             self.add_module(f"layer{i}", layer)
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(inputs, 1000)
@@ -57,6 +83,16 @@ class ResNet50(nn.Module):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(torch.flatten(self.avgpool(x), 1))
+
+
+class ResNet18(ResNet):
+    """71 nodes when traced."""
+
+
+class ResNet50(ResNet):
+    """177 nodes when traced."""
+
+    block, blocks = Bottleneck, (3, 4, 6, 3)
 
 
 # ---- ViT-B/16 -------------------------------------------------------------------------------

@@ -68,6 +68,12 @@ CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, 
 
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
+/* annotate: gives nodes without a type the one that the operator table says they have: tensors,
+ * numbers, bools and strings. What a method or a sign does is known only if its first argument is
+ * a tensor; `inputs_are_tensors` takes inputs and attributes without a type for some. */
+typedef struct cfx_annotate_options {
+    bool inputs_are_tensors;
+} cfx_annotate_options;
 /* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
  * they give (what would overflow or fail stays). With modules, also computes calls of operators of
  * the table without an effect whose arguments are attributes, results of such calls and literals;
@@ -161,6 +167,15 @@ typedef struct cfx_unlift_params_options {
 typedef struct cfx_merge_matmul_options {
     const cfx_target *split;
 } cfx_merge_matmul_options;
+
+/* normalize: spells calls of table operators in one way: arguments by position as far as can be and
+ * without defaults, and methods, overloads and signs as functions of torch where their first
+ * argument is known to be a tensor (see annotate). One of both alone if asked for. */
+typedef struct cfx_normalize_options {
+    bool args_only;
+    bool operators_only;
+    bool inputs_are_tensors;
+} cfx_normalize_options;
 
 /* reinplace: lets calls write their results into their first operand where nothing needs it any
  * more, and drops scatters that only put such a result back; see reinplace.c.

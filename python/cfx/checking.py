@@ -98,14 +98,15 @@ def _compare(a: Any, b: Any, tolerances: dict[Any, Any], where: str = "") -> Dif
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _tensors(where, a, b, tolerances)
     if isinstance(a, float) and isinstance(b, float):
-        return _tensors(where, *(torch.tensor(v, dtype=torch.float64) for v in (a, b)), tolerances)
+        x, y = (torch.tensor(v, dtype=torch.float64) for v in (a, b))
+        return _tensors(where, x, y, tolerances)
     for kind in (dict, tuple, list):
         if isinstance(a, kind) and isinstance(b, kind):
-            x, y = (v if kind is dict else dict(enumerate(v)) for v in (a, b))
-            if list(x) != list(y):
-                what = f"{kind.__name__} with {list(x)} became one with {list(y)}"
+            p, q = (v if kind is dict else dict(enumerate(v)) for v in (a, b))
+            if list(p) != list(q):
+                what = f"{kind.__name__} with {list(p)} became one with {list(q)}"
                 return Difference(where, what, _summary(a), _summary(b))
-            items = (_compare(x[k], y[k], tolerances, f"{where}[{k!r}]") for k in x)
+            items = (_compare(p[k], q[k], tolerances, f"{where}[{k!r}]") for k in p)
             return next((found for found in items if found), None)
     if type(a) is type(b) and dataclasses.is_dataclass(a):
         return _compare(vars(a), vars(b), tolerances, where)

@@ -31,7 +31,8 @@ class Interpreter(_core.Interpreter):
     """Runs a graph node by node. Subclasses override what is to happen otherwise: `run` calls
     `run_node` for each node, and that the method with the name of the node's opcode.
 
-    `module` is where get_attr and call_module look; `graph` is run instead of `module.graph`.
+    `module` is where get_attr and call_module look; `graph` is run instead of `module.graph`. A
+    GraphModule of torch.fx is converted first.
     Values are let go of after their last use, unless `garbage_collect_values` is False: then `env`
     holds all of them after a run. Regions (see cfx.cond) are run likewise.
     """
@@ -41,6 +42,10 @@ class Interpreter(_core.Interpreter):
     def __init__(
         self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None
     ) -> None:
+        if graph is None and type(module.graph).__module__.startswith("torch.fx."):
+            from .interop import from_torch
+
+            module = from_torch(module)
         self.module = module
         self.graph = module.graph if graph is None else graph
         self.env = {}

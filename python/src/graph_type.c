@@ -276,7 +276,6 @@ static PyMethodDef methods[] = {
     {"_merge_matmul", (PyCFunction)graph_merge_matmul, METH_O, NULL},
     {"_may_depend_on", (PyCFunction)graph_may_depend_on, METH_VARARGS, NULL},
     {"_relayout", (PyCFunction)graph_relayout, METH_VARARGS, NULL},
-    {"_cse", (PyCFunction)graph_cse, METH_O, NULL},
     {"_dce", (PyCFunction)graph_dce, METH_O, NULL},
     {"_annotate_getitem", (PyCFunction)graph_annotate_getitem, METH_NOARGS, NULL},
     {"_dot", FAST(graph_dot), NULL},

@@ -135,3 +135,37 @@ size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword)
     name[size] = '\0';
     return cfx_operator_find_param(op, name);
 }
+
+bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own)
+{
+    cfx_operator op = cfx_node_operator(n);
+    cfx_param param;
+    const char *spelling = op ? name_of(n).spelling : NULL;
+    const bool has_own = spelling && has_own_params(spelling);
+    if (own)
+        *own = has_own;
+    if (!has_own) {
+        bool known = op && cfx_operator_param(op, i, &param);
+        if (known)
+            *out = (cfxi_spelled_param){param.name, i, param.keyword_only};
+        return known;
+    }
+    const char *cursor = spelling + strcspn(spelling, "(") + 1;
+    cfx_schema_text item = cfxi_schema_next(&cursor);
+    for (size_t k = 0; k < i && item.size > 0; k++)
+        item = cfxi_schema_next(&cursor);
+    if (item.size == 0)
+        return false;
+    const char *colon = memchr(item.text, ':', item.size);
+    const size_t size = colon ? (size_t)(colon - item.text) : item.size;
+    *out = (cfxi_spelled_param){item, cfxi_node_param_of(n, i, NULL), false};
+    if (colon)
+        out->name = (cfx_schema_text){colon + 1, item.size - size - 1};
+    return true;
+}
+
+bool cfxi_spelling_has_params(const char *name)
+{
+    const char *spelling = cfxi_op_lookup(name, strlen(name)).spelling;
+    return spelling && has_own_params(spelling);
+}

@@ -26,6 +26,21 @@ cfx_schema_text cfxi_schema_next(const char **cursor);
  * NULL. SIZE_MAX if it is none of the row's. (node.c) */
 size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword);
 
+/* Whether the function of this name takes its arguments otherwise than the row. (node.c) */
+bool cfxi_spelling_has_params(const char *name);
+
+/* A parameter as the spelling that a call uses has it. */
+typedef struct cfxi_spelled_param {
+    cfx_schema_text name;  /* as a keyword; "self" of a function of torch is `input` there */
+    size_t param;          /* of the row; SIZE_MAX if it has none (`inplace`) */
+    bool keyword_only;
+} cfxi_spelled_param;
+
+/* The i-th parameter of the spelling that a call_function or call_method in the table uses; false
+ * past the last. *own (may be NULL) tells whether the spelling has parameters of its own, whose
+ * defaults need not be those of the row. (node.c) */
+bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own);
+
 static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size)
 {
     return a.size == size && memcmp(a.text, text, size) == 0;

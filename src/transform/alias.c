@@ -86,41 +86,16 @@ static bool module_writes(const cfxi_aliases *a, const cfx_node *n)
     return !off;
 }
 
-/* Whether a value can only be a tensor or a number. */
-static bool is_simple(cfx_value v)
-{
-    cfx_param result;
-    if (v.kind != CFX_KIND_NODE)
-        return v.kind == CFX_KIND_INT || v.kind == CFX_KIND_FLOAT || v.kind == CFX_KIND_BOOL;
-    const cfx_operator op = cfx_node_operator(v.as.node);
-    if (!op)
-        return true;  /* an input, an attribute, a module: see alias_impl.h */
-    return cfx_operator_num_results(op) == 1 && cfx_operator_result(op, 0, &result) &&
-           strcmp(result.type, "Tensor") == 0;
-}
-
-/* operator.add joins tuples and lists, whose items stay what they are. */
-static bool may_join(const cfx_node *n)
-{
-    const cfx_str *name = n->callee->ref->name;
-    if (n->op != CFX_OP_CALL_FUNCTION || !name ||
-        (strncmp(name->data, "operator.", 9) && strncmp(name->data, "_operator.", 10)))
-        return false;
-    for (uint32_t i = 0; n->args && i < n->args->size; i++)
-        if (!is_simple(n->args->items[i]))
-            return true;
-    return false;
-}
-
 typedef struct sharing {
     cfxi_aliases *aliases;
     cfx_node *node;
 } sharing;
 
-static cfx_status share(void *ctx, cfx_node *operand)
+static cfx_status share(void *ctx, cfx_node *operand, unsigned touch)
 {
     const sharing *s = ctx;
-    cfxi_alias_union(s->aliases, s->node, operand);
+    if (touch & CFX_TOUCH_SHARES)
+        cfxi_alias_union(s->aliases, s->node, operand);
     return CFX_OK;
 }
 
@@ -130,36 +105,10 @@ static void share_all(cfxi_aliases *a, cfx_node *n)
         cfxi_alias_union(a, n, n->inputs[i].def);
 }
 
-/* Whether a result of `op` shares memory with this parameter. */
-static bool is_shared(cfx_operator op, const cfx_param *param)
-{
-    cfx_param result;
-    for (size_t i = 0; param->alias && cfx_operator_result(op, i, &result); i++)
-        if (result.alias == param->alias)
-            return true;
-    return false;
-}
-
 static void share_operands(cfxi_aliases *a, cfx_node *n, cfx_operator op)
 {
     sharing s = {a, n};
-    cfx_param param;
-    char name[64];
-    for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
-        if (!is_shared(op, &param))
-            continue;
-        if (param.name.size >= sizeof name || n->op == CFX_OP_CALL_MODULE || param.variadic) {
-            share_all(a, n);
-            return;
-        }
-        memcpy(name, param.name.text, param.name.size);
-        name[param.name.size] = '\0';
-        cfx_value v = cfx_node_operand(n, name);
-        if (v.kind == CFX_KIND_INVALID)  /* it is passed in a way that the table does not know */
-            share_all(a, n);
-        else
-            (void)cfx_value_each_node(v, share, &s);
-    }
+    (void)cfxi_node_touches(n, op, CFX_EFFECT_NONE, share, &s);
 }
 
 static void share_unknown(cfxi_aliases *a, cfx_node *n)
@@ -180,8 +129,7 @@ void cfxi_alias_join(cfxi_aliases *a, cfx_node *n)
         share_unknown(a, n);
     else if (written)
         cfxi_alias_same(a, n, written);
-    else if (n->op == CFX_OP_CALL_MODULE ? module_writes(a, n)
-                                         : cfxi_arguments_write(n) || may_join(n))
+    else if (n->op == CFX_OP_CALL_MODULE ? module_writes(a, n) : cfxi_arguments_write(n))
         share_all(a, n);
     else
         share_operands(a, n, op);

@@ -21,6 +21,7 @@ typedef struct cfxi_alias {
     uint32_t next;     /* of the set, circular */
     uint32_t object;   /* the first node that is this very tensor: in-place calls return it */
     bool outside;
+    bool written;      /* for whoever looks at writes */
     bool scattered;    /* a member is written to by a scatter (cfxi_is_scatter) */
     uint32_t last;     /* 1 + the place of the last use of a member, 0 if there is none */
     uint32_t owner;    /* the object of that member */

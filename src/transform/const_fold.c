@@ -16,13 +16,15 @@
  * All is computed before anything is changed. Attributes that nobody reads any more stay in the
  * module, but their get_attr goes. Linear in nodes and edges. Regions are done likewise.
  */
-#include "transform_impl.h"
+#include "alias_impl.h"
+#include "bind_impl.h"
 
 #include <stdio.h>
 
 typedef struct fold_job {
     cfx_graph *g;
     const cfx_modules *modules;
+    cfxi_aliases aliases;    /* if there are modules */
     cfx_node_map *values;    /* of nodes that are known; attributes that are written to: INVALID */
     cfxi_vec folded;         /* of cfx_node *: calls that have been computed, in their order */
     cfxi_vec readers;        /* of cfx_node *: get_attr nodes that they read */
@@ -109,13 +111,26 @@ static bool has_object(const cfx_value *args, size_t n)
     return false;
 }
 
+/* Whether the arguments are those of the row, in its order: x.reshape(2, 3) has no list. */
+static bool fits_row(const cfx_node *n, size_t count)
+{
+    cfxi_binding b;
+    if (!cfxi_bind(n, &b))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (b.params[i].param != i)
+            return false;
+    return true;
+}
+
 static cfx_status compute_operator(fold_job *job, cfx_node *n, const cfx_value *args,
                                    size_t count, cfx_value *v)
 {
     cfx_error why = {.status = CFX_OK};
     cfx_effect effect;
     cfx_operator op = job->modules ? cfx_node_operator(n) : CFX_OPID_NONE;
-    if (op == CFX_OPID_NONE || cfx_operator_regions(op) > 0 || !has_object(args, count))
+    if (op == CFX_OPID_NONE || cfx_operator_regions(op) > 0 || !has_object(args, count) ||
+        !fits_row(n, count))
         return CFX_OK;
     CFX_TRY(cfx_node_effect(n, &effect, job->err));
     if (effect != CFX_EFFECT_NONE)
@@ -127,12 +142,17 @@ static cfx_status compute_operator(fold_job *job, cfx_node *n, const cfx_value *
                          n->name->data);
 }
 
+static bool is_written(const fold_job *job, const cfx_node *n)
+{
+    return job->modules && cfxi_alias_set(&job->aliases, n)->written;
+}
+
 static cfx_status compute(fold_job *job, cfx_node *n)
 {
     cfx_value args[MAX_ARGS];
     size_t count;
     cfx_value v = cfx_invalid();
-    if (!take_args(job, n, args, &count))
+    if (is_written(job, n) || !take_args(job, n, args, &count))
         return CFX_OK;
     if (n->op == CFX_OP_CALL_FUNCTION)
         CFX_TRY(compute_scalar(job, n, args, count, &v));
@@ -158,25 +178,30 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
     return push(job, &job->readers, n);
 }
 
-/* Attributes that a call writes to are told by their paths: the same path is the same tensor. */
+/* What shares memory with something that a call writes to cannot be folded: it is not the same
+ * before and after. Attributes are told by their paths: the same path is the same tensor. */
 static cfx_status note_writes(fold_job *job)
 {
-    for (cfx_node *n = job->g->root.next; n != &job->g->root; n = n->next) {
-        cfx_effect effect;
-        if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
-            continue;
+    cfx_graph *g = job->g;
+    CFX_TRY(cfxi_aliases_begin(&job->aliases, g, job->modules, CFXI_USES_ALL, job->err));
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        cfxi_alias_join(&job->aliases, n);
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        cfx_effect effect = CFX_EFFECT_NONE;
         CFX_TRY(cfx_node_effect(n, &effect, job->err));
         for (uint32_t i = 0; effect == CFX_EFFECT_WRITES && i < n->n_inputs; i++)
-            if (n->inputs[i].def->op == CFX_OP_GET_ATTR)
-                CFX_TRY(cfx_node_map_set(job->values, (const cfx_node *)n->inputs[i].def->callee,
-                                         cfx_bool(true), job->err));
+            cfxi_alias_set(&job->aliases, n->inputs[i].def)->written = true;
     }
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        if (n->op == CFX_OP_GET_ATTR && is_written(job, n))
+            CFX_TRY(cfx_node_map_set(job->values, (const cfx_node *)n->callee, cfx_bool(true),
+                                     job->err));
     return CFX_OK;
 }
 
 static cfx_status compute_all(fold_job *job)
 {
-    cfx_status status = job->modules ? note_writes(job) : CFX_OK;
+    cfx_status status = job->modules && job->g->size > 0 ? note_writes(job) : CFX_OK;
     for (cfx_node *n = job->g->root.next; status == CFX_OK && n != &job->g->root; n = n->next) {
         if (n->op == CFX_OP_GET_ATTR)
             status = read_attr(job, n);
@@ -276,6 +301,8 @@ static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
     cfxi_graph_thaw(g);
     if (status == CFX_OK)
         status = replace_all(&job);
+    if (job.aliases.graph)
+        cfxi_aliases_end(&job.aliases);
     release_values(&job, &job.folded);
     release_values(&job, &job.readers);
     cfx_node_map_free(job.values);

@@ -76,6 +76,12 @@ typedef struct entry {
     bool writes, fresh, written;
 } entry;
 
+/* A batch-norm that does not say whether it is training is that of torch.nn.functional, and not. */
+static bool keeps_statistics(const cfx_node *n, cfx_operator op)
+{
+    return op == CFX_OPID_batch_norm && cfx_node_operand(n, "training").kind == CFX_KIND_INVALID;
+}
+
 static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
 {
     cfx_effect effect = CFX_EFFECT_NONE;
@@ -84,7 +90,7 @@ static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
     if (e->node->op == CFX_OP_CALL_FUNCTION || e->node->op == CFX_OP_CALL_METHOD)
         CFX_TRY(cfx_node_effect(e->node, &effect, err));
     CFX_TRY(cfxi_node_operator_of(e->node, s->modules, &op, err));
-    e->writes = effect == CFX_EFFECT_WRITES;
+    e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
     e->fresh = op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
                cfx_operator_result(op, 0, &result) && result.alias == 0;
     return CFX_OK;

@@ -13,6 +13,7 @@ typedef struct touch_job {
     cfx_operator op;
     cfx_effect effect;
     bool shares;    /* some result of the operator shares memory with some parameter */
+    bool joins;     /* the result may hold the operands themselves */
     bool in_place;
     bool reads;     /* it does nothing to any argument: most do not */
     cfx_touch_fn *fn;
@@ -55,6 +56,32 @@ bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect)
     return effect == CFX_EFFECT_WRITES && !is_explained(n, op);
 }
 
+/* Whether a value can only be a tensor or a number. */
+static bool is_simple(cfx_value v)
+{
+    cfx_param result;
+    if (v.kind != CFX_KIND_NODE)
+        return v.kind == CFX_KIND_INT || v.kind == CFX_KIND_FLOAT || v.kind == CFX_KIND_BOOL;
+    const cfx_operator op = cfx_node_operator(v.as.node);
+    if (!op)
+        return true;  /* an input, an attribute, a module: taken for a tensor */
+    return cfx_operator_num_results(op) == 1 && cfx_operator_result(op, 0, &result) &&
+           strcmp(result.type, "Tensor") == 0;
+}
+
+/* operator.add joins tuples and lists, whose items stay what they are. */
+static bool may_join(const cfx_node *n)
+{
+    const cfx_str *name = n->callee->ref->name;
+    if (n->op != CFX_OP_CALL_FUNCTION || !name ||
+        (strncmp(name->data, "operator.", 9) && strncmp(name->data, "_operator.", 10)))
+        return false;
+    for (uint32_t i = 0; n->args && i < n->args->size; i++)
+        if (!is_simple(n->args->items[i]))
+            return true;
+    return false;
+}
+
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 static unsigned touch_of_param(const touch_job *job, const cfx_param *param)
@@ -78,7 +105,9 @@ static unsigned touch_of_argument(const touch_job *job, size_t place, const char
     size_t at = cfxi_node_param_of(job->n, place, keyword);
     if (!cfx_operator_param(job->op, at, &param))  /* one of a list that is passed loosely */
         return job->shares ? CFX_TOUCH_SHARES : 0;
-    return at == 0 && job->in_place ? BOTH : touch_of_param(job, &param);
+    if (at == 0 && job->in_place)
+        return BOTH;
+    return touch_of_param(job, &param) | (job->joins ? CFX_TOUCH_SHARES : 0);
 }
 
 static cfx_status report(void *ctx, cfx_node *input)
@@ -105,7 +134,8 @@ cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cf
 {
     const bool opaque = cfxi_is_opaque(n, op, effect);
     touch_job job = {.n = n, .op = op, .effect = effect, .fn = fn, .ctx = ctx};
-    job.shares = has_result(op, 0);
+    job.joins = !opaque && may_join(n);
+    job.shares = job.joins || has_result(op, 0);
     job.in_place = !opaque && cfxi_is_in_place(n);
     job.reads = !opaque && effect != CFX_EFFECT_WRITES && !job.shares;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)

@@ -151,6 +151,19 @@ class Maker:
         if self.rng.random() < 0.5:
             self.call(torch.add, (node, self.graph.get_attr("shift")))
 
+    def known(self):
+        """What can be computed before the module runs."""
+        node = self.graph.get_attr(self.rng.choice(["full", "shift"]))
+        for _ in range(self.rng.randrange(1, 3)):
+            node = self.call(self.rng.choice([torch.neg, torch.tanh, ".abs"]), (node,))
+
+    def passing(self):
+        """Something that is used once only, by something that could be written over it."""
+        node = self.fresh()
+        self.made.pop()
+        self.call(self.rng.choice([torch.relu, ".neg", operator.neg, F.leaky_relu]), (node,))
+        self.calls.pop()
+
     def dropout(self):
         self.rng.choice([
             lambda: self.call("drop", (self.pick(),)),
@@ -176,7 +189,7 @@ class Maker:
     def products(self):
         right = self.graph.get_attr("right")
         for _ in range(2):
-            self.call(self.rng.choice([torch.matmul, operator.matmul]), (self.pick(), right))
+            self.call(self.rng.choice([torch.matmul] * 3 + [operator.matmul]), (self.pick(), right))
 
     def inner(self):
         self.call("inner", (self.pick(),))
@@ -229,7 +242,8 @@ class Maker:
     def statements(self, n):
         kinds = [
             self.unary, self.unary, self.binary, self.binary, self.by_name, self.arguments,
-            self.again, self.again, self.dead, self.attribute, self.constant, self.dropout,
+            self.again, self.again, self.dead, self.attribute, self.constant, self.known,
+            self.passing, self.dropout,
             self.conv_bn, self.conv_bn, self.functional_bn, self.products, self.inner,
             self.view, self.parts,
         ]  # fmt: skip

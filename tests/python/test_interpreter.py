@@ -454,6 +454,13 @@ def test_bad_overrides():
         interpreter.run(3, enable_io_processing=False)
 
 
+def test_a_graph_module_of_torch_fx_is_converted():
+    theirs = torch.fx.symbolic_trace(Twice())
+    interpreter = cfx.Interpreter(theirs)
+    assert isinstance(interpreter.module, cfx.GraphModule)
+    assert interpreter.run(3, 4) == theirs(3, 4) == 10
+
+
 @same
 def test_context_that_swallows(fx, show):
     class Swallowing(fx.Interpreter):

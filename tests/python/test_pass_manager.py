@@ -192,8 +192,10 @@ def test_a_broken_graph_is_found():
     fine = mark(our_base, "fine", False, [])
     pm = ours.PassManager([fine, breaks], run_checks_after_each_pass=True)
     with pytest.raises(Exception, match=r"(?s)'breaks' pass.*\['fine'\].*used before") as caught:
-        pm(module(cfx))
+        pm(gm := module(cfx))
     assert "test_pass_manager.py" in str(caught.value) and "%add" in str(caught.value)
+    assert gm.code == module(cfx).code and gm.graph.owning_module is gm
+    gm.graph.lint()
     assert ours.PassManager([breaks])(module(cfx)).modified  # nobody asked for checks
 
 

@@ -134,6 +134,27 @@ def test_legalize_names():
     assert not cfx.passes.run(graph, "legalize_names")
 
 
+def test_const_fold_heeds_writes():
+    """What is written to later is another value then; x.reshape(2, 2) is not the row's reshape."""
+    torch = pytest.importorskip("torch")
+
+    class M(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(4))
+
+        def forward(self, x):
+            a = self.w.clone()
+            a.add_(x)
+            return a * 2, (self.w + 1).reshape(2, 2)
+
+    gm = cfx.symbolic_trace(M())
+    assert cfx.passes.run(gm, "const_fold")
+    for _ in range(2):
+        a, b = gm(torch.ones(4))
+        assert a.tolist() == [4] * 4 and b.tolist() == [[2, 2], [2, 2]]
+
+
 # ---- repeated parts
 
 

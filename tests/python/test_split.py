@@ -374,7 +374,7 @@ def test_sizes_of_nodes():
         module.get_size_of_all_nodes(one, [torch.rand(3, 4)])
         sizes.append([tuple(n.size_bytes) for n in one.graph.nodes if n.op != "output"])
         module.replace_target_nodes_with(one, "call_module", "1", "call_function", torch.tanh)
-        sizes.append(str(one.graph))
+        sizes.append((str(one.graph), one.code))
     assert sizes[:2] == sizes[2:]
     assert sizes[0] == [(48, 48), (24, 64), (24, 24)]
 

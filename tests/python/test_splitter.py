@@ -78,8 +78,10 @@ def no_arguments(monkeypatch):
     monkeypatch.setattr("sys.argv", ["x"])
 
 
-@pytest.mark.parametrize("settings", [{}, {"min_acc_module_size": 2}, {"skip_fusion": True}],
-                         ids=["plain", "small", "unfused"])  # fmt: skip
+@pytest.mark.parametrize("settings", [
+    {}, {"min_acc_module_size": 2}, {"skip_fusion": True},
+    {"move_non_tensor_nodes_on_boundary": True},
+], ids=["plain", "small", "unfused", "moved"])  # fmt: skip
 @pytest.mark.parametrize(("function", "n"), CASES, ids=[f.__name__ for f, _ in CASES])
 def test_split_as_torch(function, n, settings):
     results = []

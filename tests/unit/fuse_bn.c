@@ -19,8 +19,7 @@ static const char by_functions[] =
     "graph(): %x = placeholder[target=x]() %w = get_attr[target=conv.weight]() "
     "%m = get_attr[target=bn.running_mean]() %v = get_attr[target=bn.running_var]() "
     "%conv = call_function[target=torch.conv2d](%x, %w, None, 1) "
-    "%bn = call_function[target=torch.nn.functional.batch_norm](%conv, %m, %v, eps=0.5, "
-    "training=False) "
+    "%bn = call_function[target=torch.nn.functional.batch_norm](%conv, %m, %v, eps=0.5) "
     "output(%bn)";
 
 enum { MEAN = 3, VAR = 4, GAMMA = 5, BETA = 6, WEIGHT = 7, BIAS = 8 };

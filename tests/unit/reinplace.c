@@ -91,15 +91,16 @@ TEST(what_stays_and_why)
     CHECK_STR_EQ(outside, left_by("graph(): " X M("a", "add_", "%x, 1") "output(%a)"));
     CHECK_STR_EQ(outside, left_by("graph(): %w = get_attr[target=w]() " M("a", "neg_", "%w")
                                   "output(%a)"));
-    CHECK_STR_EQ(outside, left_by("graph(): " X F("y", "torch.exp", "%x") F("u", "my.function", "%y")
-                                  M("a", "neg_", "%y") "output(%a)"));
+    CHECK_STR_EQ(outside, left_by("graph(): " X F("y", "torch.exp", "%x")
+                                  F("u", "my.function", "%y") M("a", "neg_", "%y") "output(%a)"));
     CHECK_STR_EQ(outside, left_by("graph(): " X "%m = call_module[target=m](%x) "
                                   M("a", "neg_", "%m") "output(%a)"));
     CHECK_STR_EQ(view, left_by("graph(): " X F("y", "torch.exp", "%x") M("v", "view", "%y, -1")
                                M("a", "neg_", "%y") "output((%a, %v))"));
     CHECK_STR_EQ(view, left_by("graph(): " X F("y", "torch.exp", "%x") M("v", "view", "%y, -1")
                                M("a", "neg_", "%v") "output((%a, %y))"));
-    CHECK_STR_EQ(view, left_by("graph(): " X F("y", "torch.exp", "%x") F("c", "torch.chunk", "%y, 2")
+    CHECK_STR_EQ(view, left_by("graph(): " X F("y", "torch.exp", "%x")
+                               F("c", "torch.chunk", "%y, 2")
                                F("i", "operator.getitem", "%c, 0") M("a", "neg_", "%i")
                                "output(%y)"));
 }

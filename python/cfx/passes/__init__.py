@@ -1,5 +1,6 @@
 """Transforms: the passes of the core by name (docs/passes.md), and in its modules those of
 torch.fx.passes under the names that it gives them (these need torch)."""
+import importlib
 from typing import Any, NamedTuple
 
 from .. import _core
@@ -19,12 +20,20 @@ def table() -> list[Pass]:
     return [Pass(*row) for row in _core._passes()]
 
 
+# What the calls that a pass makes are defined in.
+_USES = {"merge_matmul": "cfx.experimental.merge_matmul"}
+
+
 def run(module: Any, *names: str) -> bool:
     """Runs passes by name, in this order, on a GraphModule (and recompiles it) or on a Graph (then
     they leave alone what they would have to look up in a module). Whether anything changed."""
     graph = module if isinstance(module, _core.Graph) else module.graph
     root = None if graph is module else module
-    changed = [graph._pass(name, root) for name in names]
+    changed = []
+    for name in names:
+        if name in _USES:
+            importlib.import_module(_USES[name])
+        changed.append(graph._pass(name, root))
     if any(changed) and root is not None:
         module.recompile()
     return any(changed)

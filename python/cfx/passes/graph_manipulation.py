@@ -25,6 +25,7 @@ def replace_target_nodes_with(
     """Gives all nodes with the old opcode and target the new ones, in place."""
     for node in fx_module.graph.find_nodes(op=old_op, target=old_target):
         node.op, node.target = new_op, new_target
+    fx_module.recompile()
 
 
 class size_bytes(NamedTuple):

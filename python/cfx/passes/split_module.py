@@ -42,10 +42,10 @@ class Partition:
         self.targets: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        names = self.node_names, list(self.inputs), list(self.outputs), list(self.dependents)
-        return "name: {},\n nodes: {},\n inputs: {},\n outputs: {},\n partitions depended on: {}," \
-            "\n partition dependents: {}".format(self.name, *names[:3], list(self.dependencies),
-                                                 names[3])
+        rows = {"name": self.name, "nodes": self.node_names, "inputs": self.inputs}
+        rows |= {"outputs": self.outputs, "partitions depended on": self.dependencies}
+        rows["partition dependents"] = self.dependents
+        return ",\n ".join(f"{key}: {value}" for key, value in rows.items())
 
 
 def _submodules(gm: GraphModule, parts: list[Any], cls: type[GraphModule]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..graph_module import GraphModule, Module, torch
 from ..node import Node
 from .operator_support import OperatorSupportBase, _get_arg_dtype
-from .split_utils import split_by_tags
+from .split_utils import move_non_tensor_nodes_on_boundary, split_by_tags
 from .tools_common import (
     CALLABLE_NODE_OPS,
     FxNetAccFusionsFinder,
@@ -393,8 +393,6 @@ class _SplitterBase:
             raise FxNetSplitterInternalError("Subgraph can't be empty: calls need each other")
         subgraphs = [Subgraph(is_acc=is_acc, nodes=nodes) for is_acc, nodes in turns]
         if self.settings.move_non_tensor_nodes_on_boundary:
-            from .split_utils import move_non_tensor_nodes_on_boundary  # type: ignore
-
             move_non_tensor_nodes_on_boundary(subgraphs)
         return subgraphs
 

@@ -1,4 +1,5 @@
 """PassManager: runs passes over a module, in an order that constraints allow."""
+import copy
 import inspect
 import logging
 from collections.abc import Callable
@@ -83,7 +84,8 @@ class _Schedule:
 class PassManager(_Schedule):
     """Runs passes over a module, in their order or one that the constraints allow; again, up to
     `steps` times, while they change something. With `run_checks_after_each_pass` the graph is
-    linted and `check` called after each; `suppress_check_failures` only logs what they find."""
+    linted and `check` called after each; `suppress_check_failures` only logs what they find. If
+    one fails, a GraphModule gets back the graph that it had before the first."""
 
     steps: int = 1
     validate_constraints = _Schedule._validate
@@ -137,20 +139,23 @@ class PassManager(_Schedule):
         if not self._validated:
             self.solve_constraints()
         self._check(module, lint=False)
-        modified = False
+        kept = copy.deepcopy(module.graph) if isinstance(module, GraphModule) else None
+        result, modified = PassResult(module, False), False
         for _ in range(self.steps):
             again = False
             for i, fn in enumerate(self.passes):
                 try:
-                    module, changed = self._run(fn, module)
+                    result = self._run(fn, result.graph_module)
                 except Exception as e:
+                    if kept is not None:
+                        module.graph = kept
                     before = [_name(done) for done in self.passes[:i]]
                     raise Exception(
                         f"An error occurred when running the '{_name(fn)}' pass after the "
                         f"following passes: {before}\n{type(e).__name__}: {e}"
                     ) from e
-                again = again or changed
+                again = again or result.modified
             modified = modified or again
             if not again:
                 break
-        return PassResult(module, modified)
+        return PassResult(result.graph_module, modified)

@@ -1,0 +1,42 @@
+/* bind_impl.h - the arguments of a call by the parameters of what it calls. */
+#ifndef CFXI_BIND_IMPL_H
+#define CFXI_BIND_IMPL_H
+
+#include "../ops/ops_impl.h"
+#include "transform_impl.h"
+
+enum { CFXI_MOST_PARAMS = 24 };
+
+/* The arguments of a call in the order of its spelling's parameters; INVALID where none is given.
+ * */
+typedef struct cfxi_binding {
+    cfxi_spelled_param params[CFXI_MOST_PARAMS];
+    cfx_value values[CFXI_MOST_PARAMS];
+    size_t n;
+    bool own;  /* see cfxi_node_spelled_param */
+} cfxi_binding;
+
+/* False if the call is not in the table, or its arguments do not fit the row's parameters: loose
+ * numbers for a list, another overload, too many. (bind.c) */
+bool cfxi_bind(const cfx_node *n, cfxi_binding *binding);
+
+/* Which nodes are known to give a tensor: by their types, or because a function of torch whose row
+ * returns one does, or a method or sign that is applied to one. (bind.c) */
+typedef struct cfxi_tensors {
+    cfx_node_map *known;
+    const cfx_modules *modules;
+    bool inputs;  /* take inputs and attributes for tensors */
+} cfxi_tensors;
+
+cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
+                              bool inputs, cfx_error *err);
+void cfxi_tensors_end(cfxi_tensors *t);
+bool cfxi_is_tensor(const cfxi_tensors *t, cfx_value v);
+/* Whether `n` calls the operator of its row for certain: a function of torch, or a method or sign
+ * whose first argument is a tensor. */
+bool cfxi_is_torch_call(const cfxi_tensors *t, const cfx_node *n);
+/* The type of what it gives, as the schema writes it ("Tensor", "int"); NULL if that is not known.
+ * Good until *result is. */
+const char *cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result);
+
+#endif
