@@ -124,8 +124,9 @@ typedef struct cfx_match {
     size_t n_inputs;
     const cfx_value *outputs;  /* what is returned, each node once; values if placeholders are */
     size_t n_outputs;
-    cfx_node *const *made;     /* by cfx_matches_replace: the nodes of the replacement */
+    cfx_node *const *made;     /* by cfx_matches_replace: the nodes of the replacement, */
     size_t n_made;
+    const cfx_value *results;  /* and what has taken the place of each output */
 } cfx_match;
 
 typedef struct cfx_matches cfx_matches;
@@ -162,9 +163,9 @@ CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_optio
  * Afterwards the inputs that an earlier replacement changed are the new ones.
  *
  * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
- * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later
- * (memory, a hook, matches that wait for each other: see `jointly`), the graph is valid, but some
- * matches may have been replaced. */
+ * than the pattern, or no output, or is the graph itself; CFX_E_GRAPH if a matched node has been
+ * erased. If it fails later (memory, a hook, matches that wait for each other: see `jointly`), the
+ * graph is valid, but some matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 

@@ -603,6 +603,26 @@ def test_metadata_of_the_replacement_is_carried_over():
         assert [n.meta.get("mine") for n in gm.graph.nodes] == [None, "sin", "abs_1", None]
 
 
+def test_metadata_of_the_match_is_carried_over():
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.neg(x)) + 1)
+    for node in gm.graph.nodes:
+        node.meta.update(val=node.name, stack_trace=f"at {node.name}")
+        node.meta["nn_module_stack"] = {"a": ("a", f)}
+    made = cfx.symbolic_trace(lambda x: torch.sin(torch.cos(x)))
+    for node in made.graph.nodes:
+        node.meta["mine"] = node.name
+    made.graph.find_nodes(op="call_function", target=torch.sin)[0].meta["stack_trace"] = "mine"
+    cfx.replace_pattern(gm, lambda x: torch.relu(torch.neg(x)), made, carry_meta=True)
+    metas = {node.name: node.meta for node in gm.graph.nodes}
+    stack = {"a": ("a", f)}
+    assert metas["cos"] == {"mine": "cos", "stack_trace": "at relu", "nn_module_stack": stack}
+    assert metas["sin"] == {"mine": "sin", "val": "relu", "stack_trace": "mine",
+                            "nn_module_stack": stack}
+    # An input that is given back stays what it is.
+    cfx.replace_pattern(gm, lambda x: torch.sin(x), lambda x: x, carry_meta=True)
+    assert gm.graph.find_nodes(op="call_function", target=torch.cos)[0].meta.get("val") is None
+
+
 def test_name_node_map():
     def pattern(x):
         n = torch.neg(x)
@@ -737,6 +757,45 @@ def test_patterns_of_torch_fx_are_converted():
     assert len(SubgraphMatcher(pattern.graph).match(gm.graph)) == 1
     assert len(SubgraphMatcher(pattern.graph).match(torch.fx.symbolic_trace(pattern).graph)) == 1
     assert len(cfx.replace_pattern(gm, pattern, lambda a: torch.sin(a))) == 1
+
+
+def test_exported_programs_are_patterns():
+    class Sine(torch.nn.Module):
+        def forward(self, x):
+            return torch.sin(x)
+
+    x = torch.randn(3)
+    model = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Tanh())
+    ours, theirs, made = (torch.export.export(m, (x,)) for m in (model, torch.nn.Tanh(), Sine()))
+    for form in (lambda p: p, lambda p: p.module(check_guards=False)):
+        gm = cfx.interop.from_torch(ours.module(check_guards=False))
+        assert len(cfx.replace_pattern(gm, form(theirs), form(made))) == 2
+        assert torch.equal(gm(x), x.sin().sin())
+
+
+def test_what_cannot_be_done_is_told():
+    gm = cfx.symbolic_trace(lambda x: torch.neg(x))
+    with pytest.raises(AssertionError, match="give a copy of it"):
+        cfx.replace_pattern(gm, lambda x: torch.neg(x), gm)
+    with pytest.raises(AssertionError, match="Expected FunctionType, got <class 'int'>"):
+        cfx.replace_pattern(gm, 5, gm)
+    with pytest.raises(TypeError, match="only a cfx.GraphModule can be changed"):
+        cfx.replace_pattern(torch.fx.symbolic_trace(gm), gm, gm)
+    assert [n.name for n in gm.graph.nodes] == ["x", "neg", "output"]
+
+
+def test_matches_that_need_each_other_are_not_both_replaced():
+    def program(x, y):
+        p, q = torch.neg(x), torch.neg(y)
+        return p, torch.add(q, x), q, torch.add(p, y)
+
+    gm = cfx.symbolic_trace(program)
+    pattern = cfx.symbolic_trace(lambda a, b: (torch.neg(a), torch.add(b, a)))
+    assert len(SubgraphMatcher(pattern.graph).match(gm.graph)) == 2
+    assert len(cfx.replace_pattern(gm, pattern, lambda a, b: (b * 0 - a, a + b))) == 1
+    gm.graph.lint()
+    x, y = torch.randn(3), torch.randn(3)
+    assert all(map(torch.equal, gm(x, y), program(x, y)))
 
 
 def test_strict_matches_respect_writes():

@@ -476,6 +476,21 @@ TEST(what_a_replacement_brings_in_is_not_searched)
              A CALL("s", "s", "%a") CALL("t", "s", "%s") OUT("%t"));
 }
 
+TEST(a_replacement_is_not_the_graph_itself)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = parse(X SIGMOIDS);
+    cfx_graph *p = parse(A CALL("p", "torch.sigmoid", "%a") OUT("%p"));
+    cfx_matches *found = cfx_matches_find(g, &p, 1, NULL, NULL);
+    cfx_graph *rs[] = {g, g, g, g};
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_matches_replace(found, rs, &err));
+    CHECK_STR_EQ("the replacement is the graph that is changed; give a copy of it", err.message);
+    CHECK_INT_EQ(7, cfx_graph_size(g));
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
+}
+
 TEST(a_replacement_can_be_its_input)
 {
     REPLACED(OUT("%x"), SIGMOIDS, A CALL("p", "torch.sigmoid", "%a") OUT("%p"), A OUT("%a"));
