@@ -94,7 +94,7 @@ def _rewrite(
         _check_attributes(gm, replacement, root)
     anchors = [pattern._anchors(False)[0] for pattern, _, _ in rules]
     patterns, replacements = [rule[0] for rule in rules], [rule[1] for rule in rules]
-    options = {"regions": True, **options}
+    options = {"regions": True, "jointly": True, **options}
     found = gm.graph._match(patterns, options, decide or replacements, result, n, anchors)
     for root in {id(root): root for _, _, root in rules if root is not None}.values():
         _replace_attributes(gm, root)
@@ -128,7 +128,7 @@ def replace_pattern(
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
     rules = [_rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
-    options.update(commutative=commutative, strict=strict, carry_meta=carry_meta)
+    options.update(commutative=commutative, strict=strict, carry_meta=carry_meta, jointly=True)
     if explain:
         misses = gm.graph._explain([rule[0] for rule in rules], options, 5)
         return [Miss(*miss) for miss in misses]  # type: ignore

@@ -13,6 +13,7 @@ static const struct {
 #define SWITCH(name) {#name, offsetof(cfx_match_options, name)}
     SWITCH(match_output), SWITCH(match_placeholder), SWITCH(ignore_literals), SWITCH(overlaps),
     SWITCH(regions), SWITCH(variadic), SWITCH(any_spelling), SWITCH(commutative), SWITCH(strict),
+    SWITCH(jointly),
 #undef SWITCH
 };
 
@@ -485,7 +486,6 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
                             "of anchors");
     cfx_graph **patterns = read_graphs(self, list);
     make.carry_meta = PyDict_GetItemString(dict, "carry_meta") == Py_True;
-    opts.jointly = decide != Py_None;
     if (patterns && read_options(self, dict, &opts, &keep))
         results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide,
                                &make);

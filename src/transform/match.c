@@ -342,6 +342,8 @@ int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
         return is_any_of(p, n);
     if (cfxi_same_operator(s, p, n) != CFX_OPID_NONE)
         return 1;
+    if (s->status != CFX_OK)
+        return -1;
     if (p->op != n->op)
         return 0;
     if (p->op == CFX_OP_OUTPUT)
@@ -397,6 +399,8 @@ static bool unify_node(cfxi_search *s, const cfxi_goal *goal, int32_t *list, boo
     if (commutes(s, pn, n))
         return push_either(s, list, pn, n);
     cfx_operator row = cfxi_same_operator(s, pn, n);
+    if (s->status != CFX_OK)
+        return false;
     return row == CFX_OPID_NONE ? push_args(s, list, pn, n, s->pattern->flags[place])
                                 : cfxi_push_operands(s, list, pn, n, row);
 }

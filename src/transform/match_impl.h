@@ -154,9 +154,9 @@ void cfxi_search_undo(cfxi_search *s, size_t n);
 cfx_status cfxi_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v);
 
 /* What is the same however it is spelled (spelling.c): the operator of two calls, NONE if they call
- * different ones; and their arguments as goals, by the parameters of its row. `p` is no call of a
- * module. */
-cfx_operator cfxi_same_operator(const cfxi_search *s, const cfx_node *p, const cfx_node *n);
+ * different ones, or if it cannot be told (see the search's status); and their arguments as goals,
+ * by the parameters of its row. `p` is no call of a module. */
+cfx_operator cfxi_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n);
 bool cfxi_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, cfx_operator op);
 bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal);  /* false: see status */
 

@@ -11,18 +11,14 @@ static bool is_call(const cfx_node *n)
     return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD;
 }
 
-/* Whoever asks for its class may fail: then it is none. */
-static cfx_operator operator_of(const cfxi_search *s, const cfx_node *n)
+cfx_operator cfxi_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n)
 {
-    return is_call(n) ? cfx_node_operator(n) : cfx_node_operator_of(n, s->opts->modules);
-}
-
-cfx_operator cfxi_same_operator(const cfxi_search *s, const cfx_node *p, const cfx_node *n)
-{
-    if (!s->opts->any_spelling || !is_call(p) || (!is_call(n) && n->op != CFX_OP_CALL_MODULE))
+    cfx_operator op = s->opts->any_spelling && is_call(p) ? cfx_node_operator(p) : CFX_OPID_NONE;
+    cfx_operator other = CFX_OPID_NONE;
+    if (op == CFX_OPID_NONE || (!is_call(n) && n->op != CFX_OP_CALL_MODULE))
         return CFX_OPID_NONE;
-    cfx_operator op = cfx_node_operator(p);
-    return op != CFX_OPID_NONE && op == operator_of(s, n) ? op : CFX_OPID_NONE;
+    s->status = cfxi_node_operator_of(n, s->opts->modules, &other, s->err);
+    return s->status == CFX_OK && op == other ? op : CFX_OPID_NONE;
 }
 
 /* ---- defaults ------------------------------------------------------------------------------ */

@@ -814,6 +814,39 @@ def test_strict_matches_respect_writes():
     assert "add_" in str(miss) and "may write to what %neg reads" in miss.reason
 
 
+def program_that_writes(seed):
+    """A random program in which calls write to tensors and to views of them."""
+    rng = random.Random(seed)
+    graph = cfx.Graph()
+    nodes = [graph.call_method("clone", (graph.placeholder(name),)) for name in "xy"]
+    for _ in range(14):
+        a, b = rng.choice(nodes[-5:]), rng.choice(nodes[-5:])
+        target = rng.choice([torch.neg, torch.relu, torch.add, torch.t, torch.relu_, "add_"])
+        if target == "add_":
+            nodes.append(graph.call_method(target, (a, 1)))
+        else:
+            nodes.append(graph.call_function(target, (a, b) if target is torch.add else (a,)))
+    graph.output(tuple(node for node in nodes if not node.users or rng.random() < 0.3))
+    return cfx.GraphModule({}, graph)
+
+
+def test_strict_replacements_keep_what_is_computed():
+    patterns = [
+        lambda a: torch.relu(torch.neg(a)), lambda a, b: (a.add_(1), torch.add(a, b)),
+        lambda a, b: (torch.neg(a), torch.add(torch.neg(a), b)), lambda a: torch.relu_(torch.t(a)),
+        lambda a, b: (torch.add(a, b), torch.relu(a)), lambda a, b: (torch.neg(a), torch.relu_(b)),
+    ]  # fmt: skip
+    matches, wrong = [0, 0], [0, 0]
+    for seed, pattern in itertools.product(range(60), patterns):
+        x, y = (torch.arange(9.0).reshape(3, 3) - shift for shift in (4, 2))
+        want = program_that_writes(seed)(x, y)
+        for strict in (False, True):
+            gm = program_that_writes(seed)
+            matches[strict] += len(cfx.replace_pattern(gm, pattern, pattern, strict=strict))
+            wrong[strict] += not all(map(torch.equal, gm(x, y), want))
+    assert wrong[0] > 0 and wrong[1] == 0 and matches[1] > matches[0] / 3
+
+
 def test_strict_replacements_stand_where_the_match_was():
     def program(x):
         n = torch.neg(x)

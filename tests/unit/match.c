@@ -857,7 +857,83 @@ static cfx_status replace_body(const cfx_allocator *a, void *arg)
     return status;
 }
 
+/* Every module is a pooling with a kernel_size of 2. */
+static cfx_status pool_class(void *ctx, const char *path, cfx_sink out, cfx_error *err)
+{
+    (void)ctx;
+    (void)path;
+    (void)err;
+    return out.write(out.ctx, "torch.nn.MaxPool2d", 18);
+}
+
+static cfx_value pool_attribute(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
+{
+    const cfx_value two[] = {cfx_int(2), cfx_int(2)};
+    (void)ctx;
+    if (strcmp(path, "pool.kernel_size") == 0)
+        return cfx_value_tuple(g, two, 2, err);
+    cfx_error_set(err, CFX_E_KEY, "there is no %s", path);
+    return cfx_invalid();
+}
+
+static const cfx_modules pools = {.class_name = pool_class, .get = pool_attribute};
+
+#define POOL "  %p = call_module[target=pool](%x)\n"
+
+TEST(modules_are_spellings)
+{
+    FOUND_WITH("m=p a=x", POOL OUT("%p"), A CALL("m", "torch.max_pool2d", "%a, 2") OUT("%m"),
+               .any_spelling = true, .modules = &pools);
+    FOUND_WITH("m=p a=x b=(2, 2)", POOL OUT("%p"),
+               B CALL("m", "torch.max_pool2d", "%a, %b, [2, 2]") OUT("%m"), .any_spelling = true,
+               .modules = &pools);
+    FOUND_WITH("", POOL OUT("%p"), A CALL("m", "torch.max_pool2d", "%a, 2, 1") OUT("%m"),
+               .any_spelling = true, .modules = &pools);
+    FOUND_WITH("", POOL OUT("%p"), A CALL("m", "torch.max_pool2d", "%a, 2") OUT("%m"),
+               .any_spelling = true);
+}
+
+static cfx_status find_body(const cfx_allocator *a, const cfx_match_options *opts,
+                            const char *graph, const char *pattern, size_t want)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = parse_with(a, graph);
+    cfx_graph *p = g ? parse_with(a, pattern) : NULL;
+    cfx_matches *found = p ? cfx_matches_find(g, &p, 1, opts, &err) : NULL;
+    cfx_status status = !p ? CFX_E_NOMEM : found ? CFX_OK : err.status;
+    if (found)
+        CHECK_INT_EQ(want, cfx_matches_size(found));
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
+    return status;
+}
+
+/* A call that writes, results that are used early, and matches that need each other. */
+static cfx_status strict_body(const cfx_allocator *a, void *arg)
+{
+    const cfx_match_options opts = {.strict = true, .jointly = true};
+    (void)arg;
+    return find_body(a, &opts, X CALL("n1", "torch.neg", "%x") CALL("n2", "torch.neg", "%y")
+                     CALL("a1", "torch.add", "%n2, %x") CALL("a2", "torch.add", "%n1, %y") WRITE
+                     CALL("u", "torch.sin", "%a2") CALL("n3", "torch.neg", "%u")
+                     CALL("v", "torch.sin", "%n3") CALL("a3", "torch.add", "%x, %u")
+                     OUT("(%n1, %a1, %n2, %a2, %v, %a3)"),
+                     B CALL("n", "torch.neg", "%a") CALL("s", "torch.add", "%b, %a")
+                     OUT("(%n, %s)"), 2);
+}
+
+static cfx_status module_body(const cfx_allocator *a, void *arg)
+{
+    const cfx_match_options opts = {.any_spelling = true, .modules = &pools};
+    (void)arg;
+    return find_body(a, &opts, X POOL OUT("%p"),
+                     A CALL("m", "torch.max_pool2d", "%a, 2") OUT("%m"), 1);
+}
+
 TEST(running_out_of_memory_leaves_no_trace)
 {
     CHECK(test_oom_sweep(replace_body, NULL) > 20);
+    CHECK(test_oom_sweep(strict_body, NULL) > 20);
+    CHECK(test_oom_sweep(module_body, NULL) > 20);
 }
