@@ -39,6 +39,54 @@ static int assign(const module_state *st, PyObject *module, PyObject *name, PyOb
     return result ? 0 : -1;
 }
 
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* Whether attributes of `o` that are not in its own dict or class are found in nn.Module's. */
+static bool is_plain_module(const module_state *st, PyObject *o)
+{
+    return st->module_class && is_module(st, o) &&
+           Py_TYPE(o)->tp_getattro == module_type(st)->tp_getattro &&
+           _PyType_Lookup(Py_TYPE(o), st->str_getattr) ==
+               _PyType_Lookup(module_type(st), st->str_getattr);
+}
+
+/* An entry of a dict that is an entry of `dict`, borrowed; NULL if there is none, or an error. */
+static PyObject *find_in(PyObject *dict, PyObject *which, PyObject *name)
+{
+    PyObject *inner = PyDict_GetItemWithError(dict, which);
+    return inner && PyDict_Check(inner) ? PyDict_GetItemWithError(inner, name) : NULL;
+}
+
+/* An attribute of a plain module that its class has not: a new reference; NULL if there is none, or
+ * an error. */
+static PyObject *find(const module_state *st, PyObject *module, PyObject *name)
+{
+    PyObject *dict = PyObject_GenericGetDict(module, NULL);
+    if (!dict)
+        return NULL;
+    PyObject *found = PyDict_GetItemWithError(dict, name);
+    if (!found && !PyErr_Occurred())
+        found = find_in(dict, st->str_parameters, name);
+    if (!found && !PyErr_Occurred())
+        found = find_in(dict, st->str_buffers, name);
+    if (!found && !PyErr_Occurred())
+        found = find_in(dict, st->str_modules, name);
+    Py_XINCREF(found);
+    Py_DECREF(dict);
+    return found;
+}
+
+PyObject *module_getattr(const module_state *st, PyObject *o, PyObject *name, bool or_none)
+{
+    bool plain = is_plain_module(st, o) && !_PyType_Lookup(Py_TYPE(o), name);
+    PyObject *found = plain ? find(st, o, name) : NULL;
+    if (found || PyErr_Occurred())
+        return found;
+    if (plain && or_none)
+        return Py_NewRef(Py_None);
+    return or_none ? attr_or_none(o, name) : PyObject_GetAttr(o, name);
+}
+
 /* ---- paths --------------------------------------------------------------------------------- */
 
 /* Splits "a.b.c" into "a.b" and "c"; the first is "" if there is no dot. */
@@ -69,12 +117,12 @@ static PyObject *steps_of(PyObject *path)
 }
 
 /* What a list of names leads to: a new reference. */
-static PyObject *follow(PyObject *o, PyObject *steps)
+static PyObject *follow(const module_state *st, PyObject *o, PyObject *steps)
 {
     Py_INCREF(o);
     for (Py_ssize_t i = 0; o && i < PyList_GET_SIZE(steps); i++) {
         PyObject *name = Py_NewRef(PyList_GET_ITEM(steps, i));
-        Py_SETREF(o, PyObject_GetAttr(o, name));
+        Py_SETREF(o, module_getattr(st, o, name, false));
         Py_DECREF(name);
     }
     return o;
@@ -105,64 +153,14 @@ static PyObject *enter_path(const module_state *st, PyObject *o, PyObject *path,
     return o;
 }
 
-/* ---- copying: reading ---------------------------------------------------------------------- */
+/* ---- copying: writing ---------------------------------------------------------------------- */
 
 typedef struct copy_run {
     module_state *st;
-    PyObject *module_getattr;  /* nn.Module.__getattr__ */
     PyObject *blank;           /* the dict of an nn.Module that was just made */
     PyObject *places;          /* {prefix: (module to copy from, module to copy to)} */
     bool fast;                 /* whether nobody listens to assignments */
 } copy_run;
-
-/* Whether attributes of `o` that are not in its own dict or class are found in nn.Module's. */
-static bool is_plain_module(const copy_run *run, PyObject *o)
-{
-    return is_module(run->st, o) &&
-           Py_TYPE(o)->tp_getattro == module_type(run->st)->tp_getattro &&
-           _PyType_Lookup(Py_TYPE(o), run->st->str_getattr) == run->module_getattr;
-}
-
-/* An entry of a dict that is an entry of `dict`, borrowed; NULL if there is none, or an error. */
-static PyObject *find_in(PyObject *dict, PyObject *which, PyObject *name)
-{
-    PyObject *inner = PyDict_GetItemWithError(dict, which);
-    return inner && PyDict_Check(inner) ? PyDict_GetItemWithError(inner, name) : NULL;
-}
-
-/* An attribute of a plain module that its class has not: a new reference; NULL if there is none, or
- * an error. */
-static PyObject *find(const copy_run *run, PyObject *module, PyObject *name)
-{
-    PyObject *dict = PyObject_GenericGetDict(module, NULL);
-    if (!dict)
-        return NULL;
-    PyObject *found = PyDict_GetItemWithError(dict, name);
-    if (!found && !PyErr_Occurred())
-        found = find_in(dict, run->st->str_parameters, name);
-    if (!found && !PyErr_Occurred())
-        found = find_in(dict, run->st->str_buffers, name);
-    if (!found && !PyErr_Occurred())
-        found = find_in(dict, run->st->str_modules, name);
-    Py_XINCREF(found);
-    Py_DECREF(dict);
-    return found;
-}
-
-/* getattr(o, name), or with `or_none` getattr(o, name, None): a new reference, or NULL with an
- * exception. */
-static PyObject *get(const copy_run *run, PyObject *o, PyObject *name, bool or_none)
-{
-    bool plain = is_plain_module(run, o) && !_PyType_Lookup(Py_TYPE(o), name);
-    PyObject *found = plain ? find(run, o, name) : NULL;
-    if (found || PyErr_Occurred())
-        return found;
-    if (plain && or_none)
-        return Py_NewRef(Py_None);
-    return or_none ? attr_or_none(o, name) : PyObject_GetAttr(o, name);
-}
-
-/* ---- copying: writing ---------------------------------------------------------------------- */
 
 /* The dict of an nn.Module that a value belongs into, or NULL: perhaps with an exception. */
 static PyObject *dict_for(const module_state *st, PyObject *value)
@@ -179,7 +177,7 @@ static PyObject *dict_for(const module_state *st, PyObject *value)
 static int put_fast(const copy_run *run, PyObject *to, PyObject *name, PyObject *value)
 {
     PyObject *which = run->fast ? dict_for(run->st, value) : NULL;
-    if (!which || !is_plain_module(run, to) || _PyType_Lookup(Py_TYPE(to), name))
+    if (!which || !is_plain_module(run->st, to) || _PyType_Lookup(Py_TYPE(to), name))
         return PyErr_Occurred() ? -1 : 0;
     PyObject *dict = PyObject_GenericGetDict(to, NULL);
     int known = dict ? PyDict_Contains(dict, name) : -1;
@@ -200,7 +198,6 @@ static int put(const copy_run *run, PyObject *to, PyObject *name, PyObject *valu
 static copy_run begin_run(module_state *st)
 {
     copy_run run = {.st = st, .fast = true};
-    run.module_getattr = _PyType_Lookup(module_type(st), st->str_getattr);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(st->listeners); i++)
         run.fast = run.fast && PyDict_GET_SIZE(PyTuple_GET_ITEM(st->listeners, i)) == 0;
     return run;
@@ -210,7 +207,7 @@ static copy_run begin_run(module_state *st)
 static int put_anew(module_state *st, PyObject *to, PyObject *name, PyObject *value)
 {
     copy_run run = begin_run(st);
-    PyObject *old = run.fast && is_plain_module(&run, to) ? find(&run, to, name) : Py_NewRef(to);
+    PyObject *old = run.fast && is_plain_module(st, to) ? find(st, to, name) : Py_NewRef(to);
     bool is_new = !old && PyUnicode_Check(name) && PyUnicode_GET_LENGTH(name) > 0;
     Py_XDECREF(old);
     if (PyErr_Occurred())
@@ -282,7 +279,7 @@ static PyObject *place_of(copy_run *run, PyObject *path);
 /* The module `name` of `to` as a place to copy to: made if there is none. */
 static PyObject *make_room(copy_run *run, PyObject *to, PyObject *name)
 {
-    PyObject *child = get(run, to, name, true);
+    PyObject *child = module_getattr(run->st, to, name, true);
     if (child != Py_None)
         return child;
     Py_SETREF(child, new_module(run));
@@ -301,7 +298,7 @@ static PyObject *enter(copy_run *run, PyObject *path)
     PyObject *from = NULL;
     PyObject *to = NULL;
     if (above)
-        from = get(run, PyTuple_GET_ITEM(above, 0), name, false);
+        from = module_getattr(run->st, PyTuple_GET_ITEM(above, 0), name, false);
     if (from && PyTuple_GET_ITEM(above, 0) == PyTuple_GET_ITEM(above, 1))
         to = Py_NewRef(from);  /* it is there already, with all that is in it */
     else if (from)
@@ -341,7 +338,7 @@ static int copy_path(copy_run *run, PyObject *path)
     if (from && from == PyTuple_GET_ITEM(place, 1))
         failed = 0;
     else if (from)
-        value = get(run, from, name, false);
+        value = module_getattr(run->st, from, name, false);
     if (value)
         failed = put(run, PyTuple_GET_ITEM(place, 1), name, value);
     if (value && !failed && is_module(run->st, value))
@@ -387,20 +384,20 @@ static PyObject *get_by_list(ARGS)
 {
     TAKE("_get_attr_via_attr_list", 2, in, "model", "attr_list");
     PyObject *steps = PySequence_List(in[1]);
-    PyObject *found = steps ? follow(in[0], steps) : NULL;
+    PyObject *found = steps ? follow(st, in[0], steps) : NULL;
     Py_XDECREF(steps);
     return found;
 }
 
 /* Unlike elsewhere, "" is a name. */
-PyObject *path_get(PyObject *o, PyObject *path)
+PyObject *path_get(const module_state *st, PyObject *o, PyObject *path)
 {
     PyObject *prefix, *name;
     if (!split(path, &prefix, &name))
         return NULL;
     PyObject *steps = steps_of(prefix);
-    PyObject *owner = steps ? follow(o, steps) : NULL;
-    PyObject *found = owner ? PyObject_GetAttr(owner, name) : NULL;
+    PyObject *owner = steps ? follow(st, o, steps) : NULL;
+    PyObject *found = owner ? module_getattr(st, owner, name, false) : NULL;
     Py_XDECREF(owner);
     Py_XDECREF(steps);
     Py_DECREF(name);
@@ -408,13 +405,13 @@ PyObject *path_get(PyObject *o, PyObject *path)
     return found;
 }
 
-int path_delete(PyObject *o, PyObject *path)
+int path_delete(const module_state *st, PyObject *o, PyObject *path)
 {
     PyObject *prefix, *name;
     if (!split(path, &prefix, &name))
         return -1;
     PyObject *steps = steps_of(prefix);
-    PyObject *owner = steps ? follow(o, steps) : NULL;
+    PyObject *owner = steps ? follow(st, o, steps) : NULL;
     int failed = owner ? PyObject_DelAttr(owner, name) : -1;
     Py_XDECREF(owner);
     Py_XDECREF(steps);
@@ -439,13 +436,13 @@ int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value)
 static PyObject *get_attr(ARGS)
 {
     TAKE("_get_attr", 2, in, "model", "attr_name");
-    return path_get(in[0], in[1]);
+    return path_get(st, in[0], in[1]);
 }
 
 static PyObject *has_attr(ARGS)
 {
     TAKE("_has_attr", 2, in, "model", "attr_name");
-    PyObject *found = path_get(in[0], in[1]);
+    PyObject *found = path_get(st, in[0], in[1]);
     if (!found && !PyErr_ExceptionMatches(PyExc_AttributeError))
         return NULL;
     PyErr_Clear();
@@ -456,7 +453,7 @@ static PyObject *has_attr(ARGS)
 static PyObject *del_attr(ARGS)
 {
     TAKE("_del_attr", 2, in, "model", "attr_name");
-    return none_if(path_delete(in[0], in[1]));
+    return none_if(path_delete(st, in[0], in[1]));
 }
 
 static PyObject *assign_attr(ARGS)

@@ -85,8 +85,7 @@ PyObject *graph_faults(PyGraph *self, PyObject *strict)
     return raise_cfx(&err);
 }
 
-/* What `callable` answers for a node: a new reference; NULL with an exception. */
-static PyObject *ask(PyObject *callable, cfx_node *n)
+PyObject *ask_node(PyObject *callable, cfx_node *n)
 {
     if (PyErr_Occurred())
         return NULL;
@@ -98,7 +97,7 @@ static PyObject *ask(PyObject *callable, cfx_node *n)
 
 static int ask_impure(void *ctx, cfx_node *n)
 {
-    PyObject *answer = ask(ctx, n);
+    PyObject *answer = ask_node(ctx, n);
     int impure = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
     return impure;
@@ -112,35 +111,6 @@ PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
     cfx_iter here = hold(self->g);
     cfx_status status = cfx_pass_dce(self->g, NULL, is_impure == Py_None ? NULL : &options,
                                      &changed, &err);
-    cfx_iter_end(&here);
-    if (status != CFX_OK || PyErr_Occurred())
-        return raise_cfx(&err);
-    return PyBool_FromLong(changed);
-}
-
-/* A cfx_effect. */
-static int ask_effect(void *ctx, cfx_node *n)
-{
-    PyObject *answer = ask(ctx, n);
-    long effect = answer ? PyLong_AsLong(answer) : -1;
-    Py_XDECREF(answer);
-    return effect < 0 || effect > CFX_EFFECT_WRITES ? -1 : (int)effect;
-}
-
-/* _cse(effect, root): `effect` answers a cfx_effect for a node; either may be None. */
-PyObject *graph_cse(PyGraph *self, PyObject *args)
-{
-    cfx_error err = {0};
-    bool changed = false;
-    PyObject *effect, *root;
-    module_view view;
-    if (!PyArg_ParseTuple(args, "OO:_cse", &effect, &root) ||
-        (root != Py_None && !modules_over(self->st, root, &view)))
-        return NULL;
-    cfx_cse_options options = {ask_effect, effect};
-    cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_cse(self->g, root == Py_None ? NULL : &view.table,
-                                     effect == Py_None ? NULL : &options, &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);

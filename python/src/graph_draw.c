@@ -135,7 +135,7 @@ static int describe_module(const draw_job *job, PyObject *lines, const cfx_node 
     size_t size;
     const char *target = cfx_node_target(n, &size, NULL);
     PyObject *path = target ? str_from_utf8(target, size) : NULL;
-    PyObject *module = path ? path_get(job->module, path) : NULL;
+    PyObject *module = path ? path_get(job->st, job->module, path) : NULL;
     Py_XDECREF(path);
     if (!module) {
         PyErr_Clear();  /* a graph may be drawn before its modules are there */

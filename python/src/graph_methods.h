@@ -56,7 +56,8 @@ PyObject *graph_annotate_getitem(PyGraph *self, PyObject *unused);
 
 /* graph_check.c */
 PyObject *graph_faults(PyGraph *self, PyObject *strict);
-PyObject *graph_cse(PyGraph *self, PyObject *args);
+/* What `callable` answers for a node: a new reference; NULL with an exception. */
+PyObject *ask_node(PyObject *callable, cfx_node *n);
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure);
 PyObject *graph_str(PyGraph *self);
 PyObject *graph_table(PyGraph *self, PyObject *unused);
@@ -106,6 +107,9 @@ PyObject *graph_fusion_groups(PyGraph *self, PyObject *args);
 /* sources.c */
 PyObject *graph_sources(PyGraph *self, PyObject *wanted);
 PyObject *graph_boundary(PyGraph *self, PyObject *nodes);
+
+/* graph_cse.c */
+PyObject *graph_cse(PyGraph *self, PyObject *args);
 
 /* references.c: warns or raises, as torch.fx does, where the owning module lacks what a new node
  * refers to; -1 with an exception. */

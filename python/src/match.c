@@ -31,7 +31,7 @@ static PyObject *attribute_of(cfx_node *n)
         return Py_NewRef(Py_None);
     const char *name = cfx_node_target(n, &size, NULL);
     PyObject *path = name ? str_from_utf8(name, size) : PyErr_NoMemory();
-    PyObject *value = path ? path_get(graph->owning_module, path) : NULL;
+    PyObject *value = path ? path_get(graph->st, graph->owning_module, path) : NULL;
     Py_XDECREF(path);
     return value;
 }

@@ -31,7 +31,7 @@ static PyObject *at_path(const module_view *tree, const char *path)
     if (path[0] == '\0')
         return Py_NewRef(tree->root);
     PyObject *text = str_from_utf8(path, strlen(path));
-    PyObject *found = text ? path_get(tree->root, text) : NULL;
+    PyObject *found = text ? path_get(tree->st, tree->root, text) : NULL;
     Py_XDECREF(text);
     return found;
 }
@@ -53,15 +53,15 @@ static PyObject *module_at(const module_view *tree, const char *path)
  * -1 with an exception. */
 static int is_as_its_class(const module_state *st, PyObject *module)
 {
-    static const char *const hooks[] = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
-                                        "_backward_pre_hooks"};
+    PyObject *const hooks[] = {st->str_forward_hooks, st->str_forward_pre_hooks,
+                               st->str_backward_hooks, st->str_backward_pre_hooks};
     PyObject *dict = PyObject_GenericGetDict(module, NULL);
     int plain = dict ? PyDict_Contains(dict, st->str_forward) : -1;
     plain = plain < 0 ? -1 : !plain;
     for (size_t i = 0; plain > 0 && i < sizeof hooks / sizeof *hooks; i++) {
-        PyObject *found = PyDict_GetItemString(dict, hooks[i]);
+        PyObject *found = PyDict_GetItemWithError(dict, hooks[i]);
         Py_ssize_t size = found ? PyObject_Size(found) : 0;
-        plain = size < 0 ? -1 : size == 0;
+        plain = size < 0 || PyErr_Occurred() ? -1 : size == 0;
     }
     Py_XDECREF(dict);
     return plain;
@@ -88,6 +88,18 @@ static PyObject *public_name(PyObject *class)
     return text;
 }
 
+/* The same, a borrowed reference: models have many modules of few classes. */
+static PyObject *name_of_class(const module_view *tree, PyObject *class)
+{
+    PyObject *name = PyDict_GetItemWithError(tree->names, class);
+    if (name || PyErr_Occurred())
+        return name;
+    name = public_name(class);
+    int failed = name ? PyDict_SetItem(tree->names, class, name) : -1;
+    Py_XDECREF(name);
+    return failed ? NULL : name;
+}
+
 static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_error *err)
 {
     const module_view *tree = ctx;
@@ -95,13 +107,11 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
     if (!module)
         return why_not(path, err);
     int plain = is_as_its_class(tree->st, module);
-    PyObject *name = plain > 0 ? public_name((PyObject *)Py_TYPE(module)) : NULL;
+    PyObject *name = plain > 0 ? name_of_class(tree, (PyObject *)Py_TYPE(module)) : NULL;
     Py_DECREF(module);
     if (!name)
         return plain == 0 ? CFX_OK : failed(err);
-    cfx_status status = write_str(name, out, err);
-    Py_DECREF(name);
-    return status;
+    return write_str(name, out, err);
 }
 
 static const void *identity(void *ctx, const char *path)
@@ -182,7 +192,7 @@ static PyObject *stored(const module_view *tree, PyObject *path, PyObject *value
     PyObject *prefix = parts ? PyTuple_GET_ITEM(parts, 0) : NULL;
     PyObject *owner = NULL;
     if (prefix)
-        owner = PyUnicode_GET_LENGTH(prefix) ? path_get(tree->root, prefix)
+        owner = PyUnicode_GET_LENGTH(prefix) ? path_get(tree->st, tree->root, prefix)
                                              : Py_NewRef(tree->root);
     PyErr_Clear();  /* an owner that is still to be made has no parameters */
     PyObject *plain = parts ? PyObject_CallMethod(value, "detach", NULL) : NULL;
@@ -278,7 +288,7 @@ static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
 {
     const module_view *tree = ctx;
     PyObject *text = PyErr_Occurred() ? NULL : str_from_utf8(path, strlen(path));
-    int error = text && own_path(tree, text) == 0 ? path_delete(tree->root, text) : -1;
+    int error = text && own_path(tree, text) == 0 ? path_delete(tree->st, tree->root, text) : -1;
     Py_XDECREF(text);
     return error ? why_not(path, err) : CFX_OK;
 }
@@ -386,11 +396,15 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-void modules_done(module_view *view) { Py_CLEAR(view->own); }
+void modules_done(module_view *view)
+{
+    Py_CLEAR(view->own);
+    Py_CLEAR(view->names);
+}
 
 bool modules_over(module_state *st, PyObject *root, module_view *view)
 {
-    view->own = NULL;
+    view->own = view->names = NULL;
     if (!st->module_class) {
         PyErr_SetString(PyExc_ImportError, "import cfx.graph_module first");
         return false;
@@ -406,8 +420,9 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
         .st = st,
         .root = root,
         .own = PyDict_New(),
+        .names = PyDict_New(),
     };
-    return view->own != NULL;
+    return view->own && view->names;
 }
 
 /* Runs a pass over a module, or None: whether it changed anything; -1 with an exception. */

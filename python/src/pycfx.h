@@ -28,7 +28,8 @@
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
-    X(module_class) X(parameter_class) X(tensor_class) X(listeners)              \
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)               \
+    X(lone_in_training)              \
     X(shape_names) X(tensor_metadata)
 
 /* Strings that are made once: the member's name, and the text. */
@@ -43,7 +44,10 @@
     X(str_create_proxy, "create_proxy") X(str_nn_module_stack, "nn_module_stack")                  \
     X(str_is_wrapped, "is_wrapped") X(str_parameters, "_parameters") X(str_buffers, "_buffers")    \
     X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")      \
-    X(str_getattr, "__getattr__")
+    X(str_getattr, "__getattr__") X(str_inplace, "inplace") X(str_is_impure, "_is_impure")        \
+    X(str_training, "training") X(str_overloadpacket, "overloadpacket")                   \
+    X(str_forward_hooks, "_forward_hooks") X(str_forward_pre_hooks, "_forward_pre_hooks")          \
+    X(str_backward_hooks, "_backward_hooks") X(str_backward_pre_hooks, "_backward_pre_hooks")
 
 /* Freed memory of graphs, by size: see chunks.c. */
 enum { CHUNK_CLASSES = 9 };
@@ -308,8 +312,11 @@ void chunks_release(module_state *st);
 
 /* ---- attributes by path (attributes.c): NULL or -1 with an exception ------------------------ */
 
-PyObject *path_get(PyObject *o, PyObject *path);  /* a new reference */
-int path_delete(PyObject *o, PyObject *path);
+/* getattr(o, name), or with `or_none` getattr(o, name, None); faster than nn.Module's own where it
+ * does nothing else. */
+PyObject *module_getattr(const module_state *st, PyObject *o, PyObject *name, bool or_none);
+PyObject *path_get(const module_state *st, PyObject *o, PyObject *path);  /* a new reference */
+int path_delete(const module_state *st, PyObject *o, PyObject *path);
 /* Modules that are missing on the way are made; a tensor that is no parameter becomes a buffer. */
 int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value);
 
@@ -321,6 +328,7 @@ typedef struct module_view {
     module_state *st;
     PyObject *root;     /* borrowed */
     PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
+    PyObject *names;    /* {class: its public name} */
 } module_view;
 /* False with an exception if `root` is no nn.Module; modules_done is due in any case. */
 bool modules_over(module_state *st, PyObject *root, module_view *view);

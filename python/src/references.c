@@ -121,7 +121,7 @@ static int follow(PyGraph *graph, cfx_node *n, PyObject *o, PyObject *steps)
     bool is_call = cfx_node_op(n) == CFX_OP_CALL_MODULE;
     int failed = 0;
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(steps); i++) {
-        Py_SETREF(o, PyObject_GetAttr(o, PyList_GET_ITEM(steps, i)));
+        Py_SETREF(o, module_getattr(graph->st, o, PyList_GET_ITEM(steps, i), false));
         if (!o && PyErr_ExceptionMatches(PyExc_AttributeError)) {
             PyErr_Clear();  /* said by the next one */
             return fail(graph, n, steps, i, "references nonexistent attribute ", "");

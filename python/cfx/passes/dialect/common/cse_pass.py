@@ -1,6 +1,7 @@
 """CSEPass: what is computed twice is computed once. The C core does it; see cfx_pass_cse."""
 import copy
 
+from .... import _core
 from ....graph_module import GraphModule, torch
 from ....interop import from_torch
 from ...infra.pass_base import PassBase, PassResult
@@ -11,24 +12,17 @@ _RANDOM = "dropout _fused_dropout _standard_gamma bernoulli multinomial native_d
 rand_ops = {getattr(aten, name) for name in _RANDOM.split()}
 inplace_ops = {getattr(aten, f"{n}_") for n in "add sub mul div pow lerp relu sigmoid tanh".split()}
 
-_NONE, _ALONE, _WRITES = range(3)  # cfx_effect
-_ALWAYS_ALONE = (_nn.FractionalMaxPool2d, _nn.FractionalMaxPool3d)
-_ALONE_IN_TRAINING = (_nn.modules.dropout._DropoutNd, _nn.modules.batchnorm._NormBase, _nn.RReLU,
-                      _nn.RNNBase, _nn.MultiheadAttention)  # fmt: skip
+# Classes whose calls draw numbers or keep a state: always, and only while training.
+_core._register(
+    lone_modules=(_nn.FractionalMaxPool2d, _nn.FractionalMaxPool3d),
+    lone_in_training=(_nn.modules.dropout._DropoutNd, _nn.modules.batchnorm._NormBase, _nn.RReLU,
+                      _nn.RNNBase, _nn.MultiheadAttention),
+)  # fmt: skip
 
 
 def get_CSE_banned_ops() -> set["torch._ops.OpOverloadPacket"]:
     """What torch.fx's users ban: random and in-place operators. cfx never merges such calls."""
     return rand_ops | inplace_ops
-
-
-def _module_effect(module):
-    """What calling a module does. Of classes that torch does not have, nothing is known."""
-    parts = list(module.modules())
-    if any(getattr(m, "inplace", False) or getattr(m, "_is_impure", False) for m in parts):
-        return _WRITES
-    alone = (isinstance(m, _ALWAYS_ALONE + _ALONE_IN_TRAINING * m.training) for m in parts)
-    return _ALONE if any(alone) else _NONE
 
 
 class CSEPass(PassBase):
@@ -41,15 +35,7 @@ class CSEPass(PassBase):
         """A new module, or the old one if nothing is computed twice. torch.fx's are converted."""
         if not isinstance(graph_module, GraphModule):
             graph_module = from_torch(graph_module)
-
-        def effect(node):
-            target = getattr(node.target, "overloadpacket", node.target)
-            if node.op == "get_attr" or target in self.banned_ops:
-                return _ALONE
-            called = graph_module.get_submodule(target) if node.op == "call_module" else None
-            return _NONE if called is None else _module_effect(called)
-
         graph = copy.deepcopy(graph_module.graph)
-        if not graph._cse(effect, graph_module):
+        if not graph._cse(set(self.banned_ops), graph_module):
             return PassResult(graph_module, False)
         return PassResult(GraphModule(graph_module, copy.deepcopy(graph)), True)
