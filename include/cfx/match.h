@@ -70,9 +70,12 @@ typedef struct cfx_match_options {
      * items: a tuple of them. It may stand once in each. In a replacement it stands for them. */
     bool variadic;
 
-    /* Calls of functions and methods that the operator table (ops.h) knows by the same row are the
-     * same, however they are spelled, if their arguments are, parameter by parameter; what one
-     * leaves out is what the row says its default is. */
+    /* Calls that the operator table (ops.h) knows by the same row are the same, however they are
+     * spelled, if their arguments are, parameter by parameter. What one leaves out is what the row
+     * says its default is; a pooling's stride, its kernel_size. One integer is as good as several
+     * of the same where the row takes several. In the graph also calls of modules (see `modules`)
+     * with one argument: their attributes are the other parameters (kernel_size, p, train). Not
+     * those with weights, which a replacement could not use; nor with a state, nor in place. */
     bool any_spelling;
 
     /* `a + b` is `b + a`: calls with two arguments whose row says that they commute. The first way
@@ -87,6 +90,10 @@ typedef struct cfx_match_options {
      * writes, and another one that reads or writes the same, come in another order than in the
      * pattern; or if inputs would have to be moved over anything that writes. */
     bool strict;
+
+    /* What the paths of the graph lead to; NULL if that is not known: then modules have no other
+     * spelling, and `strict` trusts nobody that calls one. */
+    const cfx_modules *modules;
 
     /* A node whose name contains this may be any anchor, whatever it calls; NULL for none. */
     const char *node_name;
@@ -117,8 +124,9 @@ typedef struct cfx_match {
     size_t n_inputs;
     const cfx_value *outputs;  /* what is returned, each node once; values if placeholders are */
     size_t n_outputs;
-    cfx_node *const *made;     /* by cfx_matches_replace: the nodes of the replacement */
+    cfx_node *const *made;     /* by cfx_matches_replace: the nodes of the replacement, */
     size_t n_made;
+    const cfx_value *results;  /* and what has taken the place of each output */
 } cfx_match;
 
 typedef struct cfx_matches cfx_matches;
@@ -155,9 +163,9 @@ CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_optio
  * Afterwards the inputs that an earlier replacement changed are the new ones.
  *
  * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
- * than the pattern, or no output, CFX_E_GRAPH if a matched node has been erased. If it fails later
- * (memory, a hook, matches that wait for each other: see `jointly`), the graph is valid, but some
- * matches may have been replaced. */
+ * than the pattern, or no output, or is the graph itself; CFX_E_GRAPH if a matched node has been
+ * erased. If it fails later (memory, a hook, matches that wait for each other: see `jointly`), the
+ * graph is valid, but some matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 
@@ -166,18 +174,22 @@ CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *r
 /* A place where a pattern was nearly found. */
 typedef struct cfx_miss {
     size_t pattern;
-    size_t n_bound;           /* so many of its nodes had been found by then */
+    size_t n_bound;           /* so many of its nodes had been found by then, */
+    size_t n_nodes;           /* of so many, without the output */
+    bool complete;            /* all were found, but `node` is in the way */
+    const cfx_node *anchor;   /* of the graph: the candidate; NULL if there is none */
     const cfx_node *node;     /* of the graph: where it failed; NULL if there is no candidate */
     const cfx_node *wanted;   /* of the pattern */
     char reason[200];         /* "kwargs['dim']: the pattern has 1, the graph 2" */
 } cfx_miss;
 
-/* Searches as cfx_matches_find does and keeps the `max` attempts that came furthest, best first (of
- * equals the first found); *n receives how many there are. */
+/* Searches as cfx_matches_find does. Of each candidate for the first anchor that is no match in the
+ * end, the attempt counts that came furthest; the `max` best of these are kept, best first (of
+ * equals the first found). *n receives how many there are. */
 CFX_API cfx_status cfx_matches_explain(cfx_graph *g, cfx_graph *const *patterns, size_t n_patterns,
                                        const cfx_match_options *opts, cfx_miss *misses, size_t max,
                                        size_t *n, cfx_error *err);
-/* One line: "model.py:3: %mul was not matched to %add of the pattern (2 nodes were): ..." */
+/* One line: "model.py:3: %mul is not %add of the pattern (2 of 4 nodes matched): ..." */
 CFX_API cfx_status cfx_miss_print(const cfx_miss *miss, cfx_sink out, cfx_error *err);
 
 #ifdef __cplusplus

@@ -55,7 +55,7 @@ any_of.__module__ = "cfx"  # how a pattern's text and the matcher name it
 
 def _traced(x: Any) -> tuple[Graph, Any]:
     """A pattern or replacement as a graph, and the module that its paths lead into, or None."""
-    if not isinstance(x, (Graph, str)) and not hasattr(x, "graph") and callable(x):
+    if not isinstance(x, (Graph, str)) and not hasattr(x, "graph"):
         x = symbolic_trace(x)
     return as_graph(x), x if isinstance(x, Module) else None
 
@@ -88,11 +88,13 @@ def _rewrite(
     gm: GraphModule, rules: list[_Rule], options: dict[str, Any], result: Any, n: int,
     decide: Any = None,
 ) -> list[Any]:  # fmt: skip
+    if not isinstance(gm.graph, Graph):
+        raise TypeError(f"only a cfx.GraphModule can be changed, not {type(gm)}: see from_torch")
     for _, replacement, root in rules:
         _check_attributes(gm, replacement, root)
     anchors = [pattern._anchors(False)[0] for pattern, _, _ in rules]
     patterns, replacements = [rule[0] for rule in rules], [rule[1] for rule in rules]
-    options = {"regions": True, **options}
+    options = {"regions": True, "jointly": True, **options}
     found = gm.graph._match(patterns, options, decide or replacements, result, n, anchors)
     for root in {id(root): root for _, _, root in rules if root is not None}.values():
         _replace_attributes(gm, root)
@@ -103,7 +105,7 @@ def _rewrite(
 def replace_pattern(
     gm: GraphModule, pattern: Any, replacement: Any = None, *, regions: bool = True,
     variadic: bool = False, any_spelling: bool = False, commutative: bool = False,
-    strict: bool = False, explain: bool = False,
+    strict: bool = False, carry_meta: bool = False, explain: bool = False,
 ) -> list[Match]:  # fmt: skip
     """Puts `replacement` in the place of each non-overlapping occurrence of `pattern` in `gm`.
 
@@ -117,13 +119,16 @@ def replace_pattern(
     `*xs`, in a list, stand for any number of items; `any_spelling` takes calls of one operator for
     the same however they are written, `commutative` lets operands be swapped; `strict` leaves out
     matches whose meaning would change because something writes between their nodes; `regions`
-    searches the branches of cond and the bodies of loops, too. `explain` changes nothing and
-    returns why the pattern was not found: the nearest misses, best first.
+    searches the branches of cond and the bodies of loops, too. `carry_meta` gives new nodes what
+    they have no metadata for: the stack_trace and nn_module_stack of the match, and those that
+    stand for a result all metadata of the old one; without it they have what the replacement's
+    nodes have. `explain` changes nothing and returns why the pattern was not found: the nearest
+    misses, best first.
     """
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
     rules = [_rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
-    options.update(commutative=commutative, strict=strict)
+    options.update(commutative=commutative, strict=strict, carry_meta=carry_meta, jointly=True)
     if explain:
         misses = gm.graph._explain([rule[0] for rule in rules], options, 5)
         return [Miss(*miss) for miss in misses]  # type: ignore

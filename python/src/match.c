@@ -13,6 +13,7 @@ static const struct {
 #define SWITCH(name) {#name, offsetof(cfx_match_options, name)}
     SWITCH(match_output), SWITCH(match_placeholder), SWITCH(ignore_literals), SWITCH(overlaps),
     SWITCH(regions), SWITCH(variadic), SWITCH(any_spelling), SWITCH(commutative), SWITCH(strict),
+    SWITCH(jointly),
 #undef SWITCH
 };
 
@@ -120,11 +121,24 @@ static cfx_status bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
                             : CFX_OK;
 }
 
-/* Reads a dict of options; false with an exception. *keep is to be released after use. */
-static bool read_options(module_state *st, PyObject *dict, cfx_match_options *opts,
-                         PyObject **keep)
+/* What options refer to. */
+typedef struct options_keep {
+    PyObject *name;
+    module_view modules;
+} options_keep;
+
+static void release_options(options_keep *keep)
+{
+    Py_XDECREF(keep->name);
+    modules_done(&keep->modules);
+}
+
+/* Reads a dict of options; false with an exception. release_options is due in any case. */
+static bool read_options(const PyGraph *graph, PyObject *dict, cfx_match_options *opts,
+                         options_keep *keep)
 {
     PyObject *name = PyDict_GetItemString(dict, "node_name");
+    PyObject *root = graph->owning_module;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         PyObject *on = PyDict_GetItemString(dict, switches[i].name);
         int yes = on ? PyObject_IsTrue(on) : 0;
@@ -134,9 +148,15 @@ static bool read_options(module_state *st, PyObject *dict, cfx_match_options *op
     }
     opts->same_attr = same_attr;
     opts->bind = bind;
-    opts->ctx = st;
+    opts->ctx = graph->st;
+    if (root && root != Py_None && graph->st->module_class &&
+        PyObject_TypeCheck(root, (PyTypeObject *)graph->st->module_class)) {
+        if (!modules_over(graph->st, root, &keep->modules))
+            return false;
+        opts->modules = &keep->modules.table;
+    }
     if (name)
-        opts->node_name = c_string_of(name, "the name of a node", keep);
+        opts->node_name = c_string_of(name, "the name of a node", &keep->name);
     return !name || opts->node_name;
 }
 
@@ -238,6 +258,7 @@ static PyObject *matches_to_py(const cfx_matches *matches, bool whole)
 typedef struct maker {
     PyObject *type, *anchors;
     Py_ssize_t n;
+    bool carry_meta;
 } maker;
 
 static int make_results(PyObject *results, const maker *make)
@@ -281,6 +302,66 @@ static int finish_match(PyObject *result, const cfx_match *match, cfx_graph *rep
             bind_into(map, &match->bound[i], graph) < 0)
             return -1;
     return 0;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------ */
+
+static PyObject *meta_of(cfx_node *n)
+{
+    PyObject *node = wrap(n);
+    PyObject *meta = node ? PyObject_GetAttrString(node, "meta") : NULL;
+    Py_XDECREF(node);
+    return meta;
+}
+
+/* What tells where a node comes from is that of the anchor, unless it has its own. */
+static int carry_origin(cfx_node *n, PyObject *anchor)
+{
+    static const char *const keys[] = {"stack_trace", "nn_module_stack"};
+    PyObject *meta = meta_of(n);
+    int failed = meta ? 0 : -1;
+    for (size_t i = 0; !failed && i < sizeof keys / sizeof *keys; i++) {
+        PyObject *old = PyDict_GetItemString(anchor, keys[i]);
+        if (old && !PyDict_GetItemString(meta, keys[i]))
+            failed = PyDict_SetItemString(meta, keys[i], old);
+    }
+    Py_XDECREF(meta);
+    return failed;
+}
+
+/* A new node that is a result has all else, too, that was known of the old one. */
+static int carry_all(cfx_node *old, cfx_node *n)
+{
+    PyObject *from = meta_of(old);
+    PyObject *meta = from ? meta_of(n) : NULL;
+    int failed = meta ? PyDict_Merge(meta, from, 0) : -1;
+    Py_XDECREF(meta);
+    Py_XDECREF(from);
+    return failed;
+}
+
+static bool is_new(const cfx_match *match, const cfx_node *n)
+{
+    for (size_t i = 0; i < match->n_made; i++)
+        if (match->made[i] == n)
+            return true;
+    return false;
+}
+
+static int carry_meta(const cfx_match *match)
+{
+    PyObject *anchor = meta_of(match->bound[0].value.as.node);
+    int failed = anchor ? 0 : -1;
+    for (size_t i = 0; !failed && i < match->n_outputs; i++) {
+        cfx_value old = match->outputs[i];
+        cfx_value now = match->results[i];
+        if (old.kind == CFX_KIND_NODE && now.kind == CFX_KIND_NODE && is_new(match, now.as.node))
+            failed = carry_all(old.as.node, now.as.node);
+    }
+    for (size_t i = 0; !failed && i < match->n_made; i++)
+        failed = carry_origin(match->made[i], anchor);
+    Py_XDECREF(anchor);
+    return failed;
 }
 
 /* ---- deciding ------------------------------------------------------------------------------ */
@@ -338,7 +419,8 @@ static PyObject *raise_misfit(const cfx_error *err, cfx_status misfit)
     return NULL;
 }
 
-static int replace_all(PyGraph *self, cfx_matches *matches, PyObject *decide, PyObject *results)
+static int replace_all(PyGraph *self, cfx_matches *matches, PyObject *decide, PyObject *results,
+                       bool carry)
 {
     cfx_error err = {0};
     size_t n = cfx_matches_size(matches);
@@ -357,9 +439,11 @@ static int replace_all(PyGraph *self, cfx_matches *matches, PyObject *decide, Py
     }
     n = failed ? 0 : cfx_matches_size(matches);
     int gc = without_gc();
-    for (size_t i = 0; !failed && i < n; i++)
-        failed = finish_match(PyList_GET_ITEM(results, (Py_ssize_t)i), cfx_matches_at(matches, i),
-                              graphs[i]);
+    for (size_t i = 0; !failed && i < n; i++) {
+        const cfx_match *match = cfx_matches_at(matches, i);
+        failed = finish_match(PyList_GET_ITEM(results, (Py_ssize_t)i), match, graphs[i]) < 0 ||
+                 (carry && carry_meta(match) < 0) ? -1 : 0;
+    }
     with_gc(gc);
     Py_XDECREF(alive);
     PyMem_Free(graphs);
@@ -376,7 +460,8 @@ static PyObject *match_graphs(PyGraph *self, cfx_graph *const *patterns, size_t 
         return raise_misfit(&err, CFX_E_GRAPH);
     }
     PyObject *results = matches_to_py(matches, !PyList_Check(decide));
-    if (results && decide != Py_None && replace_all(self, matches, decide, results) < 0)
+    if (results && decide != Py_None &&
+        replace_all(self, matches, decide, results, make->carry_meta) < 0)
         Py_CLEAR(results);
     cfx_matches_free(matches);
     if (results && make->type && make_results(results, make) < 0)
@@ -390,9 +475,9 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
 {
     PyObject *list, *dict, *decide;
     cfx_match_options opts = {0};
-    PyObject *keep = NULL;
+    options_keep keep = {.name = NULL};
     PyObject *results = NULL;
-    maker make = {NULL, NULL, 0};
+    maker make = {.n = 0};
     if (!PyArg_ParseTuple(args, "OO!O|OnO!:_match", &list, &PyDict_Type, &dict, &decide,
                           &make.type, &make.n, &PyList_Type, &make.anchors))
         return NULL;
@@ -400,11 +485,11 @@ PyObject *graph_match(PyGraph *self, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "_match: a type takes up to 3 parts and needs a list "
                             "of anchors");
     cfx_graph **patterns = read_graphs(self, list);
-    opts.jointly = decide != Py_None;
-    if (patterns && read_options(self->st, dict, &opts, &keep))
+    make.carry_meta = PyDict_GetItemString(dict, "carry_meta") == Py_True;
+    if (patterns && read_options(self, dict, &opts, &keep))
         results = match_graphs(self, patterns, (size_t)PyList_GET_SIZE(list), &opts, decide,
                                &make);
-    Py_XDECREF(keep);
+    release_options(&keep);
     PyMem_Free(patterns);
     return results;
 }
@@ -451,7 +536,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     PyObject *list, *dict;
     Py_ssize_t max;
     cfx_match_options opts = {0};
-    PyObject *keep = NULL;
+    options_keep keep = {.name = NULL};
     PyObject *result = NULL;
     cfx_error err = {0};
     size_t n = 0;
@@ -461,7 +546,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     cfx_miss *misses = patterns && max > 0 ? PyMem_New(cfx_miss, max) : NULL;
     if (patterns && max > 0 && !misses)
         PyErr_NoMemory();
-    if (misses && read_options(self->st, dict, &opts, &keep)) {
+    if (misses && read_options(self, dict, &opts, &keep)) {
         cfx_status status = cfx_matches_explain(self->g, patterns, (size_t)PyList_GET_SIZE(list),
                                                 &opts, misses, (size_t)max, &n, &err);
         result = status == CFX_OK && !PyErr_Occurred() ? misses_to_py(misses, n)
@@ -469,7 +554,7 @@ PyObject *graph_explain(PyGraph *self, PyObject *args)
     } else if (patterns && max <= 0) {
         result = PyList_New(0);
     }
-    Py_XDECREF(keep);
+    release_options(&keep);
     PyMem_Free(misses);
     PyMem_Free(patterns);
     return result;

@@ -225,11 +225,7 @@ static bool push_bound(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn
         cfx_status status = s->opts->bind ? s->opts->bind(s->opts->ctx, both[i], &args[i], s->err)
                                           : CFX_OK;
         if (status == CFX_OK && args[i].kind == CFX_KIND_INVALID)
-            return cfxi_miss_node(s, pn, gn, "other arguments: the pattern has %zu and %zu "
-                                  "keywords, the graph %zu and %zu", cfx_node_num_args(pn),
-                                  (size_t)(pn->kwargs ? pn->kwargs->size / 2 : 0),
-                                  cfx_node_num_args(gn),
-                                  (size_t)(gn->kwargs ? gn->kwargs->size / 2 : 0));
+            return cfxi_miss_arguments(s, pn, gn);
         if (status == CFX_OK)
             status = cfxi_search_keep(s, both[i]->graph, args[i]);
         if (status != CFX_OK)
@@ -346,6 +342,8 @@ int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
         return is_any_of(p, n);
     if (cfxi_same_operator(s, p, n) != CFX_OPID_NONE)
         return 1;
+    if (s->status != CFX_OK)
+        return -1;
     if (p->op != n->op)
         return 0;
     if (p->op == CFX_OP_OUTPUT)
@@ -401,6 +399,8 @@ static bool unify_node(cfxi_search *s, const cfxi_goal *goal, int32_t *list, boo
     if (commutes(s, pn, n))
         return push_either(s, list, pn, n);
     cfx_operator row = cfxi_same_operator(s, pn, n);
+    if (s->status != CFX_OK)
+        return false;
     return row == CFX_OPID_NONE ? push_args(s, list, pn, n, s->pattern->flags[place])
                                 : cfxi_push_operands(s, list, pn, n, row);
 }

@@ -16,7 +16,7 @@ static bool is_contained(cfxi_search *s, size_t place)
     const cfx_node *n = s->bound[place].as.node;
     for (const cfx_use *use = n->users; use; use = cfx_use_next(use))
         if (!cfxi_search_inside(s, use->user))
-            return cfxi_miss_node(s, s->pattern->nodes[place], n, "it has a user outside the "
+            return cfxi_miss_way(s, n, "it has a user outside the "
                                   "match: %%%s", use->user->name->data);
     return true;
 }
@@ -107,7 +107,7 @@ static bool visit(walk *w, cfx_node *n, const cfx_node *from)
     if (n->mark == w->stamp)
         return true;
     if (is_too_far(w))
-        return cfxi_miss_node(w->s, w->s->pattern->outputs[0], from, "too much stands between the "
+        return cfxi_miss_way(w->s, from, "too much stands between the "
                               "nodes of the match to tell whether it needs itself");
     cfx_value match = cfx_node_map_get(w->s->result->used, n);
     if (match.kind == CFX_KIND_INT && w->s->opts->jointly)
@@ -123,7 +123,7 @@ static bool walk_on(walk *w)
         for (uint32_t i = 0; i < n->n_inputs; i++) {
             cfx_node *input = n->inputs[i].def;
             if (cfxi_search_inside(w->s, input))
-                return cfxi_miss_node(w->s, w->s->pattern->outputs[0], n, "it depends on the match "
+                return cfxi_miss_way(w->s, n, "it depends on the match "
                                       "and the match on it: it uses %%%s", input->name->data);
             if (!visit(w, input, n))
                 return false;

@@ -262,7 +262,7 @@ static bool keeps_order(pass_job *job, uint32_t class)
         if ((place < job->place) == (in_pattern < job->in_pattern))
             continue;
         if (place != job->place && !each_class(job->e, place, is_other, job))
-            return cfxi_miss_node(s, s->pattern->nodes[in_pattern], n, "it comes %s %%%s, which "
+            return cfxi_miss_way(s, n, "it comes %s %%%s, which "
                                   "writes to what it uses; in the pattern it does not",
                                   place < job->place ? "before" : "behind",
                                   job->e->nodes[job->place]->name->data);
@@ -274,12 +274,11 @@ static bool can_pass(void *ctx, uint32_t class, bool writes)
 {
     pass_job *job = ctx;
     const cfx_node *n = first_in(job, writes ? &job->e->touchers : &job->e->writers, class);
-    const cfx_node *wanted = job->s->pattern->nodes[job->in_pattern];
     if (n && writes)
-        return cfxi_miss_node(job->s, wanted, n, "it stands between the nodes of the match, and "
+        return cfxi_miss_way(job->s, n, "it stands between the nodes of the match, and "
                               "may use what %%%s writes to", job->e->nodes[job->place]->name->data);
     if (n)
-        return cfxi_miss_node(job->s, wanted, n, "it stands between the nodes of the match, and "
+        return cfxi_miss_way(job->s, n, "it stands between the nodes of the match, and "
                               "may write to what %%%s reads",
                               job->e->nodes[job->place]->name->data);
     return !writes || keeps_order(job, class);
@@ -295,7 +294,7 @@ bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span)
     if (span->last_input && e->writes[cfxi_place(&e->aliases, span->last_input) + 1] >
                                 e->writes[here] &&
         cfxi_place(&e->aliases, span->last_input) >= here)
-        return cfxi_miss_node(s, s->pattern->outputs[0], span->last_input, "it is computed after "
+        return cfxi_miss_way(s, span->last_input, "it is computed after "
                               "the first use of a result, and something in between writes");
     for (size_t i = 0; i < s->trail.size; i++) {
         job.in_pattern = ((size_t *)s->trail.data)[i];

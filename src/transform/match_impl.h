@@ -90,13 +90,16 @@ void cfxi_effects_free(cfxi_effects *e);
 
 /* ---- a search (match.c) -------------------------------------------------------------------- */
 
+enum { CFXI_GOAL_OPERAND = -2 };
+
 /* Something of the pattern that must be found to be the same as something of the graph. */
 typedef struct cfxi_goal {
     cfx_value p, g;
     const cfx_node *pn, *gn;  /* whose arguments these are; NULL for an anchor */
     int32_t next;             /* what is to be compared afterwards, or -1 */
-    int32_t parent;           /* the goal whose item this is, or -1 if it is an argument */
-    uint32_t index;           /* which item or argument; keywords come after the others */
+    int32_t parent;           /* the goal whose item this is, -1 if it is an argument, or OPERAND */
+    uint32_t index;           /* which item or argument; keywords come after the others; or which
+                               * parameter of the operator */
 } cfxi_goal;
 
 /* A commutative call whose operands have been compared in one order only. */
@@ -131,6 +134,7 @@ typedef struct cfxi_search {
     cfx_miss *misses;      /* NULL unless an explanation is wanted */
     size_t max_misses;
     size_t *n_misses;
+    cfx_miss near;         /* of the candidate that is being tried; `wanted` is NULL if none */
 } cfxi_search;
 
 /* Which position `n` is bound to, or SIZE_MAX. */
@@ -150,8 +154,9 @@ void cfxi_search_undo(cfxi_search *s, size_t n);
 cfx_status cfxi_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v);
 
 /* What is the same however it is spelled (spelling.c): the operator of two calls, NONE if they call
- * different ones; and their arguments as goals, by the parameters of its row. */
-cfx_operator cfxi_same_operator(const cfxi_search *s, const cfx_node *p, const cfx_node *n);
+ * different ones, or if it cannot be told (see the search's status); and their arguments as goals,
+ * by the parameters of its row. `p` is no call of a module. */
+cfx_operator cfxi_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n);
 bool cfxi_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, cfx_operator op);
 bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal);  /* false: see status */
 
@@ -182,8 +187,17 @@ int cfxi_compare_order(const void *a, const void *b);
 /* Finds all matches of one pattern in one graph (matches.c). */
 cfx_status cfxi_search_run(cfxi_search *s);
 
-/* Notes why an attempt failed; false, for the caller to return. (match_explain.c) */
+/* Says that another candidate is tried from now on, NULL for none: what is known of the last one is
+ * kept, unless that was a `match`. (match_explain.c) */
+void cfxi_miss_begin(cfxi_search *s, const cfx_node *candidate, bool match);
+/* There is no candidate: says whether one is spelled otherwise. */
+void cfxi_miss_none(cfxi_search *s, const cfx_node *anchor);
+
+/* Notes why an attempt failed; false, for the caller to return: two values differ, calls
+ * have other arguments, a node is in the way of all that was found, or cannot be `wanted`. */
 bool cfxi_miss_values(cfxi_search *s, const cfxi_goal *goal);
+bool cfxi_miss_arguments(cfxi_search *s, const cfx_node *pn, const cfx_node *gn);
+bool cfxi_miss_way(cfxi_search *s, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
 bool cfxi_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n, const char *format,
                     ...) CFX_PRINTF(4, 5);
 

@@ -259,7 +259,7 @@ static cfx_status open_level(cfxi_search *s, level *levels, size_t at)
     l->held = s->held.size;
     CFX_TRY(find_candidates(s, at, &l->nodes));
     if (at == 0 && l->nodes.size == 0)
-        cfxi_miss_node(s, s->pattern->anchors[0], NULL, "nothing in the graph is like it");
+        cfxi_miss_none(s, s->pattern->anchors[0]);
     return CFX_OK;
 }
 
@@ -267,8 +267,10 @@ static cfx_status open_level(cfxi_search *s, level *levels, size_t at)
 static bool try_next(cfxi_search *s, level *l, size_t at)
 {
     cfx_node *n = node_at(&l->nodes, l->next++);
-    if (at == 0)
+    if (at == 0) {
+        cfxi_miss_begin(s, n, false);
         s->steps = s->swaps = 0;
+    }
     return cfxi_search_unify(s, s->pattern->anchors[at], n);
 }
 
@@ -296,6 +298,7 @@ static cfx_status search_levels(cfxi_search *s, level *levels)
         if (!found)
             continue;
         CFX_TRY(add_match(s));
+        cfxi_miss_begin(s, NULL, true);
         if (!s->opts->overlaps)
             at = 0;  /* all others with this first anchor share it */
     }
@@ -312,6 +315,7 @@ cfx_status cfxi_search_run(cfxi_search *s)
         return cfxi_nomem(s->err);
     memset(levels, 0, bytes);
     cfx_status status = search_levels(s, levels);
+    cfxi_miss_begin(s, NULL, false);
     for (size_t i = 0; i < s->pattern->n_anchors; i++)
         cfxi_vec_free(&levels[i].nodes, sizeof(cfx_node *), allocator);
     cfxi_free(allocator, levels, bytes);
@@ -379,7 +383,7 @@ static cfx_status search_graph(cfx_graph *g, void *ctx, cfx_error *err)
     cfx_status status = pin(job->result, g, err);
     cfxi_graph_freeze(g);
     if (status == CFX_OK && opts->strict)
-        status = cfxi_effects_new(g, NULL, &effects, err);
+        status = cfxi_effects_new(g, opts->modules, &effects, err);
     for (size_t i = 0; i < job->n && status == CFX_OK; i++) {
         cfxi_search s = {.pattern = &job->patterns[i], .graph = g, .result = job->result,
                          .opts = opts, .err = err, .early = &early, .effects = effects,

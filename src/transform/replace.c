@@ -59,6 +59,9 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     results all;
     size_t n = 0;
     size_t inside = 0;
+    if (r == match->graph)
+        return cfx_error_set(err, CFX_E_VALUE, "the replacement is the graph that is changed; give "
+                             "a copy of it");
     for (const cfx_node *at = r->root.next; at != &r->root; at = at->next)
         n += at->op == CFX_OP_PLACEHOLDER;
     if (n != match->n_inputs)
@@ -439,13 +442,18 @@ static cfx_status give_results(replace_job *job, cfx_match *match, const cfx_gra
 {
     results all;
     read_results(r, &all);
+    cfx_value *given = cfxi_arena_alloc(&job->matches->arena, (all.n + 1) * sizeof *given);
+    if (!given)
+        return cfxi_nomem(job->err);
     for (size_t i = 0; i < all.n; i++) {
         cfx_value with = cfx_value_map(match->graph, (cfx_graph *)(uintptr_t)r,
                                        all.items[i * all.step], copy_of, job, job->err);
         if (with.kind == CFX_KIND_INVALID)
             return job->err->status;
+        given[i] = with;
         CFX_TRY(give_result(job, match, i, with));
     }
+    match->results = given;
     return CFX_OK;
 }
 

@@ -603,6 +603,26 @@ def test_metadata_of_the_replacement_is_carried_over():
         assert [n.meta.get("mine") for n in gm.graph.nodes] == [None, "sin", "abs_1", None]
 
 
+def test_metadata_of_the_match_is_carried_over():
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.neg(x)) + 1)
+    for node in gm.graph.nodes:
+        node.meta.update(val=node.name, stack_trace=f"at {node.name}")
+        node.meta["nn_module_stack"] = {"a": ("a", f)}
+    made = cfx.symbolic_trace(lambda x: torch.sin(torch.cos(x)))
+    for node in made.graph.nodes:
+        node.meta["mine"] = node.name
+    made.graph.find_nodes(op="call_function", target=torch.sin)[0].meta["stack_trace"] = "mine"
+    cfx.replace_pattern(gm, lambda x: torch.relu(torch.neg(x)), made, carry_meta=True)
+    metas = {node.name: node.meta for node in gm.graph.nodes}
+    stack = {"a": ("a", f)}
+    assert metas["cos"] == {"mine": "cos", "stack_trace": "at relu", "nn_module_stack": stack}
+    assert metas["sin"] == {"mine": "sin", "val": "relu", "stack_trace": "mine",
+                            "nn_module_stack": stack}
+    # An input that is given back stays what it is.
+    cfx.replace_pattern(gm, lambda x: torch.sin(x), lambda x: x, carry_meta=True)
+    assert gm.graph.find_nodes(op="call_function", target=torch.cos)[0].meta.get("val") is None
+
+
 def test_name_node_map():
     def pattern(x):
         n = torch.neg(x)
@@ -644,6 +664,69 @@ def test_spellings_and_swapped_operands():
         assert len(cfx.replace_pattern(gm, pattern, lambda a: torch.sin(a), **options)) == n
 
 
+MODULES = [
+    (torch.nn.ReLU(), lambda x: F.relu(x), lambda x: F.relu6(x)),
+    (torch.nn.LeakyReLU(0.2), lambda x: F.leaky_relu(x, 0.2), lambda x: F.leaky_relu(x)),
+    (torch.nn.ELU(2.0), lambda x: F.elu(x, 2.0), lambda x: F.elu(x)),
+    (torch.nn.CELU(), lambda x: F.celu(x), lambda x: F.celu(x, 2.0)),
+    (torch.nn.Softplus(2.0), lambda x: F.softplus(x, 2.0), lambda x: F.softplus(x)),
+    (torch.nn.Hardtanh(-2.0, 2.0), lambda x: F.hardtanh(x, -2.0, 2.0), lambda x: F.hardtanh(x)),
+    (torch.nn.Threshold(0.5, 3.0), lambda x: F.threshold(x, 0.5, 3.0),
+     lambda x: F.threshold(x, 0.5, 4.0)),
+    (torch.nn.Softmax(1), lambda x: x.softmax(1), lambda x: x.softmax(2)),
+    (torch.nn.LogSoftmax(1), lambda x: torch.log_softmax(x, dim=1),
+     lambda x: torch.log_softmax(x, dim=0)),
+    (torch.nn.GLU(1), lambda x: F.glu(x, 1), lambda x: F.glu(x)),
+    (torch.nn.Flatten(), lambda x: torch.flatten(x, 1), lambda x: torch.flatten(x)),
+    (torch.nn.MaxPool2d(2), lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 2, 1)),
+    (torch.nn.MaxPool2d((2, 2)), lambda x: F.max_pool2d(x, 2, stride=2),
+     lambda x: F.max_pool2d(x, 2, ceil_mode=True)),
+    (torch.nn.AvgPool2d(2, 1, 1), lambda x: F.avg_pool2d(x, (2, 2), (1, 1), 1),
+     lambda x: F.avg_pool2d(x, 2, 1)),
+    (torch.nn.AdaptiveAvgPool2d(2), lambda x: F.adaptive_avg_pool2d(x, (2, 2)),
+     lambda x: F.adaptive_avg_pool2d(x, (2, 1))),
+    (torch.nn.Dropout(0.3).eval(), lambda x: F.dropout(x, 0.3, False),
+     lambda x: F.dropout(x, 0.3, True)),
+    (torch.nn.PixelShuffle(2), lambda x: F.pixel_shuffle(x, 2), lambda x: F.pixel_shuffle(x, 1)),
+    (torch.nn.Upsample(scale_factor=2), lambda x: F.interpolate(x, None, 2.0),
+     lambda x: F.interpolate(x, None, 3.0)),
+    (torch.nn.LayerNorm((4, 4), elementwise_affine=False), lambda x: F.layer_norm(x, (4, 4)),
+     lambda x: F.layer_norm(x, (4, 4), eps=0.1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module, right, wrong", MODULES, ids=lambda x: type(x).__name__)
+def test_modules_are_spellings(module, right, wrong):
+    gm = cfx.symbolic_trace(torch.nn.Sequential(module))
+    x = torch.randn(2, 4, 4, 4)
+    assert torch.equal(module(x), right(x))  # else the pattern would have no business to match
+    assert cfx.replace_pattern(gm, right, lambda x: x.sin()) == []
+    assert cfx.replace_pattern(gm, wrong, lambda x: x.sin(), any_spelling=True) == []
+    assert len(cfx.replace_pattern(gm, right, lambda x: x.sin(), any_spelling=True)) == 1
+    assert torch.equal(gm(x), x.sin())
+
+
+@pytest.mark.parametrize("module, pattern, reason", [
+    (torch.nn.ReLU(inplace=True), lambda x: F.relu(x), "inplace=True"),
+    (torch.nn.Linear(4, 4), lambda x, w, b: F.linear(x, w, b), "one with weights"),
+    (torch.nn.PReLU(), lambda x, w: F.prelu(x, w), "weight of its own"),
+    (torch.nn.BatchNorm2d(4, affine=False, track_running_stats=False),
+     lambda x: F.batch_norm(x, None, None), "a state"),
+    (torch.nn.MaxPool2d(2, return_indices=True), lambda x: F.max_pool2d(x, 2), "return_indices"),
+])  # fmt: skip
+def test_modules_that_no_function_stands_for(module, pattern, reason):
+    gm = cfx.symbolic_trace(torch.nn.Sequential(module))
+    assert cfx.replace_pattern(gm, pattern, pattern, any_spelling=True) == []
+    (miss,) = cfx.replace_pattern(gm, pattern, any_spelling=True, explain=True)
+    assert reason in miss.reason
+
+
+def test_a_module_with_hooks_is_nobodys_spelling():
+    gm = cfx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
+    getattr(gm, "0").register_forward_hook(lambda *args: None)
+    assert cfx.replace_pattern(gm, F.relu, lambda x: x.sin(), any_spelling=True) == []
+
+
 def test_many_patterns_at_once():
     gm = cfx.symbolic_trace(lambda x: torch.neg(torch.relu(torch.neg(x))))
     rules = [(lambda a: torch.relu(torch.neg(a)), lambda a: torch.sin(a)),
@@ -676,6 +759,45 @@ def test_patterns_of_torch_fx_are_converted():
     assert len(cfx.replace_pattern(gm, pattern, lambda a: torch.sin(a))) == 1
 
 
+def test_exported_programs_are_patterns():
+    class Sine(torch.nn.Module):
+        def forward(self, x):
+            return torch.sin(x)
+
+    x = torch.randn(3)
+    model = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Tanh())
+    ours, theirs, made = (torch.export.export(m, (x,)) for m in (model, torch.nn.Tanh(), Sine()))
+    for form in (lambda p: p, lambda p: p.module(check_guards=False)):
+        gm = cfx.interop.from_torch(ours.module(check_guards=False))
+        assert len(cfx.replace_pattern(gm, form(theirs), form(made))) == 2
+        assert torch.equal(gm(x), x.sin().sin())
+
+
+def test_what_cannot_be_done_is_told():
+    gm = cfx.symbolic_trace(lambda x: torch.neg(x))
+    with pytest.raises(AssertionError, match="give a copy of it"):
+        cfx.replace_pattern(gm, lambda x: torch.neg(x), gm)
+    with pytest.raises(AssertionError, match="Expected FunctionType, got <class 'int'>"):
+        cfx.replace_pattern(gm, 5, gm)
+    with pytest.raises(TypeError, match="only a cfx.GraphModule can be changed"):
+        cfx.replace_pattern(torch.fx.symbolic_trace(gm), gm, gm)
+    assert [n.name for n in gm.graph.nodes] == ["x", "neg", "output"]
+
+
+def test_matches_that_need_each_other_are_not_both_replaced():
+    def program(x, y):
+        p, q = torch.neg(x), torch.neg(y)
+        return p, torch.add(q, x), q, torch.add(p, y)
+
+    gm = cfx.symbolic_trace(program)
+    pattern = cfx.symbolic_trace(lambda a, b: (torch.neg(a), torch.add(b, a)))
+    assert len(SubgraphMatcher(pattern.graph).match(gm.graph)) == 2
+    assert len(cfx.replace_pattern(gm, pattern, lambda a, b: (b * 0 - a, a + b))) == 1
+    gm.graph.lint()
+    x, y = torch.randn(3), torch.randn(3)
+    assert all(map(torch.equal, gm(x, y), program(x, y)))
+
+
 def test_strict_matches_respect_writes():
     def program(x):
         n = torch.neg(x)
@@ -690,6 +812,39 @@ def test_strict_matches_respect_writes():
     assert gm(torch.tensor([-1.0])).tolist() == [1.0]
     (miss, *_) = cfx.replace_pattern(gm, pattern, strict=True, explain=True)
     assert "add_" in str(miss) and "may write to what %neg reads" in miss.reason
+
+
+def program_that_writes(seed):
+    """A random program in which calls write to tensors and to views of them."""
+    rng = random.Random(seed)
+    graph = cfx.Graph()
+    nodes = [graph.call_method("clone", (graph.placeholder(name),)) for name in "xy"]
+    for _ in range(14):
+        a, b = rng.choice(nodes[-5:]), rng.choice(nodes[-5:])
+        target = rng.choice([torch.neg, torch.relu, torch.add, torch.t, torch.relu_, "add_"])
+        if target == "add_":
+            nodes.append(graph.call_method(target, (a, 1)))
+        else:
+            nodes.append(graph.call_function(target, (a, b) if target is torch.add else (a,)))
+    graph.output(tuple(node for node in nodes if not node.users or rng.random() < 0.3))
+    return cfx.GraphModule({}, graph)
+
+
+def test_strict_replacements_keep_what_is_computed():
+    patterns = [
+        lambda a: torch.relu(torch.neg(a)), lambda a, b: (a.add_(1), torch.add(a, b)),
+        lambda a, b: (torch.neg(a), torch.add(torch.neg(a), b)), lambda a: torch.relu_(torch.t(a)),
+        lambda a, b: (torch.add(a, b), torch.relu(a)), lambda a, b: (torch.neg(a), torch.relu_(b)),
+    ]  # fmt: skip
+    matches, wrong = [0, 0], [0, 0]
+    for seed, pattern in itertools.product(range(60), patterns):
+        x, y = (torch.arange(9.0).reshape(3, 3) - shift for shift in (4, 2))
+        want = program_that_writes(seed)(x, y)
+        for strict in (False, True):
+            gm = program_that_writes(seed)
+            matches[strict] += len(cfx.replace_pattern(gm, pattern, pattern, strict=strict))
+            wrong[strict] += not all(map(torch.equal, gm(x, y), want))
+    assert wrong[0] > 0 and wrong[1] == 0 and matches[1] > matches[0] / 3
 
 
 def test_strict_replacements_stand_where_the_match_was():

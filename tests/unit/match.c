@@ -476,6 +476,21 @@ TEST(what_a_replacement_brings_in_is_not_searched)
              A CALL("s", "s", "%a") CALL("t", "s", "%s") OUT("%t"));
 }
 
+TEST(a_replacement_is_not_the_graph_itself)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = parse(X SIGMOIDS);
+    cfx_graph *p = parse(A CALL("p", "torch.sigmoid", "%a") OUT("%p"));
+    cfx_matches *found = cfx_matches_find(g, &p, 1, NULL, NULL);
+    cfx_graph *rs[] = {g, g, g, g};
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_matches_replace(found, rs, &err));
+    CHECK_STR_EQ("the replacement is the graph that is changed; give a copy of it", err.message);
+    CHECK_INT_EQ(7, cfx_graph_size(g));
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
+}
+
 TEST(a_replacement_can_be_its_input)
 {
     REPLACED(OUT("%x"), SIGMOIDS, A CALL("p", "torch.sigmoid", "%a") OUT("%p"), A OUT("%a"));
@@ -754,10 +769,10 @@ static void check_miss(const char *want, const char *graph, const char *pattern,
 
 TEST(the_nearest_misses_come_first)
 {
-    MISSES("m.py:3: %s is not %s of the pattern (3 matched): kwargs['dim']: the pattern has 1, the "
-           "graph 2\n"
-           "%t is not %s of the pattern (1 matched): args[0]: the pattern has %n (call_function "
-           "neg), the graph %x (placeholder x)\n",
+    MISSES("m.py:3: %s is not %s of the pattern (3 of 3 nodes matched): kwargs['dim']: the "
+           "pattern has 1, the graph 2\n"
+           "%t is not %s of the pattern (1 of 3 nodes matched): args[0]: the pattern has %n "
+           "(call_function neg), the graph %x (placeholder x)\n",
            CALL("n", "neg", "%x") "  %s = call_function[target=sum](%n, dim=2)  @ m.py:3\n"
            CALL("t", "sum", "%x, dim=1") OUT("(%s, %t)"),
            A CALL("n", "neg", "%a") CALL("s", "sum", "%n, dim=1") OUT("%s"));
@@ -765,18 +780,48 @@ TEST(the_nearest_misses_come_first)
 
 TEST(misses_say_which_constraint_failed)
 {
-    MISSES("%n is not %n of the pattern (3 matched): it has a user outside the match: %output\n",
+    MISSES("the pattern was found at %r, but %n is in the way: it has a user outside the match: "
+           "%output\n",
            CALL("n", "neg", "%x") CALL("r", "relu", "%n") OUT("(%n, %r)"),
            A CALL("n", "neg", "%a") CALL("r", "relu", "%n") OUT("%r"));
-    MISSES("%n of the pattern was not found (0 matched): nothing in the graph is like it\n",
+    MISSES("%n of the pattern was not found: nothing in the graph calls neg\n",
            CALL("r", "relu", "%x") OUT("%r"), A CALL("n", "neg", "%a") OUT("%n"));
-    MISSES("%f is not %f of the pattern (1 matched): args[0][1]: the pattern has 2, the graph 3\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): args[0][1]: the pattern has 2, the "
+           "graph 3\n",
            CALL("f", "f", "[1, 3], %x") OUT("%f"), A CALL("f", "f", "[1, 2], %a") OUT("%f"));
-    MISSES("%f is not %f of the pattern (1 matched): other arguments: the pattern has 1 and 0 "
-           "keywords, the graph 2 and 0\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): the pattern passes 1 arguments by "
+           "position, the graph 2\n",
            CALL("f", "f", "%x, 1") OUT("%f"), A CALL("f", "f", "%a") OUT("%f"));
-    MISSES("%x is not %b of the pattern (2 matched): it is matched to %a already\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): only the graph passes the keyword "
+           "'k'\n",
+           CALL("f", "f", "%x, k=1") OUT("%f"), A CALL("f", "f", "%a") OUT("%f"));
+    MISSES("%x is not %b of the pattern (2 of 3 nodes matched): it is matched to %a already\n",
            CALL("f", "f", "%x, %x") OUT("%f"), B CALL("f", "f", "%a, %b") OUT("%f"));
+}
+
+TEST(each_candidate_has_one_miss)
+{
+    /* The second anchor fails at two places; a match has none. */
+    MISSES("%d is not %d of the pattern (4 of 4 nodes matched): args[1]: the pattern has 1, the "
+           "graph 2\n",
+           CALL("n", "neg", "%x") CALL("c", "cos", "%n") CALL("d", "sin", "%n, 2")
+           CALL("e", "sin", "%n, 3") CALL("m", "neg", "%y") CALL("f", "cos", "%m")
+           CALL("g", "sin", "%m, 1") OUT("(%n, %c, %d, %e, %m, %f, %g)"),
+           A CALL("n", "neg", "%a") CALL("c", "cos", "%n") CALL("d", "sin", "%n, 1")
+           OUT("(%n, %c, %d)"));
+}
+
+TEST(misses_point_to_other_spellings)
+{
+    MISSES("%r is not %r of the pattern (0 of 2 nodes matched): it is spelled otherwise, but calls "
+           "the same operator, relu: see any_spelling\n",
+           "  %r = call_method[target=relu](%x)\n" OUT("%r"),
+           A CALL("r", "torch.relu", "%a") OUT("%r"));
+    MISSES("%n is not %n of the pattern (1 of 3 nodes matched): args[0]: the pattern has %r "
+           "(call_function torch.relu), the graph %r (call_method relu); they are the same "
+           "operator: see any_spelling\n",
+           "  %r = call_method[target=relu](%x)\n" CALL("n", "neg", "%r") OUT("%n"),
+           A CALL("r", "torch.relu", "%a") CALL("n", "neg", "%r") OUT("%n"));
 }
 
 /* ---- short of memory ----------------------------------------------------------------------- */
@@ -812,7 +857,83 @@ static cfx_status replace_body(const cfx_allocator *a, void *arg)
     return status;
 }
 
+/* Every module is a pooling with a kernel_size of 2. */
+static cfx_status pool_class(void *ctx, const char *path, cfx_sink out, cfx_error *err)
+{
+    (void)ctx;
+    (void)path;
+    (void)err;
+    return out.write(out.ctx, "torch.nn.MaxPool2d", 18);
+}
+
+static cfx_value pool_attribute(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
+{
+    const cfx_value two[] = {cfx_int(2), cfx_int(2)};
+    (void)ctx;
+    if (strcmp(path, "pool.kernel_size") == 0)
+        return cfx_value_tuple(g, two, 2, err);
+    cfx_error_set(err, CFX_E_KEY, "there is no %s", path);
+    return cfx_invalid();
+}
+
+static const cfx_modules pools = {.class_name = pool_class, .get = pool_attribute};
+
+#define POOL "  %p = call_module[target=pool](%x)\n"
+
+TEST(modules_are_spellings)
+{
+    FOUND_WITH("m=p a=x", POOL OUT("%p"), A CALL("m", "torch.max_pool2d", "%a, 2") OUT("%m"),
+               .any_spelling = true, .modules = &pools);
+    FOUND_WITH("m=p a=x b=(2, 2)", POOL OUT("%p"),
+               B CALL("m", "torch.max_pool2d", "%a, %b, [2, 2]") OUT("%m"), .any_spelling = true,
+               .modules = &pools);
+    FOUND_WITH("", POOL OUT("%p"), A CALL("m", "torch.max_pool2d", "%a, 2, 1") OUT("%m"),
+               .any_spelling = true, .modules = &pools);
+    FOUND_WITH("", POOL OUT("%p"), A CALL("m", "torch.max_pool2d", "%a, 2") OUT("%m"),
+               .any_spelling = true);
+}
+
+static cfx_status find_body(const cfx_allocator *a, const cfx_match_options *opts,
+                            const char *graph, const char *pattern, size_t want)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = parse_with(a, graph);
+    cfx_graph *p = g ? parse_with(a, pattern) : NULL;
+    cfx_matches *found = p ? cfx_matches_find(g, &p, 1, opts, &err) : NULL;
+    cfx_status status = !p ? CFX_E_NOMEM : found ? CFX_OK : err.status;
+    if (found)
+        CHECK_INT_EQ(want, cfx_matches_size(found));
+    cfx_matches_free(found);
+    cfx_graph_release(p);
+    cfx_graph_release(g);
+    return status;
+}
+
+/* A call that writes, results that are used early, and matches that need each other. */
+static cfx_status strict_body(const cfx_allocator *a, void *arg)
+{
+    const cfx_match_options opts = {.strict = true, .jointly = true};
+    (void)arg;
+    return find_body(a, &opts, X CALL("n1", "torch.neg", "%x") CALL("n2", "torch.neg", "%y")
+                     CALL("a1", "torch.add", "%n2, %x") CALL("a2", "torch.add", "%n1, %y") WRITE
+                     CALL("u", "torch.sin", "%a2") CALL("n3", "torch.neg", "%u")
+                     CALL("v", "torch.sin", "%n3") CALL("a3", "torch.add", "%x, %u")
+                     OUT("(%n1, %a1, %n2, %a2, %v, %a3)"),
+                     B CALL("n", "torch.neg", "%a") CALL("s", "torch.add", "%b, %a")
+                     OUT("(%n, %s)"), 2);
+}
+
+static cfx_status module_body(const cfx_allocator *a, void *arg)
+{
+    const cfx_match_options opts = {.any_spelling = true, .modules = &pools};
+    (void)arg;
+    return find_body(a, &opts, X POOL OUT("%p"),
+                     A CALL("m", "torch.max_pool2d", "%a, 2") OUT("%m"), 1);
+}
+
 TEST(running_out_of_memory_leaves_no_trace)
 {
     CHECK(test_oom_sweep(replace_body, NULL) > 20);
+    CHECK(test_oom_sweep(strict_body, NULL) > 20);
+    CHECK(test_oom_sweep(module_body, NULL) > 20);
 }

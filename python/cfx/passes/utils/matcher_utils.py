@@ -46,6 +46,7 @@ def as_cfx(x: Any) -> Any:
 
 def as_graph(x: Any) -> Any:
     """A Graph from what people give as one: also IR text, a module with a graph, torch.fx's."""
+    x = as_cfx(x) if hasattr(x, "graph") else x  # as a whole: its graph may ask its modules
     return as_cfx(getattr(x, "graph", x))
 
 
