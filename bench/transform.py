@@ -6,7 +6,8 @@ Both libraries do the same work in one process, alternately, with the garbage co
 the clock runs, each time on a copy made before. The clock is that of the process, so that other
 programs on the machine count less. What they give is compared in the same run: the first table
 compares graphs (of split_module the base alone), the second also what the modules compute. Running
-the model is not counted. In the second table torch.fx runs once, and cfx's is the best of three.
+the model is not counted: ShapeProp is given what its calls gave before. In the second table
+torch.fx runs once, and cfx's is the best of three.
 
 No model of the first table has anything to fold, so split_const_subgraphs only searches there; and
 split_module makes 177, 118 and 101 parts of them.
@@ -129,10 +130,49 @@ def partition(fx, gm, inputs):
     return [sorted(node.name for node in p.nodes) for p in partitioner.propose_partitions()]
 
 
+def with_values(fx, model, inputs):
+    """Traces, and makes a ShapeProp whose calls give what they once gave: running the model does
+    not count, and is many times slower than what does."""
+    gm, values = fx.symbolic_trace(model), []
+
+    class Record(fx.Interpreter):
+        def run_node(self, node):
+            value = super().run_node(node)
+            values.extend([value] if node.op.startswith("call") else [])
+            return value
+
+    class Replay(part(fx, "passes.shape_prop").ShapeProp):
+        def propagate(self, *args):
+            self.values = iter(values)
+            return super().propagate(*args)
+
+        def call_function(self, target, args, kwargs):
+            return next(self.values)
+
+        call_method = call_module = call_function
+
+    Record(gm).run(*inputs)
+    REPLAY[fx] = Replay
+    return gm
+
+
+REPLAY = {}
+
+
+class Shapes:
+    """What ShapeProp has written, read when the clock has stopped."""
+
+    def __init__(self, gm):
+        self.gm = gm
+
+    def __str__(self):
+        metas = ((n.name, n.meta.get("tensor_meta")) for n in self.gm.graph.nodes)
+        return str([(name, tuple(getattr(meta, "shape", ()))) for name, meta in metas])
+
+
 def shapes(fx, gm, inputs):
-    part(fx, "passes.shape_prop").ShapeProp(gm).propagate(*inputs)
-    metas = ((n.name, n.meta.get("tensor_meta")) for n in gm.graph.nodes)
-    return [(name, tuple(getattr(meta, "shape", ()))) for name, meta in metas]
+    REPLAY[fx](gm).propagate(*inputs)
+    return Shapes(gm)
 
 
 def pattern(x, y):
@@ -166,7 +206,7 @@ ROWS = [
     ("split_module", ("passes.split_module",), traced, split, dict.fromkeys(MODELS, 10)),
     ("partitioner", ("passes.infra.partitioner", "passes.operator_support"), traced, partition,
      dict.fromkeys(list(MODELS)[:2], 10)),
-    ("ShapeProp", ("passes.shape_prop",), traced, shapes, dict.fromkeys(MODELS)),
+    ("ShapeProp", ("passes.shape_prop",), with_values, shapes, dict.fromkeys(MODELS, 10)),
 ]  # fmt: skip
 # Where torch.fx's time is not linear: name, parts, model of n operations, work, sizes for torch.fx.
 STEEP = [
@@ -197,22 +237,14 @@ def seconds_of(work, fx, states, inputs):
         gc.enable()
 
 
-def call(fx, gm, inputs):
-    return gm(*inputs)
-
-
 def timed(row, fx, template, inputs, number):
-    """Seconds for the work on a copy; for the run of the model that is in it; the result."""
-    work = row[3]
+    """Seconds for the work on a copy, and the result."""
     copies = [fx.GraphModule(template, copy.deepcopy(template.graph)) for _ in range(number)]
-    for module in copies:
-        assert module.code  # cfx writes it when someone asks, torch.fx has done so
-    seconds, result = seconds_of(work, fx, copies, inputs)
-    run = 0.0
-    if work is shapes:
-        call(fx, copies[0], inputs)  # compiles its code
-        run, _ = seconds_of(call, fx, copies[:1] * number, inputs)
-    return seconds, run, result
+    for module in copies:  # what cfx makes when someone asks, and torch.fx has made by now
+        assert module.code
+        for node in module.graph.nodes if row[3] is shapes else ():
+            assert node.meta is not None
+    return seconds_of(row[3], fx, copies, inputs)
 
 
 def shown(result):
@@ -226,7 +258,7 @@ def shown(result):
 def compare(row, model, inputs, repeats):
     """Every single time of each library, alternately; what torch.fx raises for one that fails."""
     templates = {fx: row[2](fx, model, inputs) for fx in (torch.fx, cfx)}
-    times, runs = {fx: [] for fx in templates}, {fx: [] for fx in templates}
+    times = {fx: [] for fx in templates}
     number = {}
     for fx, template in templates.items():
         template(*inputs)
@@ -239,13 +271,10 @@ def compare(row, model, inputs, repeats):
     for i in range(repeats):
         views = []
         for fx in number:
-            seconds, run, result = timed(row, fx, templates[fx], inputs, number[fx])
+            seconds, result = timed(row, fx, templates[fx], inputs, number[fx])
             times[fx].append(seconds)
-            runs[fx].append(run)
             views.append(shown(result) if i == 0 else None)
         assert views[0] == views[-1], f"{row[0]}: the results differ"
-    for fx in number:
-        times[fx] = [seconds - statistics.median(runs[fx]) for seconds in times[fx]]
     return {fx.__name__: seconds for fx, seconds in times.items()}
 
 
