@@ -1,5 +1,5 @@
-/* module.c - what passes ask the tree of modules: the class and the attributes of what is at a path,
- * and what operator a call of it is.
+/* module.c - what passes ask the tree of modules: the class and the attributes of what is at a
+ * path, and what operator a call of it is.
  *
  * What is not there is an answer; what fails in the host, or for want of memory, is an error.
  */

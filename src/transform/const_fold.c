@@ -272,7 +272,8 @@ static void release_values(const fold_job *job, const cfxi_vec *nodes)
 static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
 {
     fold_job *all = ctx;
-    fold_job job = {.g = g, .modules = all->modules, .survey = all->survey, .next = all->next, .err = err};
+    fold_job job = {.g = g, .modules = all->modules, .survey = all->survey,
+                    .next = all->next, .err = err};
     job.values = cfx_node_map_new(g->allocator, err);
     if (!job.values)
         return CFX_E_NOMEM;

@@ -405,7 +405,8 @@ static cfx_status merge_found(merge_job *job)
 static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
     merge_job *outer = ctx;
-    merge_job job = {.split = outer->split, .modules = outer->modules, .g = g, .n = g->size, .err = err};
+    merge_job job = {.split = outer->split, .modules = outer->modules,
+                     .g = g, .n = g->size, .err = err};
     const size_t bytes = job.n * (sizeof *job.entries + sizeof *job.sorted);
     job.last = &job.batches;
     job.entries = job.n ? cfxi_alloc(g->allocator, bytes) : NULL;

@@ -5,6 +5,7 @@
  * backwards: what a node that writes is given, and what that shares its memory with, as far as the
  * operator table does not deny it.
  */
+#include "../ops/ops_impl.h"
 #include "survey_impl.h"
 
 struct cfxi_seen {
@@ -67,9 +68,13 @@ static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
     cfx_effect effect = CFX_EFFECT_NONE;
     cfx_operator op;
     cfx_param result;
-    CFX_TRY(cfx_node_effect(e->node, s->modules, &effect, err));
     CFX_TRY(cfx_node_operator_of(e->node, s->modules, &op, err));
-    e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
+    if (e->node->op == CFX_OP_CALL_MODULE) {
+        CFX_TRY(cfxi_module_writes(e->node, s->modules, &e->writes, err));
+    } else {
+        CFX_TRY(cfx_node_effect(e->node, s->modules, &effect, err));
+        e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
+    }
     e->fresh = op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
                cfx_operator_result(op, 0, &result) && result.alias == 0;
     return CFX_OK;
