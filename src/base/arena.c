@@ -149,3 +149,12 @@ void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size)
     FORBID(ptr, rounded);
     arena->free_lists[class_] = ptr;
 }
+
+void *cfxi_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size)
+{
+    size_t bytes;
+    void *array = cfxi_mul_size(n, item_size, 1, &bytes) ? cfxi_arena_alloc(arena, bytes) : NULL;
+    if (array)
+        memset(array, 0, bytes);
+    return array;
+}

@@ -80,6 +80,9 @@ void cfxi_arena_release(cfxi_arena *arena);                       /* frees every
 void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size);  /* NULL is allowed */
 void *cfxi_arena_alloc_slowly(cfxi_arena *arena, size_t size);
 
+/* A zeroed array of `n` items, at least one byte; NULL if memory is out. */
+void *cfxi_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size);
+
 /* NULL if memory is out. Most blocks are small and come off the current chunk. */
 static inline void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
 {

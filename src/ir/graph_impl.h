@@ -197,6 +197,12 @@ struct cfx_graph {
 static inline bool cfxi_node_is_root(const cfx_node *n) { return n == &n->graph->root; }
 static inline bool cfxi_node_erased(const cfx_node *n) { return n->flags & CFXI_NODE_ERASED; }
 
+static inline bool cfxi_is_call(const cfx_node *n)
+{
+    return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD ||
+           n->op == CFX_OP_CALL_MODULE;
+}
+
 static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t depth)
 {
     cfx_value v = cfx_scalar(kind, 0);
@@ -423,6 +429,12 @@ typedef struct cfxi_copy_as {
 } cfxi_copy_as;
 cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
                              cfx_map_fn *fn, void *ctx, cfx_error *err);
+
+/* ---- messages (location.c) ------------------------------------------------------------------ */
+
+enum { CFXI_WHERE_SIZE = 100 };
+/* " (model.py:3)" behind the name of a node in a message; "" if that is not known. */
+const char *cfxi_where(const cfx_node *n, char out[CFXI_WHERE_SIZE]);
 
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 

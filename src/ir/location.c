@@ -1,6 +1,8 @@
 /* location.c - where nodes come from: source lines and module scopes, each stored once. */
 #include "graph_impl.h"
 
+#include <stdio.h>
+
 typedef struct location_key {
     const char *file;
     size_t size;
@@ -243,4 +245,13 @@ uint32_t cfx_node_scope(const cfx_node *n) { return n->scope; }
 void cfx_node_set_scope(cfx_node *n, uint32_t scope)
 {
     n->scope = scope <= n->graph->scopes.size ? scope : 0;
+}
+
+const char *cfxi_where(const cfx_node *n, char out[CFXI_WHERE_SIZE])
+{
+    const cfxi_location *at = cfxi_location_of(n);
+    out[0] = '\0';
+    if (at)
+        snprintf(out, CFXI_WHERE_SIZE, " (%.80s:%u)", at->file->data, at->line);
+    return out;
 }

@@ -215,14 +215,9 @@ static cfx_status make_reader(fold_job *job, cfx_node *n, cfx_value v, cfx_value
         snprintf(path, sizeof path, "_folded_%zu", job->next++);
     while (m->identity(m->ctx, path) != NULL);
     CFX_TRY(m->set(m->ctx, job->g, path, v, job->err));
-    cfx_insert_point old = cfx_graph_insert_point(job->g);
-    CFX_TRY(cfx_graph_set_insert_point(job->g, (cfx_insert_point){n, false}, job->err));
-    cfx_node *made = cfx_graph_get_attr(job->g, path, job->err);
-    cfx_graph_set_insert_point(job->g, old, NULL);
+    cfx_node *made = cfxi_add_reader(n, path, job->err);
     if (!made)
         return CFX_E_NOMEM;
-    made->location = n->location;
-    made->scope = n->scope;
     *reader = cfx_from_node(made);
     return CFX_OK;
 }

@@ -223,14 +223,6 @@ typedef struct boundary {
     cfx_error *err;
 } boundary;
 
-static cfx_status push(const boundary *b, cfxi_vec *nodes, cfx_node *n)
-{
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, b->g->allocator))
-        return cfxi_nomem(b->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
-}
-
 static bool is(const boundary *b, const cfx_node *n, uint32_t mark)
 {
     return n->mark == b->stamp + mark;
@@ -276,7 +268,7 @@ static cfx_status find_inputs(boundary *b)
                                      "among the nodes nor among the inputs; add it to one of them",
                                      n->name->data, def->name->data);
             def->mark = b->stamp + INPUT;
-            CFX_TRY(push(b, &b->inputs, def));
+            CFX_TRY(cfxi_nodes_push(&b->inputs, def, b->g->allocator, b->err));
         }
     }
     return CFX_OK;
@@ -297,7 +289,7 @@ static cfx_status find_outputs(boundary *b)
             return bad(b, b->what->outputs[i], "is no output: it is not among the nodes");
     for (size_t i = 0; !b->what->outputs && i < b->what->n; i++)
         if (is_used_outside(b, b->what->nodes[i]))
-            CFX_TRY(push(b, &b->outputs, b->what->nodes[i]));
+            CFX_TRY(cfxi_nodes_push(&b->outputs, b->what->nodes[i], b->g->allocator, b->err));
     return CFX_OK;
 }
 

@@ -141,8 +141,7 @@ static cfx_node *add_cast(function_job *job, cfx_node *n, cfx_node *x, cfx_error
     cfx_graph_set_insert_point(g, old, NULL);
     if (!t || cfxi_take_place(&job->aliases, t, n, err) != CFX_OK)
         return NULL;
-    t->location = n->location;
-    t->scope = n->scope;
+    cfxi_place_like(t, n);
     return t;
 }
 

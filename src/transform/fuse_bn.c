@@ -335,16 +335,7 @@ static cfx_node *make_reader(fuse_job *job, cfx_node *layer, const char *base, c
     if (free_path(job, base, suffix, path) != CFX_OK ||
         m->set(m->ctx, job->g, path, v, job->err) != CFX_OK)
         return NULL;
-    cfx_insert_point old = cfx_graph_insert_point(job->g);
-    if (cfx_graph_set_insert_point(job->g, (cfx_insert_point){layer, false}, job->err) != CFX_OK)
-        return NULL;
-    cfx_node *n = cfx_graph_get_attr(job->g, path, job->err);
-    cfx_graph_set_insert_point(job->g, old, NULL);
-    if (n) {
-        n->scope = layer->scope;
-        n->location = layer->location;
-    }
-    return n;
+    return cfxi_add_reader(layer, path, job->err);
 }
 
 /* Every function of these operators takes weight and bias second and third, and by these names. */

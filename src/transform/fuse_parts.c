@@ -13,8 +13,6 @@
 
 #include "transform_impl.h"
 
-#include <stdio.h>
-
 /* ---- whether it can be --------------------------------------------------------------------- */
 
 /* Units are numbered: parts first, then a unit for each node. */
@@ -78,25 +76,30 @@ static cfx_node *stuck_input(const check_job *job, uint32_t unit, cfx_node **use
     return NULL;
 }
 
+enum { SEEN = UINT32_MAX };  /* uses that are missing: there are fewer */
+
 /* From a stuck unit back along stuck units, until one comes again: that one is on a cycle. If it
- * is no part, the next one, or there is a cycle without any. */
-static cfx_status report_cycle(const check_job *job, cfx_error *err)
+ * is no part, the next one, or there is a cycle without any. Each is looked at twice at most. */
+static cfx_status report_cycle(check_job *job, cfx_error *err)
 {
     uint32_t unit = 0;
-    cfx_node *user = NULL, *def = NULL;
+    cfx_node *user = NULL;
+    char where[CFXI_WHERE_SIZE];
     while (job->first[unit] == CFX_NO_PART || job->missing[unit] == 0)
         unit++;
-    for (size_t i = 0; i < job->n + job->size; i++)
+    for (; job->missing[unit] != SEEN; unit = unit_of(job, stuck_input(job, unit, &user)))
+        job->missing[unit] = SEEN;
+    const uint32_t first = unit;
+    while (unit >= job->n) {
         unit = unit_of(job, stuck_input(job, unit, &user));
-    for (size_t i = 0; unit >= job->n && i < job->size; i++)
-        unit = unit_of(job, stuck_input(job, unit, &user));
-    def = stuck_input(job, unit, &user);
-    char where[80] = "";
-    if (cfx_node_file(user))
-        snprintf(where, sizeof where, " (%.60s:%u)", cfx_node_file(user), cfx_node_line(user));
+        if (unit == first)
+            break;
+    }
+    const cfx_node *def = stuck_input(job, unit, &user);
     return cfx_error_set(err, CFX_E_GRAPH, "Invalid partition, found dependency cycles: %%%s%s "
                          "uses %%%s, which needs a result of the partition that %%%s is in",
-                         user->name->data, where, def->name->data, user->name->data);
+                         user->name->data, cfxi_where(user, where), def->name->data,
+                         user->name->data);
 }
 
 static cfx_status check(check_job *job, cfx_error *err)
@@ -139,28 +142,18 @@ cfx_status cfx_graph_check_parts(cfx_graph *g, const uint32_t *parts, size_t n, 
 
 /* ---- the call ------------------------------------------------------------------------------ */
 
-static cfx_value arguments(cfx_graph *g, const cfx_fused *call, cfx_error *err)
+static cfx_node *add_module_call(cfx_graph *g, const cfx_fused *call, cfx_error *err)
 {
+    const cfx_target path = {.name = call->path, .size = strlen(call->path)};
     cfx_value *items = cfxi_alloc(g->allocator, call->n_inputs * sizeof *items);
     if (!items) {
         cfxi_nomem(err);
-        return cfx_invalid();
+        return NULL;
     }
     for (size_t i = 0; i < call->n_inputs; i++)
         items[i] = cfx_from_node(call->inputs[i]);
-    cfx_value args = cfx_value_tuple(g, items, call->n_inputs, err);
+    cfx_node *n = cfxi_add_call(g, CFX_OP_CALL_MODULE, path, items, call->n_inputs, err);
     cfxi_free(g->allocator, items, call->n_inputs * sizeof *items);
-    return args;
-}
-
-static cfx_node *create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,
-                        cfx_error *err)
-{
-    if (args.kind == CFX_KIND_INVALID)
-        return NULL;
-    cfx_node *n = cfx_graph_create(g, op, target, args, cfx_invalid(), NULL, cfx_invalid(), err);
-    if (!n)
-        cfx_value_discard(g, args);
     return n;
 }
 
@@ -168,8 +161,7 @@ static cfx_node *create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_valu
 static cfx_node *make_call(cfx_graph *g, const cfx_fused *call, cfx_target getitem,
                            cfx_node **made, cfx_error *err)
 {
-    const cfx_target path = {.name = call->path, .size = strlen(call->path)};
-    cfx_node *n = create(g, CFX_OP_CALL_MODULE, path, arguments(g, call, err), err);
+    cfx_node *n = add_module_call(g, call, err);
     if (!n || (call->n_outputs <= 1 && !call->tuple)) {
         if (n && call->n_outputs == 1)
             made[0] = n;
@@ -177,7 +169,7 @@ static cfx_node *make_call(cfx_graph *g, const cfx_fused *call, cfx_target getit
     }
     for (size_t i = 0; i < call->n_outputs; i++) {
         cfx_value pair[] = {cfx_from_node(n), cfx_int((int64_t)i)};
-        made[i] = create(g, CFX_OP_CALL_FUNCTION, getitem, cfx_value_tuple(g, pair, 2, err), err);
+        made[i] = cfxi_add_call(g, CFX_OP_CALL_FUNCTION, getitem, pair, 2, err);
         if (!made[i]) {
             while (i-- > 0)
                 cfx_graph_erase(g, made[i], NULL);

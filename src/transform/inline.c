@@ -243,11 +243,8 @@ static const cfx_value *item_for(cfx_node *user, cfx_value result)
 {
     size_t size;
     const cfx_value *items = cfx_value_items(result, &size);
-    const char *name = user->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(user, NULL, NULL) : NULL;
     const cfx_value i = cfx_node_arg(user, 1);
-    bool known = name && (strcmp(name, "_operator.getitem") == 0 ||
-                          strcmp(name, "operator.getitem") == 0);
-    return known && i.kind == CFX_KIND_INT && i.as.i >= 0 && (uint64_t)i.as.i < size
+    return cfxi_is_getitem(user) && i.kind == CFX_KIND_INT && i.as.i >= 0 && (uint64_t)i.as.i < size
                ? &items[i.as.i] : NULL;
 }
 

@@ -28,10 +28,7 @@ static cfx_status find_bad(cfx_graph *g, cfxi_vec *bad, cfx_error *err)
             (!rival && cfxi_is_identifier(n->name->data, n->name->size) &&
              !cfx_name_is_reserved(n->name->data, n->name->size)))
             continue;
-        if (!cfxi_vec_reserve(bad, 1, sizeof n, g->allocator))
-            status = cfxi_nomem(err);
-        else
-            ((cfx_node **)bad->data)[bad->size++] = n;
+        status = cfxi_nodes_push(bad, n, g->allocator, err);
     }
     cfx_node_map_free(names);
     return status;

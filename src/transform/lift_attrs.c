@@ -17,10 +17,7 @@
  *
  * Inner regions first, so that a path climbs from cond to cond. Linear in nodes and edges.
  */
-#include "../ir/graph_impl.h"
-
-#include <cfx/ops.h>
-#include <cfx/pass.h>
+#include "transform_impl.h"
 
 enum { PRED, THEN, OTHERWISE, OPERANDS, COND_ARGS, BRANCHES = 2 };
 
@@ -38,10 +35,7 @@ static cfx_node *at(const cfxi_vec *nodes, size_t i) { return ((cfx_node **)node
 
 static cfx_status push(lift_job *job, cfxi_vec *nodes, cfx_node *n)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, job->cond->graph->allocator))
-        return cfxi_nomem(job->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
+    return cfxi_nodes_push(nodes, n, job->cond->graph->allocator, job->err);
 }
 
 /* ---- whether a cond can be changed --------------------------------------------------------- */

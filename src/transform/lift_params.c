@@ -24,9 +24,7 @@ static cfx_status find_readers(cfx_graph *g, cfxi_vec *readers, cfx_error *err)
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         if (n->op != CFX_OP_GET_ATTR || n->mark == seen)
             continue;
-        if (!cfxi_vec_reserve(readers, 1, sizeof n, g->allocator))
-            return cfxi_nomem(err);
-        ((cfx_node **)readers->data)[readers->size++] = n;
+        CFX_TRY(cfxi_nodes_push(readers, n, g->allocator, err));
         for (cfx_node *same = n; same->mark != seen; same = same->same_next)
             same->mark = seen;
     }

@@ -181,9 +181,6 @@ bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span);
 /* Whether `n` is one of the matched calls, not what a placeholder is bound to. (match_check.c) */
 bool cfxi_search_inside(const cfxi_search *s, const cfx_node *n);
 
-/* For qsort: nodes in the order of their graph (matches.c). */
-int cfxi_compare_order(const void *a, const void *b);
-
 /* Finds all matches of one pattern in one graph (matches.c). */
 cfx_status cfxi_search_run(cfxi_search *s);
 

@@ -139,17 +139,7 @@ static cfx_node *node_at(const cfxi_vec *nodes, size_t i) { return ((cfx_node **
 
 static cfx_status add_node(cfxi_search *s, cfxi_vec *nodes, cfx_node *n)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, s->graph->allocator))
-        return cfxi_nomem(s->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
-}
-
-int cfxi_compare_order(const void *a, const void *b)
-{
-    uint64_t x = (*(cfx_node *const *)a)->order;
-    uint64_t y = (*(cfx_node *const *)b)->order;
-    return (x > y) - (x < y);
+    return cfxi_nodes_push(nodes, n, s->graph->allocator, s->err);
 }
 
 /* Mostly they are in order already. Each stays once. */

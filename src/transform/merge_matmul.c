@@ -232,31 +232,18 @@ static cfx_target by_name(const char *name)
 static cfx_node *create(merge_job *job, cfx_opcode op, cfx_target target, const cfx_value *args,
                         size_t n, const cfx_node *like)
 {
-    cfx_value tuple = cfx_value_tuple(job->g, args, n, job->err);
-    if (tuple.kind == CFX_KIND_INVALID)
-        return NULL;
-    cfx_node *made = cfx_graph_create(job->g, op, target, tuple, cfx_invalid(), NULL,
-                                      cfx_invalid(), job->err);
-    if (!made) {
-        cfx_value_discard(job->g, tuple);
-        return NULL;
-    }
-    made->scope = like->scope;
-    made->location = like->location;
+    cfx_node *made = cfxi_add_call(job->g, op, target, args, n, job->err);
+    if (made)
+        cfxi_place_like(made, like);
     return made;
 }
 
-/* A call of the function that the host knows by this name, or of the name itself. */
 static cfx_node *create_call(merge_job *job, const char *name, const cfx_value *args, size_t n,
                              const cfx_node *like)
 {
-    cfx_value function = cfx_value_retain(cfx_value_name(job->g, name, strlen(name), job->err));
-    if (function.kind == CFX_KIND_INVALID)
-        return NULL;
-    cfx_target target = by_name(name);
-    target.object = cfx_value_object(function);
-    cfx_node *made = create(job, CFX_OP_CALL_FUNCTION, target, args, n, like);
-    cfx_value_release(job->g, function);
+    cfx_node *made = cfxi_add_function(job->g, name, args, n, job->err);
+    if (made)
+        cfxi_place_like(made, like);
     return made;
 }
 

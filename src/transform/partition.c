@@ -21,13 +21,6 @@
 
 /* ---- levels -------------------------------------------------------------------------------- */
 
-static bool is_getitem(const cfx_node *n)
-{
-    const char *name = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;
-    return name && (strcmp(name, "_operator.getitem") == 0 ||
-                    strcmp(name, "operator.getitem") == 0);
-}
-
 static cfx_status ask_all(cfxi_partition *job, const cfx_partition_options *opts, cfx_error *err)
 {
     cfx_graph *g = job->graph;
@@ -38,7 +31,7 @@ static cfx_status ask_all(cfxi_partition *job, const cfx_partition_options *opts
         int answer = opts->supported(opts->ctx, n);
         job->supported[--i] = answer > 0;
         /* an index that is a node may need the part of the value: such a call stays where it is */
-        job->takes_item[i] = n->n_inputs == 1 && is_getitem(n);
+        job->takes_item[i] = n->n_inputs == 1 && cfxi_is_getitem(n);
         if (answer < 0)
             status = cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s is supported",
                                    n->name->data);

@@ -25,11 +25,10 @@ cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err)
                                  n->name->data);
         if (kept)
             continue;
-        const char *file = cfx_node_file(n);
+        char where[CFXI_WHERE_SIZE];
         return cfx_error_set(err, CFX_E_GRAPH, "SubgraphMatcher cannot be initialized with an "
-                             "pattern with dead code: nothing in it uses node %%%s (%s:%u); return "
-                             "it, or leave it out", n->name->data, file ? file : "<unknown>",
-                             cfx_node_line(n));
+                             "pattern with dead code: nothing in it uses node %%%s%s; return it, "
+                             "or leave it out", n->name->data, cfxi_where(n, where));
     }
     if (!cfxi_pattern_output(pattern))
         return cfx_error_set(err, CFX_E_GRAPH, "the pattern returns nothing: give it an output");
@@ -52,14 +51,9 @@ static bool is_any_of(const cfx_node *n)
     return name && strcmp(name, "cfx.any_of") == 0;
 }
 
-/* Zeroed memory of the pattern. */
 static void *take(cfxi_pattern *p, size_t n, size_t size)
 {
-    size_t bytes;
-    void *block = cfxi_mul_size(n + 1, size, 0, &bytes) ? cfxi_arena_alloc(&p->arena, bytes) : NULL;
-    if (block)
-        memset(block, 0, bytes);
-    return block;
+    return cfxi_arena_zeros(&p->arena, n, size);
 }
 
 static cfx_status place_nodes(cfxi_pattern *p, const cfx_match_options *opts, cfx_error *err)

@@ -15,10 +15,7 @@ static cfx_status reach(reach_job *job, cfx_node *n)
     if (n->mark == job->seen)
         return CFX_OK;
     n->mark = job->seen;
-    if (!cfxi_vec_reserve(&job->nodes, 1, sizeof n, job->graph->allocator))
-        return cfxi_nomem(job->err);
-    ((cfx_node **)job->nodes.data)[job->nodes.size++] = n;
-    return CFX_OK;
+    return cfxi_nodes_push(&job->nodes, n, job->graph->allocator, job->err);
 }
 
 static cfx_status reach_from(reach_job *job, const cfx_node *n, bool down)

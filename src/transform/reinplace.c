@@ -22,6 +22,8 @@
  */
 #include "alias_impl.h"
 
+#include <stdlib.h>
+
 typedef struct reinplace_job {
     cfxi_aliases aliases;
     cfx_node **nodes;   /* by place */
@@ -168,22 +170,9 @@ static cfx_status collect_of(reinplace_job *job, cfx_node *n, cfx_node *member, 
         if (!cfxi_is_scatter(user) || node_arg(user, 0) != member ||
             place(job, user) <= place(job, n))
             continue;
-        if (!cfxi_vec_reserve(&job->scatters, 1, sizeof user, job->aliases.graph->allocator))
-            return cfxi_nomem(err);
-        ((cfx_node **)job->scatters.data)[job->scatters.size++] = user;
+        CFX_TRY(cfxi_nodes_push(&job->scatters, user, job->aliases.graph->allocator, err));
     }
     return CFX_OK;
-}
-
-static void sort_by_place(const reinplace_job *job)
-{
-    cfx_node **s = job->scatters.data;
-    for (size_t i = 1; i < job->scatters.size; i++)
-        for (size_t k = i; k > 0 && cfx_node_before(s[k], s[k - 1]); k--) {
-            cfx_node *swap = s[k];
-            s[k] = s[k - 1];
-            s[k - 1] = swap;
-        }
 }
 
 /* Collects the later scatters into what shares memory with `x`; whether all of them can go. */
@@ -201,8 +190,9 @@ static cfx_status find_scatters(reinplace_job *job, cfx_node *n, cfx_node *x, bo
             CFX_TRY(collect_of(job, n, job->nodes[at], err));
         at = job->aliases.sets[at].next;
     } while (at != first);
-    sort_by_place(job);
     const size_t n_scatters = job->scatters.size;
+    if (n_scatters > 1)
+        qsort(job->scatters.data, n_scatters, sizeof(cfx_node *), cfxi_compare_order);
     for (job->scatters.size = 0; *all && job->scatters.size < n_scatters; job->scatters.size++)
         *all = puts_back(job, n, x, ((cfx_node **)job->scatters.data)[job->scatters.size]);
     job->scatters.size = n_scatters;
@@ -257,7 +247,7 @@ static cfx_node *add_call(reinplace_job *job, cfx_node *n, cfx_operator op, cons
         cfx_value_discard(g, tuple);
         return NULL;
     }
-    made->location = n->location;
+    cfxi_place_like(made, n);
     return cfxi_take_place(&job->aliases, made, n, err) == CFX_OK ? made : NULL;
 }
 

@@ -105,9 +105,9 @@ static cfx_status ask_all(layout_job *job)
     entry *e = job->entries;
     cfxi_graph_freeze(job->g);
     for (cfx_node *n = job->g->root.next; n != &job->g->root && status == CFX_OK; n = n->next) {
-        bool call = n->op != CFX_OP_PLACEHOLDER && n->op != CFX_OP_OUTPUT &&
-                    n->op != CFX_OP_GET_ATTR;
-        *e = (entry){.node = n, .support = call ? job->how->supports(job->how->ctx, n) : 0};
+        *e = (entry){.node = n};
+        if (cfxi_is_call(n))
+            e->support = job->how->supports(job->how->ctx, n);
         if (e++->support < 0)
             status = cfx_error_set(job->err, CFX_E_HOST, "could not tell whether node %%%s "
                                    "supports the layout", n->name->data);
@@ -165,8 +165,7 @@ static cfx_node *convert(layout_job *job, entry *part, int kind, cfx_node *n, cf
     e->node = cfx_graph_call(job->g, CFX_OP_CALL_METHOD, method, &arg, 1, NULL, 0, job->err);
     if (!e->node)
         return NULL;
-    e->node->scope = at.node->scope;
-    e->node->location = at.node->location;
+    cfxi_place_like(e->node, at.node);
     add_to_part(part, e, kind);
     return e->node;
 }

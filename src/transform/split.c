@@ -23,32 +23,18 @@
 
 void *cfxi_split_array(cfxi_splitter *s, size_t n, size_t item_size)
 {
-    size_t bytes;
-    void *array = NULL;
-    if (cfxi_mul_size(n, item_size, 8, &bytes))
-        array = cfxi_arena_alloc(&s->arena, bytes);
-    if (array)
-        memset(array, 0, bytes);
-    else
+    void *items = cfxi_arena_zeros(&s->arena, n, item_size);
+    if (!items)
         cfxi_nomem(s->err);
-    return array;
+    return items;
 }
 
 static cfx_status push_node(cfxi_splitter *s, cfxi_vec *nodes, cfx_node *n)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, s->g->allocator))
-        return cfxi_nomem(s->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
+    return cfxi_nodes_push(nodes, n, s->g->allocator, s->err);
 }
 
 /* ---- members ------------------------------------------------------------------------------- */
-
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD ||
-           n->op == CFX_OP_CALL_MODULE;
-}
 
 /* Takes the nodes and their parts down by position. */
 static cfx_status take_nodes(cfxi_splitter *s)
@@ -62,7 +48,7 @@ static cfx_status take_nodes(cfxi_splitter *s)
     for (cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++) {
         s->nodes[i] = n;
         s->part_of[i] = n->op == CFX_OP_OUTPUT ? s->parts : s->parts + 1;
-        if (!is_call(n))
+        if (!cfxi_is_call(n))
             continue;
         if (s->what->parts[i] >= s->parts)
             return cfx_error_set(s->err, CFX_E_INDEX, "node %%%s is in part %zu, but there are %zu "

@@ -93,35 +93,6 @@ static cfx_status add_attrs_of(base *b, const cfx_part *part)
     return CFX_OK;
 }
 
-/* A call with these arguments; NULL with *err set. */
-static cfx_node *add_call(cfx_graph *g, cfx_opcode op, cfx_target target, const cfx_value *args,
-                          size_t n, cfx_error *err)
-{
-    cfx_value tuple = cfx_value_tuple(g, args, n, err);
-    if (tuple.kind == CFX_KIND_INVALID)
-        return NULL;
-    cfx_node *call = cfx_graph_create(g, op, target, tuple, cfx_invalid(), NULL, cfx_invalid(),
-                                      err);
-    if (!call)
-        cfx_value_discard(g, tuple);
-    return call;
-}
-
-cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err)
-{
-    static const char name[] = "operator.getitem";
-    cfx_value function = cfx_value_name(g, name, sizeof name - 1, err);  /* as the host has it */
-    if (function.kind == CFX_KIND_INVALID)
-        return NULL;
-    const cfx_value args[] = {cfx_from_node(n), cfx_int((int64_t)i)};
-    const cfx_target target = {.object = cfx_value_object(function), .name = name,
-                               .size = sizeof name - 1};
-    cfx_value_retain(function);
-    cfx_node *item = add_call(g, CFX_OP_CALL_FUNCTION, target, args, 2, err);
-    cfx_value_release(g, function);
-    return item;
-}
-
 static cfx_node *call_part(base *b, size_t number)
 {
     cfxi_splitter *s = b->s;
@@ -135,8 +106,8 @@ static cfx_node *call_part(base *b, size_t number)
     for (size_t i = 0; i < part->n_inputs; i++)
         args[i] = cfx_node_map_get(b->map, part->inputs[i]);
     const cfx_target target = {.name = name, .size = strlen(name)};
-    cfx_node *call = add_call(b->part->graph, CFX_OP_CALL_MODULE, target, args, part->n_inputs,
-                              s->err);
+    cfx_node *call = cfxi_add_call(b->part->graph, CFX_OP_CALL_MODULE, target, args,
+                                   part->n_inputs, s->err);
     cfxi_free(s->g->allocator, args, part->n_inputs * sizeof *args);
     if (call)
         b->part->origins[b->part->n_origins++] = NULL;

@@ -35,21 +35,12 @@ typedef struct folder {
 
 static cfx_status push(folder *f, cfxi_vec *nodes, cfx_node *n)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, f->g->allocator))
-        return cfxi_nomem(f->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
+    return cfxi_nodes_push(nodes, n, f->g->allocator, f->err);
 }
 
 static bool is_constant(const folder *f, const cfx_node *n)
 {
     return cfx_node_map_get(f->known, n).kind != CFX_KIND_INVALID;
-}
-
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD ||
-           n->op == CFX_OP_CALL_MODULE;
 }
 
 /* Whether computing `n` once is as good as computing it each time. */
@@ -81,7 +72,7 @@ static bool has_constant_inputs(const folder *f, const cfx_node *n)
 
 static cfx_status judge(folder *f, cfx_node *n, bool *constant)
 {
-    *constant = (is_call(n) || n->op == CFX_OP_GET_ATTR) && !is_written(f, n) &&
+    *constant = (cfxi_is_call(n) || n->op == CFX_OP_GET_ATTR) && !is_written(f, n) &&
                 has_constant_inputs(f, n);
     if (*constant)
         CFX_TRY(is_repeatable(f, n, constant));
@@ -103,7 +94,7 @@ static cfx_status find_constants(folder *f)
         if (!constant)
             continue;
         CFX_TRY(cfx_node_map_set(f->known, n, cfx_int(1), f->err));
-        f->calls += is_call(n);
+        f->calls += cfxi_is_call(n);
     }
     return CFX_OK;
 }
@@ -129,10 +120,10 @@ static cfx_status list_constants(folder *f)
             cfx_node *def = n->inputs[i].def;
             if (constant && def->op == CFX_OP_GET_ATTR)
                 CFX_TRY(take(f, &f->constants, def));
-            else if (!constant && is_call(def) && is_constant(f, def))
+            else if (!constant && cfxi_is_call(def) && is_constant(f, def))
                 CFX_TRY(take(f, &f->outputs, def));
         }
-        if (constant && is_call(n))
+        if (constant && cfxi_is_call(n))
             CFX_TRY(push(f, &f->constants, n));
     }
     return CFX_OK;
@@ -173,7 +164,7 @@ static bool is_wanted(const folder *f, const cfx_node *n, cfx_opcode op)
 {
     if (op == CFX_OP_GET_ATTR)
         return n->op == op && is_read_by_rest(f, n);
-    return op == CFX_OP_PLACEHOLDER ? n->op == op : is_call(n) && !is_constant(f, n);
+    return op == CFX_OP_PLACEHOLDER ? n->op == op : cfxi_is_call(n) && !is_constant(f, n);
 }
 
 /* Adds what stands for `origin`, which may be NULL. */

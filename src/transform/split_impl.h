@@ -98,9 +98,6 @@ cfx_status cfxi_split_order(cfxi_splitter *s);
 cfx_status cfxi_split_find_roles(cfxi_splitter *s);
 cfx_status cfxi_split_find_spans(cfxi_splitter *s);
 
-/* operator.getitem(n, i) at the insertion point; NULL with *err set. (split_base.c) */
-cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err);
-
 /* The base, which calls the parts in their order. (split_base.c) */
 cfx_status cfxi_split_build_base(cfxi_splitter *s, cfx_node_map *map);
 

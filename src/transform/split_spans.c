@@ -75,10 +75,7 @@ typedef struct walker {
 
 static cfx_status push(walker *w, cfxi_vec *nodes, cfx_node *n)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, w->s->g->allocator))
-        return cfxi_nomem(w->s->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
+    return cfxi_nodes_push(nodes, n, w->s->g->allocator, w->s->err);
 }
 
 static cfx_node *exit_of(const walker *w, const cfx_node *enter)

@@ -35,24 +35,13 @@ typedef struct stager {
 
 static void *array(stager *s, size_t n, size_t item_size)
 {
-    size_t bytes;
-    void *items = NULL;
-    if (cfxi_mul_size(n, item_size, 8, &bytes))
-        items = cfxi_arena_alloc(&s->arena, bytes);
-    if (items)
-        memset(items, 0, bytes);
-    else
+    void *items = cfxi_arena_zeros(&s->arena, n, item_size);
+    if (!items)
         cfxi_nomem(s->err);
     return items;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
-
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD ||
-           n->op == CFX_OP_CALL_MODULE;
-}
 
 static cfx_status check_number(const stager *s, const double *numbers, size_t i, const cfx_node *n,
                                const char *what)
@@ -85,7 +74,7 @@ static cfx_status take_calls(stager *s)
     for (cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++) {
         double cost = s->what->costs ? s->what->costs[i] : 1;
         n->mark = s->stamp + (uint32_t)s->g->size;
-        if (!is_call(n))
+        if (!cfxi_is_call(n))
             continue;
         CFX_TRY(check_number(s, s->what->costs, i, n, "cost"));
         CFX_TRY(check_number(s, s->what->sizes, i, n, "size"));
@@ -98,7 +87,7 @@ static cfx_status take_calls(stager *s)
         return cfx_error_set(s->err, CFX_E_VALUE, "the sum of the costs is too large");
     i = 0;
     for (const cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++)
-        if (is_call(n))
+        if (cfxi_is_call(n))
             add_crossing(s, n->mark - s->stamp, s->what->sizes ? s->what->sizes[i] : 1);
     for (i = 0; i < s->n; i++)
         s->crossing[i + 1] += s->crossing[i];
@@ -216,7 +205,7 @@ static void number_parts(stager *s, size_t *parts, double *largest)
     *largest = 0;
     for (const cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++) {
         parts[i] = CFX_SPLIT_BASE;
-        if (!is_call(n))
+        if (!cfxi_is_call(n))
             continue;
         while (call >= stage_of[stage + 1]) {
             used += stage_of[stage + 1] > begin;

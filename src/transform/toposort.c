@@ -151,12 +151,10 @@ static cfx_status describe_cycle(const sort_job *job, cfx_node *start, cfx_error
     size_t used = 0;
     const cfx_node *n = start;
     do {
-        const char *file = cfx_node_file(n);
-        char where[60] = "";
-        char one[120];
-        if (file)
-            snprintf(where, sizeof where, " (%.40s:%u)", file, cfx_node_line(n));
-        int size = snprintf(one, sizeof one, "%%%.40s%s uses ", n->name->data, where);
+        char where[CFXI_WHERE_SIZE];
+        char one[160];
+        int size = snprintf(one, sizeof one, "%%%.40s%s uses ", n->name->data,
+                            cfxi_where(n, where));
         if (used + (size_t)size + 50 > sizeof text) {
             used += (size_t)snprintf(text + used, sizeof text - used, "... uses ");
             break;
@@ -169,19 +167,20 @@ static cfx_status describe_cycle(const sort_job *job, cfx_node *start, cfx_error
                          "use something else", text, start->name->data);
 }
 
-/* From any node that could not be placed, back along such inputs: after as many steps as there are
- * nodes, the walk is on a cycle. */
-static cfx_status cycle_error(const sort_job *job, cfx_error *err)
+enum { SEEN = UINT32_MAX };  /* inputs that are missing: a node has fewer */
+
+/* From any node that could not be placed, back along such inputs until one comes again. Each is
+ * looked at once, so that nodes with many inputs do not make this slow. */
+static cfx_status cycle_error(sort_job *job, cfx_error *err)
 {
-    const place *p = job->places;
+    place *p = job->places;
     while (p->missing == 0)
         p++;
-    cfx_node *n = p->node;
-    for (size_t steps = 0; steps < job->n; steps++)
-        n = missing_input(job, n);
-    cfx_node *first = n;
-    for (cfx_node *other = missing_input(job, n); other != n; other = missing_input(job, other))
-        first = other->mark < first->mark ? other : first;
+    for (; p->missing != SEEN; p = place_of(job, missing_input(job, p->node)))
+        p->missing = SEEN;
+    cfx_node *first = p->node;
+    for (cfx_node *n = missing_input(job, first); n != p->node; n = missing_input(job, n))
+        first = n->mark < first->mark ? n : first;
     return describe_cycle(job, first, err);
 }
 

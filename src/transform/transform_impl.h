@@ -12,6 +12,37 @@
 typedef cfx_status cfxi_region_fn(cfx_graph *region, void *ctx, cfx_error *err);
 cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_error *err);
 
+/* ---- lists of nodes, and adding some (nodes.c) ---------------------------------------------- */
+
+/* Puts `n` at the end of a cfxi_vec of cfx_node *. */
+cfx_status cfxi_nodes_push(cfxi_vec *nodes, cfx_node *n, const cfx_allocator *allocator,
+                           cfx_error *err);
+int cfxi_compare_order(const void *a, const void *b);  /* for qsort: in the order of their graph */
+
+/* A call with these arguments at the insertion point; NULL with *err set. */
+cfx_node *cfxi_add_call(cfx_graph *g, cfx_opcode op, cfx_target target, const cfx_value *args,
+                        size_t n, cfx_error *err);
+/* Likewise, of the function that the host knows by this name, or else of the name itself. */
+cfx_node *cfxi_add_function(cfx_graph *g, const char *name, const cfx_value *args, size_t n,
+                            cfx_error *err);
+cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err);
+/* A get_attr before a node, with its location and scope; NULL with *err set. */
+cfx_node *cfxi_add_reader(cfx_node *before, const char *path, cfx_error *err);
+
+/* Says that a new node stands where `like`, of the same graph, does in the user's program. */
+static inline void cfxi_place_like(cfx_node *n, const cfx_node *like)
+{
+    n->location = like->location;
+    n->scope = like->scope;
+}
+
+static inline bool cfxi_is_getitem(const cfx_node *n)
+{
+    return n->op == CFX_OP_CALL_FUNCTION && cfx_node_operator(n) == CFX_OPID_getitem;
+}
+
+/* ---- effects ------------------------------------------------------------------------------- */
+
 /* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
  * one with an "out". (impure.c) */
 bool cfxi_overload_writes(const char *name);

@@ -383,7 +383,7 @@ TEST(bad_patterns_are_refused)
 {
     FOUND("SubgraphMatcher cannot be initialized with an empty pattern", OUT("%x"), "");
     FOUND("SubgraphMatcher cannot be initialized with an pattern with dead code: nothing in it "
-          "uses node %n (<unknown>:0); return it, or leave it out", OUT("%x"),
+          "uses node %n; return it, or leave it out", OUT("%x"),
           A CALL("n", "neg", "%a") OUT("%a"));
     FOUND("the pattern returns nothing: give it an output", OUT("%x"), A);
     FOUND("placeholder %b of the pattern is used nowhere in it, so that it stands for nothing; use "
