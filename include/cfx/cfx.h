@@ -5,6 +5,7 @@
 #include <cfx/base.h>
 #include <cfx/check.h>
 #include <cfx/codegen.h>
+#include <cfx/effect.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
 #include <cfx/match.h>

@@ -8,7 +8,7 @@
  *
  * A row has the operator's parameters and results, in PyTorch's schema language, with what is
  * written to and what shares memory with what; every spelling; and flags for what a schema cannot
- * say. Effects follow from it: pass.h has cfx_node_effect and cfx_node_each_touch.
+ * say. Effects follow from it: see effect.h.
  *
  * What a spelling does not tell:
  *   - Parameters have aten's names. Functions of torch call the first one `input`, not `self`.

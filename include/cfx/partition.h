@@ -99,6 +99,12 @@ CFX_API cfx_status cfx_graph_fusion_groups(cfx_graph *g, const unsigned char *fl
 CFX_API cfx_status cfx_graph_each_reached(cfx_graph *g, cfx_node *const *from, size_t n, bool down,
                                           cfx_node_fn *fn, void *ctx, cfx_error *err);
 
+/* Whether `a` is computed from `b`, both of one graph, or is it, as far as can be told by going at
+ * most `search_depth` steps back: 1 also if that is not far enough, 0 if it is certainly not, -1
+ * with *err set. Linear in what is seen. */
+CFX_API int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth,
+                                   cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -228,9 +228,15 @@ static bool is(const boundary *b, const cfx_node *n, uint32_t mark)
     return n->mark == b->stamp + mark;
 }
 
+/* Marks say nothing of the nodes of another graph. */
+static bool is_here(const boundary *b, const cfx_node *n)
+{
+    return n->graph == b->g && !cfxi_node_erased(n) && !cfxi_node_is_root(n);
+}
+
 static cfx_status bad(const boundary *b, const cfx_node *n, const char *what)
 {
-    return cfx_error_set(b->err, CFX_E_GRAPH, "node %%%s %s", n->name->data, what);
+    return cfx_error_set(b->err, CFX_E_GRAPH, "node %%%s %s", n->name ? n->name->data : "?", what);
 }
 
 static cfx_status mark_members(boundary *b)
@@ -238,7 +244,7 @@ static cfx_status mark_members(boundary *b)
     const cfx_extract *what = b->what;
     for (size_t i = 0; i < what->n; i++) {
         cfx_node *n = what->nodes[i];
-        if (n->graph != b->g || cfxi_node_erased(n) || cfxi_node_is_root(n))
+        if (!is_here(b, n))
             return bad(b, n, "is not of this graph");
         if (n->op == CFX_OP_OUTPUT)
             return bad(b, n, "is an output and cannot be taken out; name what it returns");
@@ -247,7 +253,7 @@ static cfx_status mark_members(boundary *b)
         n->mark = b->stamp + MEMBER;
     }
     for (size_t i = 0; what->inputs && i < what->n_inputs; i++) {
-        if (what->inputs[i]->graph != b->g || is(b, what->inputs[i], MEMBER))
+        if (!is_here(b, what->inputs[i]) || is(b, what->inputs[i], MEMBER))
             return bad(b, what->inputs[i], "is no input: it is one of the nodes, or not of this "
                        "graph");
         what->inputs[i]->mark = b->stamp + INPUT;
@@ -285,7 +291,8 @@ static bool is_used_outside(const boundary *b, const cfx_node *n)
 static cfx_status find_outputs(boundary *b)
 {
     for (size_t i = 0; b->what->outputs && i < b->what->n_outputs; i++)
-        if (!is(b, b->what->outputs[i], MEMBER) && !is(b, b->what->outputs[i], INPUT))
+        if (!is_here(b, b->what->outputs[i]) ||
+            (!is(b, b->what->outputs[i], MEMBER) && !is(b, b->what->outputs[i], INPUT)))
             return bad(b, b->what->outputs[i], "is no output: it is not among the nodes");
     for (size_t i = 0; !b->what->outputs && i < b->what->n; i++)
         if (is_used_outside(b, b->what->nodes[i]))

@@ -337,7 +337,9 @@ static cfx_status inline_stretch(inline_job *job, cfx_node *n, const cfx_node *e
             const cfx_node *before = n->prev;
             CFX_TRY(enter(job, src, n, path, err));
             cfx_graph_retain(src);  /* hooks may run any code */
+            cfxi_graph_freeze(src);
             cfx_status status = replace_call(job, n, src, err);
+            cfxi_graph_thaw(src);
             cfx_graph_release(src);
             if (status == CFX_OK)
                 status = inline_stretch(job, before->next, next, err);

@@ -422,37 +422,3 @@ cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_modules *modules, const
         *changed = job.changed;
     return status;
 }
-
-/* ---- for those who choose themselves ------------------------------------------------------- */
-
-int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth, cfx_error *err)
-{
-    cfx_graph *g = a->graph;
-    const uint32_t seen = cfxi_graph_stamp(g, 1);
-    cfxi_vec queue = {0};
-    int answer = 0;
-    size_t end = 1;  /* of those that are as far away as the one at hand */
-    if (!cfxi_vec_reserve(&queue, 1, sizeof a, g->allocator))
-        return cfxi_nomem(err), -1;
-    ((cfx_node **)queue.data)[queue.size++] = a;
-    a->mark = seen;
-    for (size_t i = 0; i < queue.size && answer == 0; i++) {
-        const cfx_node *n = ((cfx_node **)queue.data)[i];
-        if (i == end) {
-            search_depth--;
-            end = queue.size;
-        }
-        if (n == b || (n->n_inputs > 0 && search_depth == 0))
-            answer = 1;
-        else if (!cfxi_vec_reserve(&queue, n->n_inputs, sizeof a, g->allocator))
-            answer = (cfxi_nomem(err), -1);
-        for (uint32_t k = 0; answer == 0 && k < n->n_inputs; k++) {
-            cfx_node *def = n->inputs[k].def;
-            if (def->mark != seen)
-                ((cfx_node **)queue.data)[queue.size++] = def;
-            def->mark = seen;
-        }
-    }
-    cfxi_vec_free(&queue, sizeof a, g->allocator);
-    return answer;
-}

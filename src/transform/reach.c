@@ -43,6 +43,26 @@ cfx_status cfx_graph_each_reached(cfx_graph *g, cfx_node *const *from, size_t n,
     return status;
 }
 
+int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth, cfx_error *err)
+{
+    reach_job job = {.graph = a->graph, .seen = cfxi_graph_stamp(a->graph, 1), .err = err};
+    cfx_status status = reach(&job, a);
+    size_t end = 1;  /* of those that are as far away as the one at hand */
+    bool may = false;
+    for (size_t i = 0; status == CFX_OK && !may && i < job.nodes.size; i++) {
+        const cfx_node *n = ((cfx_node **)job.nodes.data)[i];
+        if (i == end) {
+            search_depth--;
+            end = job.nodes.size;
+        }
+        may = n == b || (n->n_inputs > 0 && search_depth == 0);
+        if (!may)
+            status = reach_from(&job, n, false);
+    }
+    cfxi_vec_free(&job.nodes, sizeof(cfx_node *), a->graph->allocator);
+    return status == CFX_OK ? may : -1;
+}
+
 /* ---- the edges of a part ------------------------------------------------------------------- */
 
 enum { OUTSIDE, BEHIND, BEFORE, MARKS };

@@ -225,50 +225,68 @@ static cfx_status drop_scatters(reinplace_job *job, cfx_error *err)
     return CFX_OK;
 }
 
-/* A call of `op` before `n`, spelled as `n` is. */
-static cfx_node *add_call(reinplace_job *job, cfx_node *n, cfx_operator op, const cfx_value *args,
-                          size_t n_args, cfx_value kwargs, cfx_error *err)
+/* A call of an overload before `n`; NULL with *err set. */
+static cfx_node *add_call(reinplace_job *job, cfx_node *n, cfx_target target, const cfx_value *args,
+                          size_t n_args, cfx_error *err)
 {
     cfx_graph *g = n->graph;
     const cfx_insert_point old = cfx_graph_insert_point(g);
-    char name[CFX_SPELLING_SIZE];
-    cfx_target target;
-    cfx_value keep = cfx_invalid();
-    cfx_node *made = NULL;
-    cfx_value tuple = cfx_value_tuple(g, args, n_args, err);
-    if (tuple.kind != CFX_KIND_INVALID && cfxi_overload_of(op, name) &&
-        cfxi_find_target(g, name, &target, &keep, err) &&
-        cfx_graph_set_insert_point(g, (cfx_insert_point){n, false}, err) == CFX_OK)
-        made = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, tuple, kwargs, NULL,
-                                cfx_invalid(), err);
-    cfx_graph_set_insert_point(g, old, NULL);
-    cfx_value_discard(g, keep);
-    if (!made) {
-        cfx_value_discard(g, tuple);
+    if (cfx_graph_set_insert_point(g, (cfx_insert_point){n, false}, err) != CFX_OK)
         return NULL;
-    }
+    cfx_node *made = cfxi_add_call(g, CFX_OP_CALL_FUNCTION, target, args, n_args, err);
+    cfx_graph_set_insert_point(g, old, NULL);
+    if (!made)
+        return NULL;
     cfxi_place_like(made, n);
     return cfxi_take_place(&job->aliases, made, n, err) == CFX_OK ? made : NULL;
 }
 
+enum { MOST_ARGS = 8 };
+
 /* %s = select(%base, ...), copy_(%s, %src) in the place of select_scatter(%base, %src, ...). */
-static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_error *err)
+static cfx_status add_part(reinplace_job *job, cfx_node *n, cfx_target take, cfx_target copy,
+                           cfx_error *err)
 {
-    cfx_value args[8];
+    cfx_value args[MOST_ARGS];
     const size_t count = cfx_node_num_args(n);
     cfx_node *base = node_arg(n, 0);
-    *done = count >= 2 && count <= 8;
-    if (!*done)
-        return CFX_OK;
     args[0] = cfx_from_node(base);
     for (size_t i = 2; i < count; i++)
         args[i - 1] = cfx_node_arg(n, i);
-    cfx_node *view = add_call(job, n, cfxi_is_scatter(n), args, count - 1, cfx_node_kwargs(n), err);
-    const cfx_value pair[] = {view ? cfx_from_node(view) : cfx_invalid(), cfx_node_arg(n, 1)};
-    if (!view || !add_call(job, n, CFX_OPID_copy_, pair, 2, cfx_invalid(), err))
-        return CFX_E_NOMEM;
+    cfx_node *view = add_call(job, n, take, args, count - 1, err);
+    if (!view)
+        return err->status;
+    if (n->kwargs)
+        CFX_TRY(cfx_node_set_kwargs(view, cfx_node_kwargs(n), err));
+    const cfx_value pair[] = {cfx_from_node(view), cfx_node_arg(n, 1)};
+    if (!add_call(job, n, copy, pair, 2, err))
+        return err->status;
     CFX_TRY(hand_over(job, n, base, err));
     return erase(job, n, err);
+}
+
+/* *done is false, and nothing has changed, if the host does not know one of the overloads. */
+static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_error *err)
+{
+    const cfx_operator ops[] = {cfxi_is_scatter(n), CFX_OPID_copy_};
+    char names[2][CFX_SPELLING_SIZE];
+    cfx_value keep[2] = {cfx_invalid(), cfx_invalid()};
+    cfx_target targets[2];
+    cfx_error own;
+    cfx_status status = CFX_OK;
+    err = cfxi_error_or(err, &own);
+    *done = cfx_node_num_args(n) >= 2 && cfx_node_num_args(n) <= MOST_ARGS;
+    for (size_t i = 0; i < 2 && *done && status == CFX_OK; i++) {
+        const bool spelled = cfxi_overload_of(ops[i], names[i]);
+        *done = spelled && cfxi_find_target(n->graph, names[i], &targets[i], &keep[i], err);
+        if (spelled && keep[i].kind == CFX_KIND_INVALID)
+            status = err->status;
+    }
+    if (*done && status == CFX_OK)
+        status = add_part(job, n, targets[0], targets[1], err);
+    cfx_value_discard(n->graph, keep[0]);
+    cfx_value_discard(n->graph, keep[1]);
+    return status;
 }
 
 static cfx_status change(reinplace_job *job, cfx_node *n, cfx_node *x, cfx_error *err)

@@ -221,12 +221,13 @@ static cfx_status find_candidates(run_job *r)
 
 /* ---- choosing ------------------------------------------------------------------------------ */
 
-static bool is_free(const run_job *r, uint32_t start, uint32_t length)
+static bool is_free(run_job *r, uint32_t start, uint32_t length)
 {
-    for (uint32_t i = 0; i < length; i++)
-        if (r->job->covered[start + i])
-            return false;
-    return true;
+    uint32_t i = 0;
+    while (i < length && !r->job->covered[start + i])
+        i++;
+    r->visits += i;
+    return i == length;
 }
 
 static uint64_t run_hash(run_job *r, uint32_t start, uint32_t length)
@@ -255,7 +256,7 @@ static size_t find_copies(run_job *r, const candidate *c)
         r->hashes[copies++] = run_hash(r, start, c->length);
         end = start + c->length;
     }
-    r->visits += count + 2 * copies * c->length;
+    r->visits += count + copies * c->length;
     return copies;
 }
 

@@ -123,6 +123,24 @@ TEST(what_cannot_be_taken_out)
     cfx_graph_release(g);
 }
 
+/* The marks of two graphs that have gone through the same are the same. */
+TEST(nodes_of_another_graph_are_told_whatever_their_marks)
+{
+    cfx_node *n[MAX], *other[MAX];
+    cfx_part part;
+    cfx_graph *g = parse(NULL, n, NULL);
+    cfx_graph *h = parse(NULL, other, NULL);
+    cfx_node *root[] = {cfx_graph_root(g)};
+    const cfx_extract what = {.nodes = other + 2, .n = 2};
+    CHECK_INT_EQ(CFX_OK, cfx_graph_extract(h, &what, &part, NULL));
+    cfx_part_free(&part);
+    refuses(g, &(cfx_extract){.nodes = n + 2, .n = 2, .outputs = other + 2, .n_outputs = 1},
+            "%mul is no output");
+    refuses(g, &(cfx_extract){.nodes = root, .n = 1}, "is not of this graph");
+    cfx_graph_release(h);
+    cfx_graph_release(g);
+}
+
 static cfx_status body(const cfx_allocator *a, void *arg)
 {
     cfx_error err = {.status = CFX_OK};
