@@ -73,6 +73,8 @@ static bool is_reshape(const cfx_node *n, sizes *s)
     if (op == CFX_OPID_reshape || op == CFX_OPID_view)
         return read_sizes(n, op == CFX_OPID_view ? "size" : "shape", s);
     *s = (sizes){&rest, 1};
+    if (op == CFX_OPID_flatten && cfx_node_num_args(n) == 2 && !n->kwargs)
+        return cfx_value_equal(cfx_node_arg(n, 1), cfx_int(0));
     return (op == CFX_OPID_ravel || op == CFX_OPID_flatten) && has_one_argument(n);
 }
 

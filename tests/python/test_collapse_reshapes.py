@@ -18,7 +18,8 @@ MAKE = [
     lambda: torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1),
 ]
 CALLS = [(name, shape) for name in ("view", "reshape") for shape in SHAPES]
-CALLS += [("flatten", ()), ("ravel", ()), ("contiguous", ()), ("unsqueeze", (0,)), ("squeeze", ())]
+CALLS += [(name, ()) for name in ("flatten", "ravel", "contiguous", "squeeze")]
+CALLS += [("flatten", (0,)), ("flatten", (1,)), ("unsqueeze", (0,))]
 
 
 def collapsed(calls):
