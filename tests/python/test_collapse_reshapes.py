@@ -45,7 +45,7 @@ def facts(gm, x):
     """What can be seen of a result; the stride of a dimension with one element cannot."""
     try:
         y = gm(x)
-    except RuntimeError:
+    except (RuntimeError, IndexError):
         return None
     strides = [s for s, n in zip(y.stride(), y.shape) if n != 1]
     return y.tolist(), y.shape, strides, y.data_ptr() == x.data_ptr()
