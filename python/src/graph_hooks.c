@@ -26,24 +26,26 @@ static int call_all(PyObject *hooks, PyObject *args, PyObject *kwargs)
     return 0;
 }
 
-/* Calls the owning module's hooks of one kind with `node`, or with the keywords if there is none.
- * With an exception pending an edit is being taken back, which is no business of hooks. */
-static cfx_status run_hooks(PyGraph *graph, PyObject *list_name, cfx_node *n, PyObject *kwargs,
-                            cfx_error *err)
+static cfx_status told(PyObject *hooks, int failed, cfx_error *err)
+{
+    Py_XDECREF(hooks);
+    return failed ? cfx_error_set(err, CFX_E_HOST, "a hook failed") : CFX_OK;
+}
+
+/* Calls the owning module's hooks of one kind with `node`. With an exception pending an edit is
+ * being taken back, which is no business of hooks. */
+static cfx_status run_hooks(PyGraph *graph, PyObject *list_name, cfx_node *n, cfx_error *err)
 {
     PyObject *hooks = hooks_of(graph->owning_module, list_name);
     int failed = hooks ? 0 : -1;
     if (hooks && PyTuple_GET_SIZE(hooks) > 0) {
         PyObject *node = node_wrap(graph, n);
-        PyObject *args = NULL;
-        if (node)
-            args = kwargs ? PyTuple_New(0) : PyTuple_Pack(1, node);
-        failed = args ? call_all(hooks, args, kwargs) : -1;
+        PyObject *args = node ? PyTuple_Pack(1, node) : NULL;
+        failed = args ? call_all(hooks, args, NULL) : -1;
         Py_XDECREF(args);
         Py_XDECREF(node);
     }
-    Py_XDECREF(hooks);
-    return failed ? cfx_error_set(err, CFX_E_HOST, "a hook failed") : CFX_OK;
+    return told(hooks, failed, err);
 }
 
 static PyGraph *hooked_graph(const cfx_node *n)
@@ -56,14 +58,14 @@ static cfx_status on_create(void *ctx, cfx_node *n, cfx_value with, cfx_node *us
 {
     PyGraph *graph = hooked_graph(n);
     (void)ctx, (void)with, (void)user;
-    return graph ? run_hooks(graph, graph->st->str_create_hooks, n, NULL, err) : CFX_OK;
+    return graph ? run_hooks(graph, graph->st->str_create_hooks, n, err) : CFX_OK;
 }
 
 static cfx_status on_erase(void *ctx, cfx_node *n, cfx_value with, cfx_node *user, cfx_error *err)
 {
     PyGraph *graph = hooked_graph(n);
     (void)ctx, (void)with, (void)user;
-    return graph ? run_hooks(graph, graph->st->str_erase_hooks, n, NULL, err) : CFX_OK;
+    return graph ? run_hooks(graph, graph->st->str_erase_hooks, n, err) : CFX_OK;
 }
 
 /* torch.fx gives these hooks the name of the new node. */
@@ -76,6 +78,23 @@ static PyObject *replacement(PyGraph *graph, cfx_value with)
     return str_from_utf8(name, size);
 }
 
+static int call_with_keywords(PyGraph *graph, PyObject *hooks, cfx_node *n, cfx_value with,
+                              cfx_node *user)
+{
+    PyObject *old = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    PyObject *new_ = old ? replacement(graph, with) : NULL;
+    PyObject *of = new_ ? node_wrap(graph, user) : NULL;
+    PyObject *kwargs = of ? Py_BuildValue("{sOsOsO}", "old", old, "new", new_, "user", of) : NULL;
+    PyObject *args = kwargs ? PyTuple_New(0) : NULL;
+    int failed = args ? call_all(hooks, args, kwargs) : -1;
+    Py_XDECREF(args);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(of);
+    Py_XDECREF(new_);
+    Py_XDECREF(old);
+    return failed;
+}
+
 static cfx_status on_replace(void *ctx, cfx_node *n, cfx_value with, cfx_node *user,
                              cfx_error *err)
 {
@@ -83,20 +102,11 @@ static cfx_status on_replace(void *ctx, cfx_node *n, cfx_value with, cfx_node *u
     (void)ctx;
     if (!graph)
         return CFX_OK;
-    PyObject *old = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
-    PyObject *new_ = old ? replacement(graph, with) : NULL;
-    PyObject *of = new_ ? node_wrap(graph, user) : NULL;
-    PyObject *kwargs = of ? Py_BuildValue("{sOsOsO}", "old", old, "new", new_, "user", of) : NULL;
-    cfx_status status = CFX_E_HOST;
-    if (kwargs)
-        status = run_hooks(graph, graph->st->str_replace_hooks, user, kwargs, err);
-    else
-        cfx_error_set(err, status, "a hook could not be called");
-    Py_XDECREF(kwargs);
-    Py_XDECREF(of);
-    Py_XDECREF(new_);
-    Py_XDECREF(old);
-    return status;
+    PyObject *hooks = hooks_of(graph->owning_module, graph->st->str_replace_hooks);
+    int failed = hooks ? 0 : -1;
+    if (hooks && PyTuple_GET_SIZE(hooks) > 0)  /* mostly there are none */
+        failed = call_with_keywords(graph, hooks, n, with, user);
+    return told(hooks, failed, err);
 }
 
 int graph_add_hooks(PyGraph *self)

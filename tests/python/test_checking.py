@@ -94,7 +94,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize("pair", SAME, ids=str)
+@pytest.mark.parametrize("pair", SAME)
 def test_same_values(pair):
     assert cfx.check(gives(pair[0]), gives(pair[1]), (X,))
 

@@ -867,6 +867,7 @@ def test_explain_names_the_line_and_the_constraint():
     (miss, *_) = cfx.replace_pattern(gm, lambda a: torch.sum(torch.neg(a), dim=1), explain=True)
     line = program.__code__.co_firstlineno + 1
     assert f"test_match.py:{line}: %sum_1 is not" in str(miss)
+    assert str(miss).endswith("\n    return torch.sum(torch.neg(x), dim=2)")
     assert miss.reason == "kwargs['dim']: the pattern has 1, the graph 2"
     assert miss.node.name == miss.wanted.name == "sum_1" and gm.code == before
 

@@ -1,4 +1,5 @@
 """SubgraphMatcher: finds a pattern in a graph. The search itself is C (include/cfx/match.h)."""
+import linecache
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,9 @@ class Miss:
     text: str
 
     def __str__(self) -> str:
-        return self.text
+        where = self.node._location if self.node is not None else None
+        line = linecache.getline(*where).strip() if where else ""
+        return self.text + ("\n    " + line if line else "")
 
 
 def as_cfx(x: Any) -> Any:
