@@ -226,30 +226,21 @@ static cfx_status take_step(collapse_job *job, cfx_node *n, bool *done, cfx_erro
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static cfx_status mark_written(void *ctx, cfx_node *input, unsigned touch)
-{
-    collapse_job *job = ctx;
-    cfxi_alias *set = cfxi_alias_set(&job->aliases, input);
-    set->written = set->written || (touch & CFX_TOUCH_WRITES);
-    job->outside_written = job->outside_written || (set->written && set->outside);
-    return CFX_OK;
-}
-
+/* A writer of which nothing is known may write to anything that has a name beyond the graph. */
 static cfx_status find_writes(collapse_job *job, cfx_graph *g, cfx_error *err)
 {
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        cfxi_alias_join(&job->aliases, n);
+    CFX_TRY(cfxi_aliases_note_writes(&job->aliases, err));
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        const cfx_operator op = cfx_node_operator_of(n, job->modules);
+        cfxi_alias *set = cfxi_alias_set(&job->aliases, n);
+        cfx_operator op;
         cfx_effect effect;
-        CFX_TRY(cfx_node_effect(n, &effect, err));
-        if (effect == CFX_EFFECT_NONE)
-            continue;
-        if (cfxi_is_view(n))  /* the host says that this one must stay */
-            cfxi_alias_set(&job->aliases, n)->written = true;
-        if (effect == CFX_EFFECT_WRITES && cfxi_is_opaque(n, op, effect))
+        CFX_TRY(cfx_node_operator_of(n, job->modules, &op, err));
+        CFX_TRY(cfx_node_effect(n, job->modules, &effect, err));
+        if (effect != CFX_EFFECT_NONE && cfxi_is_view(n))  /* the host says that it must stay */
+            set->written = true;
+        if ((effect == CFX_EFFECT_WRITES && cfxi_is_opaque(n, op, effect)) ||
+            (set->written && set->outside))
             job->outside_written = true;
-        CFX_TRY(cfxi_node_touches(n, op, effect, mark_written, job));
     }
     return CFX_OK;
 }
