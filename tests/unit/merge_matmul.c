@@ -2,6 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 
+#include <cfx/partition.h>
 #include <cfx/pass.h>
 #include <time.h>
 
