@@ -17,13 +17,10 @@ class FoldedGraphModule(GraphModule):
     `fx_const_folded_attrs_name` before the first call."""
 
     def __init__(
-        self,
-        root: "torch.nn.Module | dict[str, Any]",
-        graph: Graph,
-        const_subgraph: Graph | None = None,
-        fx_const_folded_attrs_name: str | None = None,
+        self, root: "torch.nn.Module | dict[str, Any]", graph: Graph,
+        const_subgraph: Graph | None = None, fx_const_folded_attrs_name: str | None = None,
         device_for_folded_attrs: str = "cuda",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(root, graph)
         inner = const_subgraph
         if inner is not None and not isinstance(inner, GraphModule):
@@ -46,10 +43,9 @@ class FoldedGraphModule(GraphModule):
             raise AssertionError("Cannot re-run folding")
         self.has_folding_been_run = True
         folded = self.const_subgraph_module()
-        several = isinstance(folded, tuple)
-        result = torch.nn.ParameterList(map(self._parameter, folded)) if several else None
-        name = self.fx_const_folded_attrs_name
-        setattr(self, name, result if several else self._parameter(folded))
+        made = [*map(self._parameter, folded if isinstance(folded, tuple) else [folded])]
+        result = torch.nn.ParameterList(made) if isinstance(folded, tuple) else made[0]
+        setattr(self, self.fx_const_folded_attrs_name, result)
 
     def _parameter(self, value: Any) -> "torch.nn.Parameter":
         if isinstance(value, (int, float)):  # as torch.fx does with an int
@@ -80,8 +76,7 @@ def split_const_subgraphs(
     if parts is None:
         return FoldedGraphModule(gm, gm.graph)
     (constants, inner), (rest, outer) = parts
-    returned = next(iter(reversed(constants.nodes))).args[0]
-    several = isinstance(returned, tuple)
+    several = isinstance(constants.output_node().args[0], tuple)
     roots = [{new: _core._get_attr(gm, old) for new, old in p.items()} for p in (inner, outer)]
     roots[1][path] = torch.nn.ParameterList() if several else torch.nn.Parameter()
     const_module = GraphModule(roots[0], constants)
