@@ -261,7 +261,7 @@ static cfx_status open_level(cfxi_search *s, level *levels, size_t at)
     CFX_TRY(find_candidates(s, at, &l->nodes));
     if (at == 0 && l->nodes.size == 0)
         cfxi_miss_none(s, s->pattern->anchors[0]);
-    return CFX_OK;
+    return s->status;
 }
 
 /* Tries the next candidate: whether it was one. */

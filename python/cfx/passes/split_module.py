@@ -145,5 +145,8 @@ def split_stages(
                  for node in gm.graph.nodes]
     stages, _ = gm.graph._stages(n, costs, sizes)
     stage_of: dict[Node, Any] = dict(zip(gm.graph.nodes, stages))
-    return split_module(gm, gm, stage_of.__getitem__, keep_original_order=True,
-                        keep_original_node_name=True)
+    result = split_module(gm, gm, stage_of.__getitem__, keep_original_order=True,
+                          keep_original_node_name=True)
+    result.graph.set_codegen(gm.graph._codegen)  # the pipeline is called as the module was
+    result.recompile()
+    return result
