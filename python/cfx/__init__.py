@@ -15,46 +15,25 @@ from .ops import cond, for_loop, while_loop
 from .text import equal, parse, structural_hash, text
 
 __all__ = [
-    "CodeGen",
-    "Graph",
-    "Interpreter",
-    "Node",
-    "PythonCode",
-    "Transformer",
-    "cond",
-    "equal",
-    "for_loop",
-    "has_side_effect",
-    "immutable_dict",
-    "immutable_list",
-    "map_aggregate",
-    "map_arg",
-    "parse",
-    "structural_hash",
-    "text",
-    "while_loop",
-]
+    "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Transformer", "cond", "equal",
+    "for_loop", "has_side_effect", "immutable_dict", "immutable_list", "map_aggregate", "map_arg",
+    "parse", "structural_hash", "text", "while_loop",
+]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "experimental",
-    "graph_module", "interop", "operator_schemas", "proxy", "subgraph_rewriter", "traceback",
+    "graph_module", "interop", "operator_schemas", "passes", "proxy", "subgraph_rewriter",
+    "traceback",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
-    "GraphModule": "graph_module",
-    "bisect": "checking",
-    "check": "checking",
-    "minimize": "checking",
-    "PH": "_symbolic_trace",
-    "Proxy": "proxy",
-    "ProxyableClassMeta": "_symbolic_trace",
-    "Tracer": "_symbolic_trace",
-    "any_of": "subgraph_rewriter",
-    "replace_pattern": "subgraph_rewriter",
-    "symbolic_trace": "_symbolic_trace",
-    "wrap": "_symbolic_trace",
-}
+    "GraphModule": "graph_module", "Proxy": "proxy",
+    **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
+    **dict.fromkeys(("any_of", "replace_pattern"), "subgraph_rewriter"),
+    **dict.fromkeys(("PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"),
+                    "_symbolic_trace"),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

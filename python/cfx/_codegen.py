@@ -250,21 +250,16 @@ class CodeGen:
         return ("(", ")") if isinstance(container, tuple) else ("[", "]")
 
     def _format_multiline_container(
-        self,
-        items: Sequence[object],
-        descs: Sequence[str] | None = None,
-        prefix: str = "",
+        self, items: Sequence[object], descs: Sequence[str] | None = None, prefix: str = "",
         repr_fn: Callable[[object], str] | None = None,
-    ) -> str:
+    ) -> str:  # fmt: skip
         left, right = self._get_delimiters(items)
         texts = map(repr_fn or repr, items)
         trailers = self._get_desc_trailers(items, descs)
         lines = (f"    {text},{trailer}\n" for text, trailer in zip(texts, trailers))
         return f"{prefix}{left}\n{''.join(lines)}{right}"
 
-    def _get_desc_trailers(
-        self, items: Sequence[object], descs: Sequence[str] | None
-    ) -> list[str]:
+    def _get_desc_trailers(self, items: Sequence[object], descs: Sequence[str] | None) -> list[str]:
         trailers = [f"  # {desc}" for desc in descs or ()]
         return trailers + [""] * (len(items) - len(trailers))
 
@@ -287,12 +282,9 @@ class CodeGen:
         )
 
     def generate_output(
-        self,
-        output_args: Argument,
-        *,
-        descs: Sequence[str] | None = None,
+        self, output_args: Argument, *, descs: Sequence[str] | None = None,
         repr_fn: Callable[[object], str] | None = None,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """The return statement. `repr_fn` writes a value as the other arguments are written."""
         if descs is not None and isinstance(output_args, (list, tuple)):
             return self._format_multiline_container(output_args, descs, "return ", repr_fn)
@@ -311,19 +303,11 @@ class CodeGen:
         return []
 
     def _gen_python_code(
-        self,
-        nodes: Any,
-        root_module: str,
-        namespace: Any,
-        *,
-        verbose: bool = False,
-        include_stride: bool = False,
-        include_device: bool = False,
-        colored: bool = False,
-        expanded_def: bool = False,
-        record_func: bool = False,
+        self, nodes: Any, root_module: str, namespace: Any, *, verbose: bool = False,
+        include_stride: bool = False, include_device: bool = False, colored: bool = False,
+        expanded_def: bool = False, record_func: bool = False,
         additional_meta: list[str] | None = None,
-    ) -> PythonCode:
+    ) -> PythonCode:  # fmt: skip
         job = _Job(self, expanded_def, _color_fns if colored else _no_colors)
         if verbose:
             job.be_verbose(include_stride, include_device, additional_meta or ())
@@ -420,9 +404,7 @@ class _PyTreeCodeGen(CodeGen):
         named = ", ".join(f"'{key}':{arg}" for key, arg in pairs)
         return f"([{', '.join(info.orig_args[:n])}], {{{named}}})"
 
-    def gen_var_bindings(
-        self, fn_args: list[str], free_vars: list[str], expanded_def: bool
-    ) -> str:
+    def gen_var_bindings(self, fn_args: list[str], free_vars: list[str], expanded_def: bool) -> str:
         """The statements that take the arguments apart."""
         names = ", ".join(re.split("[:#]", var)[0] for var in free_vars)
         annotations = self._format_annotations(free_vars, expanded_def)
@@ -434,9 +416,7 @@ class _PyTreeCodeGen(CodeGen):
         self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
     ) -> str:
         if self.pytree_info is None:
-            return super().gen_fn_def(
-                free_vars, maybe_return_annotation, expanded_def=expanded_def
-            )
+            return super().gen_fn_def(free_vars, maybe_return_annotation, expanded_def=expanded_def)
         args = self.pytree_info.orig_args
         if args and args[0] == "self":
             free_vars.insert(0, "self")
@@ -446,12 +426,9 @@ class _PyTreeCodeGen(CodeGen):
         return head
 
     def generate_output(
-        self,
-        output_args: Argument,
-        *,
-        descs: Sequence[str] | None = None,
+        self, output_args: Argument, *, descs: Sequence[str] | None = None,
         repr_fn: Callable[[object], str] | None = None,
-    ) -> str:
+    ) -> str:  # fmt: skip
         plain = super().generate_output(output_args, descs=descs, repr_fn=repr_fn)
         if self.pytree_info is None or self.pytree_info.out_spec is None:
             return plain

@@ -41,10 +41,9 @@ def __getattr__(name: str) -> Any:
 
 
 def register_pytree_flatten_spec(
-    cls: type[Any],
-    flatten_fn_spec: FlattenFuncSpec,
+    cls: type[Any], flatten_fn_spec: FlattenFuncSpec,
     flatten_fn_exact_match_spec: FlattenFuncExactMatchSpec | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Says how to take the children out of an instance of `cls`, given its spec."""
     SUPPORTED_NODES[cls] = flatten_fn_spec
     SUPPORTED_NODES_EXACT_MATCH[cls] = flatten_fn_exact_match_spec

@@ -174,9 +174,7 @@ def _patch_function(fn: types.FunctionType, nargs: int) -> types.FunctionType:
         co_kwonlyargcount=0,
         co_flags=fn.__code__.co_flags & ~HAS_VARSTUFF,
     )
-    return types.FunctionType(
-        code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
-    )
+    return types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
 
 
 # ---- the tracer ------------------------------------------------------------------------------
@@ -198,11 +196,9 @@ class Tracer(_core.Tracer):
     """
 
     def __init__(
-        self,
-        autowrap_modules: tuple[types.ModuleType, ...] = (math,),
-        autowrap_functions: tuple[Callable, ...] = (),
-        param_shapes_constant: bool = False,
-    ) -> None:
+        self, autowrap_modules: tuple[types.ModuleType, ...] = (math,),
+        autowrap_functions: tuple[Callable, ...] = (), param_shapes_constant: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._autowrap_function_ids = set(map(id, autowrap_functions))
         for module in autowrap_modules:
@@ -334,10 +330,9 @@ class Tracer(_core.Tracer):
         return getattr(type(root), name), paths
 
     def trace(
-        self,
-        root: torch.nn.Module | Callable[..., Any],
+        self, root: torch.nn.Module | Callable[..., Any],
         concrete_args: dict[str, Any] | None = None,
-    ) -> Graph:
+    ) -> Graph:  # fmt: skip
         """Runs `root` on proxies and returns the Graph of what it did."""
         if self._busy:
             _tracing.refuse(("busy", self))

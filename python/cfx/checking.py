@@ -193,6 +193,12 @@ def _graph_module(program: Any) -> Any:
         return None
 
 
+def _need_graph_module(program: Any) -> Any:
+    if (gm := _graph_module(program)) is None:
+        raise TypeError(f"{type(program).__name__} cannot be traced: give a GraphModule")
+    return gm
+
+
 def _samples(inputs: Any) -> list[tuple[Any, ...]]:
     given = inputs if isinstance(inputs, list) else [inputs]
     return [sample if isinstance(sample, tuple) else (sample,) for sample in given]
@@ -390,9 +396,7 @@ def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any =
     A pass is a name of the table of passes, or is called with a GraphModule: it gives back one, or
     a PassResult, or changes the module in place.
     """
-    first = current = _graph_module(module)
-    if first is None:
-        raise TypeError(f"{type(module).__name__} cannot be traced: give a GraphModule")
+    first = current = _need_graph_module(module)
     passed: list[str] = []
     for one in passes:
         try:
@@ -435,9 +439,7 @@ def minimize(
     `still_fails(module, inputs)` tells whether a part does: its inputs are values that were
     recorded in a run of the whole.
     """
-    gm = _graph_module(module)
-    if gm is None:
-        raise TypeError(f"{type(module).__name__} cannot be traced: give a GraphModule")
+    gm = _need_graph_module(module)
     values: dict[Node, Any] = {}
     _run(gm, _samples(inputs)[0], lambda node, value: values.setdefault(node, _copied(value)))
 

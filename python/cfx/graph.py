@@ -10,30 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _core, _symint
-from ._codegen import (
-    CodeGen,
-    PythonCode,
-    TransformCodeFunc,
-    _BoxedCodeGen,
-    _color_codes,
-    _color_fns,
-    _custom_builtins,
-    _CustomBuiltin,
-    _format_target,
-    _identity,
-    _is_from_torch,
-    _is_magic,
-    _override_sym_repr,
-    _parse_stack_trace,
-    _ParsedStackTrace,
-    _PyTreeCodeGen,
-    _PyTreeInfo,
-    _register_custom_builtin,
-    dtype_abbrs,
-    inplace_methods,
-    magic_methods,
-    reflectable_magic_methods,
-)
+from ._codegen import CodeGen, PythonCode, TransformCodeFunc, _BoxedCodeGen, _color_codes
+from ._codegen import _color_fns, _custom_builtins, _CustomBuiltin, _format_target, _identity
+from ._codegen import _is_from_torch, _is_magic, _override_sym_repr, _parse_stack_trace
+from ._codegen import _ParsedStackTrace, _PyTreeCodeGen, _PyTreeInfo, _register_custom_builtin
+from ._codegen import dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods
 from ._core import _Namespace, _NodeIter, _node_list
 from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr
 
@@ -87,11 +68,9 @@ class Graph(_core.Graph):
     """
 
     def __init__(
-        self,
-        owning_module: Any | None = None,
-        tracer_cls: type | None = None,
+        self, owning_module: Any | None = None, tracer_cls: type | None = None,
         tracer_extras: dict[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
         self._tracer_extras = tracer_extras
@@ -224,17 +203,10 @@ class Graph(_core.Graph):
         return self._codegen.process_outputs(out)
 
     def python_code(
-        self,
-        root_module: str,
-        *,
-        verbose: bool = False,
-        include_stride: bool = False,
-        include_device: bool = False,
-        colored: bool = False,
-        expanded_def: bool = False,
-        record_func: bool = False,
-        additional_meta: list[str] | None = None,
-    ) -> PythonCode:
+        self, root_module: str, *, verbose: bool = False, include_stride: bool = False,
+        include_device: bool = False, colored: bool = False, expanded_def: bool = False,
+        record_func: bool = False, additional_meta: list[str] | None = None,
+    ) -> PythonCode:  # fmt: skip
         """The graph as the source of a Python function, and the globals it needs."""
         return self._python_code(
             root_module,
@@ -248,9 +220,7 @@ class Graph(_core.Graph):
             additional_meta=additional_meta,
         )
 
-    def _python_code(
-        self, root_module: str, namespace: _Namespace, **options: Any
-    ) -> PythonCode:
+    def _python_code(self, root_module: str, namespace: _Namespace, **options: Any) -> PythonCode:
         return self._codegen._gen_python_code(self.nodes, root_module, namespace, **options)
 
     def on_generate_code(

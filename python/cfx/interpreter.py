@@ -64,11 +64,9 @@ class Interpreter(_core.Interpreter):
         return _core.Interpreter.__new__, (type(self),), vars(self)
 
     def run(
-        self,
-        *args: Any,
-        initial_env: dict[Node, Any] | None = None,
+        self, *args: Any, initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Runs the graph with these inputs and returns its output. Nodes that have a value in
         `initial_env` are not run. `enable_io_processing` gives inputs and output the form that the
         graph's code generator asks for."""

@@ -71,12 +71,9 @@ def _tensor_annotation(node):
 
 
 def format_node(
-    self,
-    placeholder_names: list[str] | None = None,
-    maybe_return_typename: list[str] | None = None,
-    *,
-    include_tensor_metadata: bool = False,
-) -> str | None:
+    self, placeholder_names: list[str] | None = None,
+    maybe_return_typename: list[str] | None = None, *, include_tensor_metadata: bool = False,
+) -> str | None:  # fmt: skip
     """One line of str(graph). With a non-empty `placeholder_names` a placeholder is added to that
     list and gives None; with a non-empty `maybe_return_typename` the type of an output goes to its
     first element."""
@@ -129,9 +126,7 @@ def _register_side_effects(torch):
     _side_effectful_functions.update(found - {None})
     for name in ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli"):
         _random_functions.add(getattr(torch, name))
-    _random_functions.update(
-        (torch.randint_like, torch.normal, torch.poisson, torch.multinomial)
-    )
+    _random_functions.update((torch.randint_like, torch.normal, torch.poisson, torch.multinomial))
 
 
 _random_functions: set = set()
@@ -182,11 +177,7 @@ def is_impure(self, impure_random: bool = True) -> bool:
 
 
 def normalized_arguments(
-    self,
-    root,
-    arg_types=None,
-    kwarg_types=None,
-    normalize_to_only_use_kwargs: bool = False,
+    self, root, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs: bool = False
 ):
     """The node's arguments in the order and with the names of the callee's signature, or None
     where the callee cannot be asked."""

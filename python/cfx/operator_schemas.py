@@ -286,13 +286,10 @@ def _called(target, *call):
 
 @compatibility(is_backward_compatible=False)
 def normalize_function(
-    target: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any] | None = None,
-    arg_types: tuple[Any] | None = None,
-    kwarg_types: dict[str, Any] | None = None,
+    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+    arg_types: tuple[Any] | None = None, kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
-) -> ArgsKwargsPair | None:
+) -> ArgsKwargsPair | None:  # fmt: skip
     """The arguments of a call in the order and by the names of the function's signature, with its
     defaults; None where the function cannot be asked. Types choose between overloads."""
     kwargs = kwargs or {}
@@ -314,12 +311,9 @@ def _normalize_function_or_error(
 
 @compatibility(is_backward_compatible=False)
 def normalize_module(
-    root: Any,
-    target: str,
-    args: tuple[Any],
-    kwargs: dict[str, Any] | None = None,
+    root: Any, target: str, args: tuple[Any], kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
-) -> ArgsKwargsPair | None:
+) -> ArgsKwargsPair | None:  # fmt: skip
     """normalize_function for the forward of a module of torch.nn; None for other modules."""
     try:
         module = root.get_submodule(target)

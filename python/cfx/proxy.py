@@ -10,16 +10,9 @@ from ._core import Attribute, Proxy, TracerBase
 from .node import Node
 
 __all__ = [
-    "TracerBase",
-    "GraphAppendingTracer",
-    "TraceError",
-    "Proxy",
-    "MetaProxy",
-    "Attribute",
-    "ParameterProxy",
-    "Scope",
-    "ScopeContextManager",
-]
+    "TracerBase", "GraphAppendingTracer", "TraceError", "Proxy", "MetaProxy", "Attribute",
+    "ParameterProxy", "Scope", "ScopeContextManager",
+]  # fmt: skip
 
 
 class TraceError(ValueError):

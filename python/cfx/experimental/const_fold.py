@@ -17,13 +17,10 @@ class FoldedGraphModule(GraphModule):
     `fx_const_folded_attrs_name` before the first call."""
 
     def __init__(
-        self,
-        root: "torch.nn.Module | dict[str, Any]",
-        graph: Graph,
-        const_subgraph: Graph | None = None,
-        fx_const_folded_attrs_name: str | None = None,
+        self, root: "torch.nn.Module | dict[str, Any]", graph: Graph,
+        const_subgraph: Graph | None = None, fx_const_folded_attrs_name: str | None = None,
         device_for_folded_attrs: str = "cuda",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(root, graph)
         inner = const_subgraph
         if inner is not None and not isinstance(inner, GraphModule):
@@ -81,8 +78,7 @@ def split_const_subgraphs(
     if parts is None:
         return FoldedGraphModule(gm, gm.graph)
     (constants, inner), (rest, outer) = parts
-    returned = next(iter(reversed(constants.nodes))).args[0]
-    several = isinstance(returned, tuple)
+    several = isinstance(constants.output_node().args[0], tuple)
     roots = [{new: _core._get_attr(gm, old) for new, old in p.items()} for p in (inner, outer)]
     roots[1][path] = torch.nn.ParameterList() if several else torch.nn.Parameter()
     const_module = GraphModule(roots[0], constants)

@@ -38,13 +38,9 @@ class NormalizeArgs(Transformer):
         return out
 
     def call_function(
-        self,
-        target: Target,
-        args: tuple[Argument, ...],
-        kwargs: dict[str, Any],
-        arg_types: tuple[Any, ...] | None = None,
-        kwarg_types: dict[str, Any] | None = None,
-    ):
+        self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any],
+        arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
+    ):  # fmt: skip
         assert callable(target)
         only = self.normalize_to_only_use_kwargs
         pair = normalize_function(target, args, kwargs, arg_types, kwarg_types, only)
@@ -66,19 +62,11 @@ class NormalizeOperators(AnnotateTypesWithSchema):
     `torch.add(x, y)` becomes `x + y`. Calls with further arguments stay as they are."""
 
     binary_magic_method_remap: dict[Any, Any] = {
-        torch.add: operator.add,
-        torch.mul: operator.mul,
-        torch.sub: operator.sub,
-        torch.div: operator.truediv,
-        torch.floor_divide: operator.floordiv,
-        torch.remainder: operator.mod,
-        torch.eq: operator.eq,
-        torch.ne: operator.ne,
-        torch.lt: operator.lt,
-        torch.le: operator.le,
-        torch.gt: operator.gt,
-        torch.ge: operator.ge,
-    }
+        torch.add: operator.add, torch.sub: operator.sub, torch.mul: operator.mul,
+        torch.div: operator.truediv, torch.floor_divide: operator.floordiv,
+        torch.remainder: operator.mod, torch.eq: operator.eq, torch.ne: operator.ne,
+        torch.lt: operator.lt, torch.le: operator.le, torch.gt: operator.gt, torch.ge: operator.ge,
+    }  # fmt: skip
 
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]):
         sign = self.binary_magic_method_remap.get(target) if len(args) == 2 and not kwargs else None

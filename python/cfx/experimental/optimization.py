@@ -34,9 +34,7 @@ def _called(node: Any, modules: dict[str, Module]) -> Any:
     return modules.get(node.target) if is_call else None
 
 
-def matches_module_pattern(
-    pattern: Iterable[type], node: Node, modules: dict[str, Module]
-) -> bool:
+def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Module]) -> bool:
     """Whether `node` calls a module of the last class, its first argument one of the class before
     that, and so on."""
     current: Any = node

@@ -15,12 +15,9 @@ class AnnotateTypesWithSchema(Transformer):
     torch.nn.functional that of their signature, and get_attr nodes that of the attribute."""
 
     def __init__(
-        self,
-        module: Any,
-        annotate_functionals: bool = True,
-        annotate_modules: bool = True,
+        self, module: Any, annotate_functionals: bool = True, annotate_modules: bool = True,
         annotate_get_attrs: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(module)
         self.annotate_functionals = annotate_functionals
         self.annotate_modules = annotate_modules

@@ -7,21 +7,15 @@ from ..node import Node
 from .shape_prop import ShapeProp, TensorMetadata
 
 __all__ = [
-    "replace_target_nodes_with",
-    "size_bytes",
-    "get_size_of_all_nodes",
-    "get_tensor_meta",
+    "replace_target_nodes_with", "size_bytes", "get_size_of_all_nodes", "get_tensor_meta",
     "get_size_of_node",
-]
+]  # fmt: skip
 
 
 def replace_target_nodes_with(
-    fx_module: GraphModule,
-    old_op: str,
-    old_target: Callable[..., Any] | str,
-    new_op: str,
+    fx_module: GraphModule, old_op: str, old_target: Callable[..., Any] | str, new_op: str,
     new_target: Callable[..., Any] | str,
-) -> None:
+) -> None:  # fmt: skip
     """Gives all nodes with the old opcode and target the new ones, in place."""
     for node in fx_module.graph.find_nodes(op=old_op, target=old_target):
         node.op, node.target = new_op, new_target
@@ -35,9 +29,7 @@ class size_bytes(NamedTuple):
     total_size: int
 
 
-def get_size_of_all_nodes(
-    fx_module: GraphModule, args: "list[torch.Tensor] | None" = None
-) -> None:
+def get_size_of_all_nodes(fx_module: GraphModule, args: "list[torch.Tensor] | None" = None) -> None:
     """Sets the attribute `size_bytes` of each node; with `args`, propagates their shapes first."""
     if args is not None:
         ShapeProp(fx_module).propagate(*args)

@@ -53,14 +53,12 @@ class _MinimizerBase:
     compares the results with `compare_fn(a, b, names)`, which gives (difference, whether equal)."""
 
     def __init__(
-        self,
-        module: GraphModule,
-        sample_input: Tensors,
+        self, module: GraphModule, sample_input: Tensors,
         compare_fn: Callable[[TensorOrTensors, TensorOrTensors, Names], tuple[float, bool]],
         settings: _MinimizerSettingBase,
         module_exporter: Callable[[Tensors, GraphModule, str], None] | None = None,
         exclusion_fn: Callable[[NodeList, int, int], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not isinstance(module, GraphModule):
             raise AssertionError(f"Expected a cfx.GraphModule, got {type(module)}")
         self.module, self.sample_input, self.compare_fn = module, sample_input, compare_fn
@@ -80,15 +78,11 @@ class _MinimizerBase:
         """Finds the types and shapes of all values."""
         ShapeProp(self.module).propagate(*self.sample_input)
 
-    def run_a(
-        self, mod: GraphModule, inputs: Tensors, report_idx: int = -1
-    ) -> TensorOrTensors:
+    def run_a(self, mod: GraphModule, inputs: Tensors, report_idx: int = -1) -> TensorOrTensors:
         """Runs a part in the first way."""
         raise RuntimeError("run_a() is not implemented.")
 
-    def run_b(
-        self, mod: GraphModule, inputs: Tensors, report_idx: int = -1
-    ) -> TensorOrTensors:
+    def run_b(self, mod: GraphModule, inputs: Tensors, report_idx: int = -1) -> TensorOrTensors:
         """Runs a part in the second way."""
         raise RuntimeError("run_b() is not implemented.")
 
@@ -114,8 +108,7 @@ class _MinimizerBase:
                 return [self.a_outputs[n] for n in names], [self.b_outputs[n] for n in names]
             print(f"Can't find previous stored outputs named {names}!")
         inputs = generate_inputs_for_submodules(main_module, self.sample_input, [submod_path])
-        a_input = inputs[submod_path]
-        return a_input, a_input
+        return inputs[submod_path], inputs[submod_path]
 
     def _tag_nodes(self, selected_nodes: NodeSet) -> None:
         """Tags these nodes "minimize", what needs them "main_1" and all others "main_0"."""
@@ -140,9 +133,8 @@ class _MinimizerBase:
         return split, "minimize"
 
     def _run_and_compare(
-        self, split_module: GraphModule, submod_name: str, output_names: Names,
-        report_idx: int = -1,
-    ) -> None:  # fmt: skip
+        self, split_module: GraphModule, submod_name: str, output_names: Names, report_idx: int = -1
+    ) -> None:
         """Runs a part in both ways and compares what it returns, or the nodes with these names."""
         submodule = getattr(split_module, submod_name)
         a_input, b_input = self._get_submod_inputs(split_module, submod_name)
@@ -364,12 +356,9 @@ class _MinimizerBase:
             self.print_report(report)
 
     def minimize(
-        self,
-        start: str | None = None,
-        end: str | None = None,
-        skip_nodes: list | None = None,
+        self, start: str | None = None, end: str | None = None, skip_nodes: list | None = None,
         find_last_node: bool | None = None,
-    ) -> NodeSet:
+    ) -> NodeSet:  # fmt: skip
         """The culprits between the nodes named `start` and `end`, found as the settings say.
         `skip_nodes` is for "skip"; `find_last_node` for "block": True finds the end alone, False
         the start."""

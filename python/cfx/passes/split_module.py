@@ -76,17 +76,11 @@ def cuts(gm: GraphModule) -> list[Cut]:
 
 
 def split_module(
-    m: GraphModule,
-    root_m: "torch.nn.Module",
-    split_callback: Callable[[Node], int],
-    qualname_map: dict[str, str] | None = None,
-    keep_original_order: bool | None = False,
-    keep_original_node_name: bool | None = False,
-    keep_original_input_name: bool = True,
-    *,
-    partition_affix: str | None = None,
-    tuple_return: bool = False,
-) -> GraphModule:
+    m: GraphModule, root_m: "torch.nn.Module", split_callback: Callable[[Node], int],
+    qualname_map: dict[str, str] | None = None, keep_original_order: bool | None = False,
+    keep_original_node_name: bool | None = False, keep_original_input_name: bool = True, *,
+    partition_affix: str | None = None, tuple_return: bool = False,
+) -> GraphModule:  # fmt: skip
     """Splits a module into submodules "submod_<label>".
 
     `split_callback` gives the label of each call. `root_m` is not used. `qualname_map` receives the

@@ -6,17 +6,12 @@ from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
 from .split_module import _COPY_ATTRS, _FIXED_ORDER, _TUPLE, _split
-from .tools_common import is_node_output_tensor
+from .tools_common import CALLABLE_NODE_OPS, is_node_output_tensor
 
 __all__ = [
-    "getattr_recursive",
-    "setattr_recursive",
-    "Component",
-    "split_by_tags",
+    "getattr_recursive", "setattr_recursive", "Component", "split_by_tags",
     "move_non_tensor_nodes_on_boundary",
-]
-
-CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
+]  # fmt: skip
 
 
 def getattr_recursive(obj: object, name: str) -> Any:
@@ -61,12 +56,9 @@ def _tag_of(node: Node) -> str:
 
 
 def split_by_tags(
-    gm: GraphModule,
-    tags: list[str],
-    return_fqn_mapping: bool = False,
-    return_tuple: bool = False,
+    gm: GraphModule, tags: list[str], return_fqn_mapping: bool = False, return_tuple: bool = False,
     GraphModuleCls: type[GraphModule] = GraphModule,
-) -> GraphModule | tuple[GraphModule, dict[str, str]]:
+) -> GraphModule | tuple[GraphModule, dict[str, str]]:  # fmt: skip
     """Splits a module by the attribute `tag` of its calls: a submodule for each tag, called in the
     order of `tags`, which reads what attributes it needs itself.
 

@@ -11,15 +11,8 @@ from ..graph_module import GraphModule, Module, torch
 from ..node import Node
 from .operator_support import OperatorSupportBase, _get_arg_dtype
 from .split_utils import move_non_tensor_nodes_on_boundary, split_by_tags
-from .tools_common import (
-    CALLABLE_NODE_OPS,
-    FxNetAccFusionsFinder,
-    NodeList,
-    NodeSet,
-    Tensors,
-    get_node_target,
-    is_node_output_tensor,
-)
+from .tools_common import CALLABLE_NODE_OPS, FxNetAccFusionsFinder, NodeList, NodeSet, Tensors
+from .tools_common import get_node_target, is_node_output_tensor
 
 __all__ = ["FxNetAccNodesFinder", "FxNetSplitterInternalError", "Subgraph", "SplitResult",
            "generate_inputs_for_submodules", "NodeEvent", "NodeEventTracker"]  # fmt: skip
@@ -38,13 +31,10 @@ class _SplitterSettingBase:
     """How to split; arguments of the command line with these names (--skip-fusion) win."""
 
     def __init__(
-        self,
-        min_acc_module_size: int = DEFAULT_MIN_ACC_MODULE_SIZE,
-        skip_fusion: bool = DEFAULT_SKIP_FUSION,
-        allow_non_tensor: bool = DEFAULT_ALLOW_NON_TENSOR,
-        max_acc_splits: int = -1,
-        move_non_tensor_nodes_on_boundary: bool = False,
-    ) -> None:
+        self, min_acc_module_size: int = DEFAULT_MIN_ACC_MODULE_SIZE,
+        skip_fusion: bool = DEFAULT_SKIP_FUSION, allow_non_tensor: bool = DEFAULT_ALLOW_NON_TENSOR,
+        max_acc_splits: int = -1, move_non_tensor_nodes_on_boundary: bool = False,
+    ) -> None:  # fmt: skip
         parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
         parser.add_argument("--min-acc-module-size", type=int, default=min_acc_module_size)
         parser.add_argument("--max-acc-splits", type=int, default=max_acc_splits)
@@ -52,12 +42,7 @@ class _SplitterSettingBase:
                               ("move-non-tensor-nodes-on-boundary",
                                move_non_tensor_nodes_on_boundary)):  # fmt: skip
             parser.add_argument(f"--{name}", default=default, action="store_true")
-        args = parser.parse_known_args()[0]
-        self.min_acc_module_size = args.min_acc_module_size
-        self.skip_fusion = args.skip_fusion
-        self.allow_non_tensor = args.allow_non_tensor
-        self.max_acc_splits = args.max_acc_splits
-        self.move_non_tensor_nodes_on_boundary = args.move_non_tensor_nodes_on_boundary
+        vars(self).update(vars(parser.parse_known_args()[0]))
 
 
 @dataclass
@@ -212,15 +197,11 @@ class _SplitterBase:
     PCIe_BW = 100 * 2**30
 
     def __init__(
-        self,
-        module: GraphModule,
-        sample_input: Sequence[Any],
-        operator_support: OperatorSupportBase,
-        settings: _SplitterSettingBase,
-        non_acc_submodule_name: str = "_run_on_cpu_",
-        return_tuple: bool = False,
+        self, module: GraphModule, sample_input: Sequence[Any],
+        operator_support: OperatorSupportBase, settings: _SplitterSettingBase,
+        non_acc_submodule_name: str = "_run_on_cpu_", return_tuple: bool = False,
         nodes_finder: FxNetAccNodesFinder | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         from .shape_prop import ShapeProp
 
         self.module, self.settings, self.operator_support = module, settings, operator_support
@@ -249,15 +230,17 @@ class _SplitterBase:
     def update_deps_for_fusions(self) -> None:
         """Makes the nodes of a fusion need the same others, and who needs one need all."""
         self._merge_overlapping_fusions()
-        groups = list({id(group): group for group in self.fusions.values()}.values())
-        self.module.graph._fuse_deps(self.deps, groups)
+        self.module.graph._fuse_deps(self.deps, self._groups())
 
     def _merge_overlapping_fusions(self) -> None:
         """Makes fusions that share a node one; FxNetAccFusionsFinder finds none that do."""
-        for node, group in list(self.fusions.items()):
-            if any(self.fusions.get(other) is not group for other in group):
-                merged = group.union(*(self.fusions.get(n, ()) for n in group), {node})
+        for group in self._groups():
+            if any(self.fusions.get(node) is not group for node in group):
+                merged = group.union(*(self.fusions.get(node, ()) for node in group))
                 self.fusions.update(dict.fromkeys(merged, merged))
+
+    def _groups(self) -> list[NodeSet]:
+        return list({id(group): group for group in self.fusions.values()}.values())
 
     # ---- for back ends to override ----
 
@@ -282,15 +265,12 @@ class _SplitterBase:
         modules = dict(self.module.named_modules())
         kinds: tuple[dict[str, None], dict[str, None]] = {}, {}
         supported_nodes = []
-
-        def dtype(arg: Any) -> Any:
-            return _get_arg_dtype(arg) if isinstance(arg, Node) else arg
-
         for node in (n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS):
             supported = self.operator_support.is_node_supported(modules, node)
             supported_nodes += [node] * supported
-            args = tuple(dtype(a) for a in node.args if isinstance(a, Node))
-            kwargs = {k: dtype(a) for k, a in node.kwargs.items() if isinstance(a, Node)}
+            args = tuple(_get_arg_dtype(a) for a in node.args if isinstance(a, Node))
+            named = ((k, a) for k, a in node.kwargs.items() if isinstance(a, Node))
+            kwargs = {k: _get_arg_dtype(a) for k, a in named}
             kinds[not supported][f"{get_node_target(modules, node)}: ({args}, {kwargs})\n"] = None
         if dump_graph:
             self._draw_graph_based_on_node_support(self.module, supported_nodes)
@@ -302,7 +282,7 @@ class _SplitterBase:
     def split_preview(self, dump_graph: bool = False) -> str:
         """Prints and gives back what the split would be, and whether each part can be lowered."""
         preview = copy.copy(self)
-        preview.module, preview.tags, preview._node_submodule_map = self.module, [], {}
+        preview.tags, preview._node_submodule_map = [], {}
         reports = []
 
         def count(when: str, subgraphs: list[Subgraph]) -> None:
@@ -348,7 +328,7 @@ class _SplitterBase:
 
     def update_reverse_deps_for_fusions(self, deps: dict[Node, NodeSet]) -> None:
         """Makes all nodes of a fusion have its users."""
-        for group in {id(group): group for group in self.fusions.values()}.values():
+        for group in self._groups():
             users = set().union(*(deps.get(node, ()) for node in group)) - group
             for node in group:
                 deps[node] = users | (deps.get(node, set()) & group)
@@ -364,15 +344,14 @@ class _SplitterBase:
         users are in it."""
         deps = self.find_reverse_deps(tag_id=int(tag.split("_")[-1]))
         self.update_reverse_deps_for_fusions(deps)
-        work = self.find_parent_nodes_of_subgraph(tag)
-        while work:
-            ready = [n for n in work if n in self.acc_nodes and
-                     all(u.tag == tag for u in deps.get(n, ()))]  # fmt: skip
-            if not ready:
-                return
-            for node in (m for n in ready for m in self.fusions.get(n, {n})):
-                node.tag = tag
-            work = self.find_parent_nodes_of_subgraph(tag)
+        work = list(self.find_parent_nodes_of_subgraph(tag))
+        for node in work:  # grows: by what a node reads, once that node belongs to the subgraph
+            if node.tag == tag or node not in self.acc_nodes:
+                continue
+            if all(user.tag == tag for user in deps.get(node, ())):
+                for member in self.fusions.get(node, {node}):
+                    member.tag = tag
+                    work += [n for n in member.all_input_nodes if n.op in CALLABLE_NODE_OPS]
 
     # ---- splitting ----
 

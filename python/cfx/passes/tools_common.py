@@ -86,11 +86,9 @@ class FxNetAccFusionsFinder:
         self.acc_nodes = acc_nodes
 
     def recursive_add_node(
-        self,
-        fusion_group: "FxNetAccFusionsFinder.FusionGroup",
-        inputs: NodeSet | NodeList,
+        self, fusion_group: "FxNetAccFusionsFinder.FusionGroup", inputs: NodeSet | NodeList,
         visited: NodeSet | None = None,
-    ) -> bool:
+    ) -> bool:  # fmt: skip
         """Adds what lies on a way from the group to one of `inputs`; whether there is any."""
         graph = self.module.graph
         down = {*graph._reached(list(fusion_group.nodes), True), *fusion_group.nodes}

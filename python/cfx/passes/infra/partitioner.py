@@ -13,11 +13,9 @@ class Partition:
     """Nodes that are to become one call, with their places counted from the end of the graph."""
 
     def __init__(
-        self,
-        id: int | None = None,
-        nodes: Iterable[Node] | None = None,
+        self, id: int | None = None, nodes: Iterable[Node] | None = None,
         node_orders: Iterable[int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.id = id
         nodes = list(nodes or ())
         orders = [None] * len(nodes) if node_orders is None else list(node_orders)
@@ -59,14 +57,11 @@ class CapabilityBasedPartitioner:
     """
 
     def __init__(
-        self,
-        graph_module: GraphModule,
-        operator_support: OperatorSupportBase,
-        allows_single_node_partition: bool = False,
-        non_compute_ops: Sequence[str] | None = None,
+        self, graph_module: GraphModule, operator_support: OperatorSupportBase,
+        allows_single_node_partition: bool = False, non_compute_ops: Sequence[str] | None = None,
         allowed_single_node_partition_ops: Sequence[str] | None = None,
         skip_horizontal_fusion: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.graph_module = graph_module
         self.operator_support = operator_support
         self.allows_single_node_partition = allows_single_node_partition

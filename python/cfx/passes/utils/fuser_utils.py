@@ -49,13 +49,10 @@ def _fuse(
 
 
 def fuse_as_graphmodule(
-    gm: GraphModule,
-    nodes: list[Node],
-    module_name: str,
-    partition_lookup_table: dict[Node, int | None] | None = None,
-    *,
+    gm: GraphModule, nodes: list[Node], module_name: str,
+    partition_lookup_table: dict[Node, int | None] | None = None, *,
     always_return_tuple: bool = False,
-) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
+) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:  # fmt: skip
     """A GraphModule of class `module_name` with copies of `nodes`, the nodes that they read from
     outside, and those that are read outside. `gm` stays as it is."""
     nodes = topo_sort(list(dict.fromkeys(nodes)))
@@ -64,12 +61,9 @@ def fuse_as_graphmodule(
 
 
 def insert_subgm(
-    gm: GraphModule,
-    sub_gm: GraphModule,
-    orig_inputs: tuple[Node, ...],
-    orig_outputs: tuple[Node, ...],
-    insertion_point: Node | None = None,
-) -> GraphModule:
+    gm: GraphModule, sub_gm: GraphModule, orig_inputs: tuple[Node, ...],
+    orig_outputs: tuple[Node, ...], insertion_point: Node | None = None,
+) -> GraphModule:  # fmt: skip
     """Adds `sub_gm` to `gm` under the name of its class, with a call of it behind
     `insertion_point` (or the last of the outputs) whose results replace `orig_outputs`."""
     name = type(sub_gm).__name__
@@ -94,11 +88,9 @@ def erase_nodes(gm: GraphModule, nodes: Iterable[Node]) -> None:
 
 
 def fuse_by_partitions(
-    gm: GraphModule,
-    partitions: list[dict[Node, int | None]],
-    prefix: str = "fused_",
+    gm: GraphModule, partitions: list[dict[Node, int | None]], prefix: str = "fused_",
     always_return_tuple: bool = False,
-) -> GraphModule:
+) -> GraphModule:  # fmt: skip
     """Makes each partition a submodule `prefix` + number, in place. Nothing is changed if one of
     them cannot be."""
     sorted_parts = [topo_sort(list(nodes)) for nodes in partitions]
