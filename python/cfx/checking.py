@@ -16,11 +16,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, Module, torch
 from .interpreter import Interpreter, _format_fx_node
 from .node import Node, map_aggregate
 from .passes import run as _run_passes
+from .text import as_cfx
 
 __all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
 
@@ -184,12 +186,9 @@ def _message(error: Exception) -> str:
 
 def _graph_module(program: Any) -> Any:
     """A program as a GraphModule of ours; None if it cannot be traced."""
-    if isinstance(program, GraphModule):
-        return program
-    from . import interop, symbolic_trace
-
     try:
-        return interop.from_torch(program) if hasattr(program, "graph") else symbolic_trace(program)
+        program = as_cfx(program)
+        return program if isinstance(program, GraphModule) else symbolic_trace(program)
     except Exception:  # any program may be checked; then only its results are
         return None
 
