@@ -69,8 +69,8 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     }
     if (n != match->n_inputs)
         return cfx_error_set(err, CFX_E_VALUE, "Placeholder count mismatch: %zu vs %zu: the "
-                             "replacement must take as many inputs as the pattern (number %zu); its "
-                             "last is %s", match->n_inputs, n, match->pattern,
+                             "replacement must take as many inputs as the pattern (number %zu); "
+                             "its last is %s", match->n_inputs, n, match->pattern,
                              last ? last->name->data : "missing");
     if (!cfxi_pattern_output(r) || cfx_node_num_args(cfxi_pattern_output(r)) == 0)
         return cfx_error_set(err, CFX_E_VALUE, "the replacement returns nothing: give it an "

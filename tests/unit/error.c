@@ -142,7 +142,10 @@ static void call_with_nothing(int i, cfx_graph *g, cfx_error *err)
     case 14: CHECK(!cfx_matches_find(g, &none, 1, NULL, err)); break;
     case 15: CHECK(cfx_matches_replace(NULL, NULL, err)); break;
     case 16: CHECK(cfx_graph_stages(NULL, &stages, NULL, NULL, err)); break;
-    case 17: CHECK(cfx_graph_split(NULL, &split, &parts, err)); cfx_split_result_free(&parts); break;
+    case 17:
+        CHECK(cfx_graph_split(NULL, &split, &parts, err));
+        cfx_split_result_free(&parts);
+        break;
     case 18: CHECK(cfx_graph_extract(NULL, &extract, &part, err)); cfx_part_free(&part); break;
     case 19: CHECK(cfx_graph_erase(g, NULL, err)); break;
     case 20: CHECK(cfx_node_replace_uses(NULL, one, NULL, NULL, NULL, err)); break;
