@@ -132,6 +132,7 @@ int cmd_opt(const cli_args *args)
 
 int cmd_passes(const cli_args *args)
 {
+    size_t width = 0;
     const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
     if (args->word && !one)
         return unknown_pass(args, args->word);
@@ -140,6 +141,8 @@ int cmd_passes(const cli_args *args)
         return CLI_OK;
     }
     for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%-16s%s\n", cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
+        width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
+    for (size_t i = 0; cfx_pass_at(i); i++)
+        printf("%-*s  %s\n", (int)width, cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
     return CLI_OK;
 }

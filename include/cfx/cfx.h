@@ -12,6 +12,7 @@
 #include <cfx/ops.h>
 #include <cfx/partition.h>
 #include <cfx/pass.h>
+#include <cfx/placement.h>
 #include <cfx/repeated.h>
 #include <cfx/split.h>
 #include <cfx/value.h>

@@ -76,6 +76,12 @@ CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, 
 typedef struct cfx_annotate_options {
     bool inputs_are_tensors;
 } cfx_annotate_options;
+
+/* collapse_reshapes: lets a view, reshape, flatten or ravel read what the view or reshape before it
+ * reads, and takes out transposes and permutations that undo each other and a contiguous() of what
+ * is contiguous. Results share the same memory in the same strides as before; what would not for
+ * tensors of some size stays, and so does what shares memory with something that is written to. */
+
 /* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
  * they give (what would overflow or fail stays). With modules, also computes calls of operators of
  * the table without an effect whose arguments are attributes, results of such calls and literals;

@@ -98,6 +98,10 @@ PyObject *graph_edges(PyGraph *self, PyObject *args);
 PyObject *graph_insert_fused(PyGraph *self, PyObject *args);
 PyObject *graph_reached(PyGraph *self, PyObject *args);
 
+/* placement.c: the numbers of a list, to be freed with PyMem_Free; NULL with an exception. */
+double *read_doubles(PyObject *list);
+PyObject *graph_place(PyGraph *self, PyObject *args);
+
 /* splitter.c */
 PyObject *graph_deps(PyGraph *self, PyObject *unused);
 PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);

@@ -377,12 +377,7 @@ static double *read_numbers(PyGraph *self, PyObject *list)
         PyErr_SetString(PyExc_TypeError, "expected a list with a number for each node");
         return NULL;
     }
-    double *numbers = PyMem_Malloc((n + 1) * sizeof *numbers);
-    if (!numbers)
-        PyErr_NoMemory();
-    for (size_t i = 0; numbers && i < n && !PyErr_Occurred(); i++)
-        numbers[i] = PyFloat_AsDouble(PyList_GET_ITEM(list, (Py_ssize_t)i));
-    return numbers;
+    return read_doubles(list);
 }
 
 static PyObject *stages_to_py(PyGraph *self, const cfx_stages *what)

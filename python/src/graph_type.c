@@ -246,6 +246,9 @@ static PyMethodDef methods[] = {
     {"_extract", (PyCFunction)graph_extract, METH_VARARGS,
      PyDoc_STR("_extract(nodes, inputs, outputs, flags): the graph of a list of nodes, and lists "
                "of what it is given and what it returns; None for inputs or outputs finds them.")},
+    {"_place", (PyCFunction)graph_place, METH_VARARGS,
+     PyDoc_STR("_place(mode, outputs, totals, latencies, embedding, memory, rate, parts, devices): "
+               "the part of each node (None for what is no call) and the device of each part")},
     {"_stages", (PyCFunction)graph_stages, METH_VARARGS,
      PyDoc_STR("_stages(n, costs, sizes): the stage of each node (None for what is no call), and "
                "the largest cost of a stage. Lists with a number for each node, or None.")},

@@ -354,6 +354,7 @@ PyObject *meta_enter(module_state *st, PyNode *node, PyObject *pass_name);
 void meta_leave(module_state *st, PyObject *saved);
 
 extern PyMethodDef pass_order_functions[];  /* _check_pass_order, _sort_passes */
+extern PyMethodDef placement_functions[];   /* _longest_ways, _fit_parts, _part_links */
 
 /* ---- the metadata of tensors (shape_prop.c) ------------------------------------------------ */
 
