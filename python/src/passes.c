@@ -18,8 +18,55 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
     return rows;
 }
 
+static PyObject *refuse_pass(PyObject *name)
+{
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && cfx_pass_at(i); i++) {
+        PyObject *known = PyUnicode_FromString(cfx_pass_at(i)->name);
+        if (!known || PyList_Append(names, known) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(known);
+    }
+    PyObject *comma = names ? PyUnicode_FromString(", ") : NULL;
+    PyObject *all = comma ? PyUnicode_Join(comma, names) : NULL;
+    if (all)
+        PyErr_Format(PyExc_ValueError, "there is no pass %R; there are %U", name, all);
+    Py_XDECREF(all);
+    Py_XDECREF(comma);
+    Py_XDECREF(names);
+    return NULL;
+}
+
+/* _graph_for(module, *names): the graph that these passes are to run on, if there are such passes;
+ * all is looked at before the first runs. */
+static PyObject *py_graph_for(PyObject *module, PyObject *args)
+{
+    const module_state *st = PyModule_GetState(module);
+    PyObject *given = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : Py_None;
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(args); i++) {
+        PyObject *name = PyTuple_GET_ITEM(args, i), *keep;
+        const char *text = c_string_of(name, "the name of a pass", &keep);
+        const cfx_pass *pass = text ? cfx_pass_find(text) : NULL;
+        Py_XDECREF(keep);
+        if (!pass)
+            return text ? refuse_pass(name) : NULL;
+    }
+    if (is_graph(st, given))
+        return Py_NewRef(given);
+    PyObject *graph = PyObject_GetAttrString(given, "graph");
+    if (graph && is_graph(st, graph))
+        return graph;
+    if (!graph && !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return NULL;
+    Py_XDECREF(graph);
+    return PyErr_Format(PyExc_TypeError, "passes run on a cfx.GraphModule or a cfx.Graph, not on "
+                        "%.100s: trace it first with cfx.symbolic_trace, or convert what torch.fx "
+                        "has traced with cfx.interop.from_torch", Py_TYPE(given)->tp_name);
+}
+
 PyMethodDef pass_functions[] = {
     {"_passes", py_passes, METH_NOARGS, NULL},
+    {"_graph_for", py_graph_for, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -289,7 +289,7 @@ PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
 extern PyMethodDef map_functions[];      /* map_arg, map_aggregate */
 extern PyMethodDef codegen_functions[];  /* _generate, _signature */
 extern PyMethodDef use_order_functions[];  /* _order_of_uses */
-extern PyMethodDef pass_functions[];       /* _passes */
+extern PyMethodDef pass_functions[];       /* _passes, _graph_for */
 PyObject *py_operator(PyObject *module, PyObject *target);  /* _operator (operators.c) */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */

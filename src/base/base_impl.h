@@ -31,6 +31,10 @@ void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size);
 /* Sets CFX_E_NOMEM and returns it. */
 cfx_status cfxi_nomem(cfx_error *err);
 
+/* For what an earlier call should have made: CFX_OK if it is there. If it is NULL, the reason that
+ * *err has stays, so that a chain of calls reports the first; else it is CFX_E_VALUE. */
+cfx_status cfxi_expect(const void *given, const char *what, cfx_error *err);
+
 /* For a callback that failed with `status`: fills *err if the callback has not. */
 cfx_status cfxi_failed(cfx_error *err, cfx_status status);
 

@@ -72,6 +72,16 @@ cfx_status cfxi_nomem(cfx_error *err)
     return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
 }
 
+cfx_status cfxi_expect(const void *given, const char *what, cfx_error *err)
+{
+    if (given)
+        return CFX_OK;
+    if (err && err->status != CFX_OK)
+        return err->status;
+    return cfx_error_set(err, CFX_E_VALUE, "there is no %s: NULL was given; check the call that "
+                         "should have made or found it", what);
+}
+
 cfx_status cfxi_failed(cfx_error *err, cfx_status status)
 {
     if (err && err->status != status)  /* else the callback has said why */

@@ -440,6 +440,7 @@ cfx_status cfx_codegen_dot(cfx_graph *g, const cfx_dot_options *options, cfx_sin
                            cfx_error *err)
 {
     static const cfx_dot_options plain = {0};
+    CFX_TRY(cfxi_expect(g, "graph", err));
     dot d = {.options = options ? options : &plain, .err = err, .indent = 2};
     const char *shape = d.options->shape ? d.options->shape : "record";
     cfxi_graph_freeze(g);

@@ -142,6 +142,7 @@ static void write_function(cfxi_out *out, const cfx_pycode_result *code, size_t 
 cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink sink,
                                    cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     cfx_pycode_options options = {0};
     cfx_pycode_result code;
     cfxi_out out;

@@ -509,6 +509,8 @@ cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
                               cfx_pycode_result *result, cfx_error *err)
 {
     static const cfx_pycode_options defaults;
+    memset(result, 0, sizeof *result);
+    CFX_TRY(cfxi_expect(g, "graph", err));
     cfxi_graph_freeze(g);
     cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, result, err);
     cfxi_graph_thaw(g);

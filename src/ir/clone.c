@@ -313,6 +313,8 @@ static cfx_status clone_into(cloner *c)
 
 cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
 {
+    if (cfxi_expect(g, "graph", err) != CFX_OK)
+        return NULL;
     cfx_error why = {.status = CFX_OK};
     cloner c = {.src = g, .map = map, .err = &why};
     const cfx_allocator *allocator = g->allocator;

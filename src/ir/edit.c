@@ -3,6 +3,7 @@
 
 static cfx_status check_alive(const cfx_node *n, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(n, "node", err));
     if (!cfxi_node_erased(n) && !cfxi_node_is_root(n))
         return cfxi_graph_begin_edit(n->graph, err);
     return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased and cannot be edited",
@@ -23,11 +24,13 @@ cfx_status cfx_node_set_args_kwargs(cfx_node *n, cfx_value args, cfx_value kwarg
 
 cfx_status cfx_node_set_args(cfx_node *n, cfx_value args, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(n, "node", err));
     return cfx_node_set_args_kwargs(n, args, cfx_node_kwargs(n), err);
 }
 
 cfx_status cfx_node_set_kwargs(cfx_node *n, cfx_value kwargs, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(n, "node", err));
     return cfx_node_set_args_kwargs(n, cfx_node_args(n), kwargs, err);
 }
 
@@ -113,9 +116,9 @@ static size_t find_key(const cfx_seq *dict, const char *key, size_t size)
 cfx_status cfx_node_set_kwarg(cfx_node *n, const char *key, cfx_value v, cfx_error *err)
 {
     cfx_error own;
-    cfx_graph *g = n->graph;
     err = cfxi_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
+    cfx_graph *g = n->graph;
     size_t at = find_key(n->kwargs, key, strlen(key));
     bool known = n->kwargs && at < n->kwargs->size;
     cfx_value entry[2] = {cfx_value_str(g, key, strlen(key), err), v};
@@ -177,8 +180,8 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
 
 cfx_status cfx_node_set_type(cfx_node *n, cfx_value type, cfx_error *err)
 {
-    cfx_graph *g = n->graph;
     CFX_TRY(check_alive(n, err));
+    cfx_graph *g = n->graph;
     CFX_TRY(cfxi_type_check(g, type, err));
     if (!cfxi_node_set_type(n, type))
         return cfxi_nomem(err);
@@ -390,9 +393,9 @@ cfx_status cfx_node_replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *
                                  cfx_error *err)
 {
     cfx_error own;
-    cfx_graph *g = old->graph;
     err = cfxi_error_or(err, &own);
     CFX_TRY(check_alive(old, err));
+    cfx_graph *g = old->graph;
     CFX_TRY(cfxi_value_check(g, with, err));
     if (old->n_users == 0)
         return CFX_OK;

@@ -241,6 +241,7 @@ void cfxi_node_erase(cfx_node *n)
 
 static cfx_status check_erase(cfx_graph *g, const cfx_node *n, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(n, "node", err));
     if (n->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "Attempting to remove %s from wrong graph!",
                              cfxi_node_is_root(n) ? "root" : n->name->data);
@@ -377,7 +378,7 @@ cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_val
 
 const cfx_host *cfx_graph_host(const cfx_graph *g) { return g->host; }
 const cfx_allocator *cfx_graph_allocator(const cfx_graph *g) { return g->allocator; }
-size_t cfx_graph_size(const cfx_graph *g) { return g->size; }
+size_t cfx_graph_size(const cfx_graph *g) { return g ? g->size : 0; }
 cfx_graph *cfx_graph_parent(const cfx_graph *g) { return g->parent; }
 uint64_t cfx_graph_version(const cfx_graph *g) { return g->version; }
 void *cfx_graph_binding(const cfx_graph *g) { return g->binding; }

@@ -97,6 +97,7 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
 static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value type,
                                cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
     if (target.object && op != CFX_OP_CALL_FUNCTION)
@@ -219,6 +220,8 @@ static void each_given(const cfx_value *args, size_t n, const cfx_kwarg *kwargs,
 cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target, const cfx_value *args,
                          size_t n, const cfx_kwarg *kwargs, size_t n_kwargs, cfx_error *err)
 {
+    if (cfxi_expect(g, "graph", err) != CFX_OK)
+        return NULL;
     cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
         return NULL;

@@ -428,6 +428,7 @@ cfx_status cfx_node_print(cfx_node *n, cfx_sink out, cfx_error *err)
 
 cfx_status cfx_graph_print(cfx_graph *g, cfx_sink out, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     printer p;
     printer_begin(&p, g, out, err);
     cfxi_out_str(&p.out, "graph():");

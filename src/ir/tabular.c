@@ -407,6 +407,7 @@ static cfx_status write_table(const table *t, cfx_sink sink, cfx_error *err)
 
 cfx_status cfx_graph_table(cfx_graph *g, size_t width, cfx_sink out, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     table t = {.graph = g, .allocator = g->allocator};
     cfx_status status = CFX_OK;
     cfx_buffer_init(&t.text, g->allocator);

@@ -599,6 +599,7 @@ static void writer_free(writer *w)
 
 cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     writer w = {.graph = g, .err = err, .allocator = g->allocator};
     cfxi_out_begin(&w.out, out);
     cfxi_out_str(&w.out, "graph():\n");

@@ -204,9 +204,8 @@ cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
     if (v.kind != CFX_KIND_NODE)
         return CFX_OK;
     const cfx_node *n = v.as.node;
-    if (!n && err && err->status != CFX_OK)
-        return err->status;  /* the call that should have made it has said why */
-    if (!n || cfxi_node_is_root(n))
+    CFX_TRY(cfxi_expect(n, "node in a node value", err));
+    if (cfxi_node_is_root(n))
         return cfx_error_set(err, CFX_E_VALUE, "a node value without a node");
     if (n->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s belongs to another graph; copy it into "

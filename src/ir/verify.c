@@ -242,10 +242,12 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
 
 cfx_status cfx_graph_verify(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     return check_all(g, true, report, ctx, err);
 }
 
 cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     return check_all(g, false, report, ctx, err);
 }

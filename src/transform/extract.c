@@ -321,9 +321,10 @@ static cfx_status build_found(const boundary *b, cfx_node_map *map, cfx_part *pa
 
 cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract *what, cfx_part *part, cfx_error *err)
 {
+    *part = (cfx_part){0};
+    CFX_TRY(cfxi_expect(g, "graph", err));
     boundary b = {.g = g, .what = what, .stamp = cfxi_graph_stamp(g, MARKS), .err = err};
     cfx_node_map *map = what->map ? what->map : cfx_node_map_new(g->allocator, err);
-    *part = (cfx_part){0};
     cfx_status status = map ? mark_members(&b) : CFX_E_NOMEM;
     if (status == CFX_OK)
         status = find_inputs(&b);

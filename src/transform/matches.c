@@ -5,7 +5,7 @@
 
 /* ---- the result ---------------------------------------------------------------------------- */
 
-size_t cfx_matches_size(const cfx_matches *matches) { return matches->items.size; }
+size_t cfx_matches_size(const cfx_matches *matches) { return matches ? matches->items.size : 0; }
 
 const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i)
 {
@@ -402,6 +402,8 @@ static cfx_matches *find(cfx_graph *g, cfx_graph *const *patterns, size_t n,
                          const cfx_match_options *opts, find_job *job, cfx_error *err)
 {
     const size_t bytes = n * sizeof *job->patterns;
+    if (cfxi_expect(g, "graph", err) != CFX_OK)
+        return NULL;
     job->result = new_matches(g->allocator, opts, err);
     job->patterns = cfxi_alloc(g->allocator, bytes);
     cfx_status status = job->patterns ? CFX_OK : cfxi_nomem(err);

@@ -24,6 +24,8 @@ const cfx_pass *cfx_pass_find(const char *name)
 cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
                         const void *opts, bool *changed, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(pass, "pass", err));
+    CFX_TRY(cfxi_expect(g, "graph", err));
 #ifdef NDEBUG
     return pass->run(g, modules, opts, changed, err);
 #else

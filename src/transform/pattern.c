@@ -13,6 +13,7 @@ cfx_node *cfxi_pattern_output(const cfx_graph *g)
 
 cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(pattern, "pattern", err));
     if (pattern->size == 0)
         return cfx_error_set(err, CFX_E_VALUE, "SubgraphMatcher cannot be initialized with an "
                              "empty pattern");
@@ -172,6 +173,7 @@ static cfx_status make_ready(cfxi_pattern *p, const cfx_match_options *opts, cfx
 cfx_status cfxi_pattern_open(cfxi_pattern *p, cfx_graph *graph, size_t number,
                              const cfx_match_options *opts, cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(graph, "pattern", err));
     *p = (cfxi_pattern){.graph = graph, .number = number, .n = graph->size};
     cfxi_arena_init(&p->arena, graph->allocator);
     CFX_TRY(cfx_pattern_check(graph, err));

@@ -62,12 +62,16 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     if (r == match->graph)
         return cfx_error_set(err, CFX_E_VALUE, "the replacement is the graph that is changed; give "
                              "a copy of it");
-    for (const cfx_node *at = r->root.next; at != &r->root; at = at->next)
+    const cfx_node *last = NULL;
+    for (const cfx_node *at = r->root.next; at != &r->root; at = at->next) {
         n += at->op == CFX_OP_PLACEHOLDER;
+        last = at->op == CFX_OP_PLACEHOLDER ? at : last;
+    }
     if (n != match->n_inputs)
         return cfx_error_set(err, CFX_E_VALUE, "Placeholder count mismatch: %zu vs %zu: the "
-                             "replacement must take as many inputs as the pattern",
-                             match->n_inputs, n);
+                             "replacement must take as many inputs as the pattern (number %zu); "
+                             "its last is %s", match->n_inputs, n, match->pattern,
+                             last ? last->name->data : "missing");
     if (!cfxi_pattern_output(r) || cfx_node_num_args(cfxi_pattern_output(r)) == 0)
         return cfx_error_set(err, CFX_E_VALUE, "the replacement returns nothing: give it an "
                              "output");
@@ -492,6 +496,7 @@ cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replaceme
 {
     cfx_error own;
     err = cfxi_error_or(err, &own);
+    CFX_TRY(cfxi_expect(matches, "result of a search", err));
     CFX_TRY(check_all(matches, replacements, err));
     replace_job job = {.matches = matches, .err = err};
     cfx_status status = CFX_OK;

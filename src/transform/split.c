@@ -318,6 +318,7 @@ cfx_status cfx_graph_split(cfx_graph *g, const cfx_split *what, cfx_split_result
     cfxi_splitter s = {.g = g, .what = what, .result = result, .parts = what->n,
                        .err = cfxi_error_or(err, &own)};
     *result = (cfx_split_result){0};
+    CFX_TRY(cfxi_expect(g, "graph", err));
     cfxi_arena_init(&s.arena, g->allocator);
     cfxi_graph_freeze(g);
     cfx_status status = plan_all(&s);

@@ -238,6 +238,7 @@ static cfx_status solve(stager *s, size_t *parts, double *largest)
 cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages *what, size_t *parts, double *largest,
                             cfx_error *err)
 {
+    CFX_TRY(cfxi_expect(g, "graph", err));
     double ignored;
     stager s = {.g = g, .what = what, .stages = what->n, .err = err};
     if (what->n == 0)

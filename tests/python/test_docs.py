@@ -75,7 +75,7 @@ def test_console(source):
         assert done.stdout == want
 
 
-@pytest.mark.parametrize("name", ["checking", "tutorial"])
+@pytest.mark.parametrize("name", ["checking", "rewriting", "tutorial"])
 def test_session(name, monkeypatch):
     """The session of a page, from its first line to its last."""
     pytest.importorskip("torch")

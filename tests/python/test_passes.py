@@ -226,3 +226,35 @@ def test_adding_a_pass(tmp_path):
                           tmp_path / "untype.ir"]:  # fmt: skip
         done = subprocess.run([str(c) for c in step], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_wrong_names_change_nothing():
+    graph = cfx.parse(TEXT)
+    with pytest.raises(ValueError, match="no pass .ces.; there are annotate, .*, cse, dce"):
+        cfx.passes.run(graph, "dce", "ces")
+    with pytest.raises(TypeError, match="the name of a pass must be a str"):
+        cfx.passes.run(graph, ["dce", "cse"])
+    assert cfx.equal(graph, cfx.parse(TEXT))
+
+
+def test_what_is_no_graph_is_refused():
+    torch = pytest.importorskip("torch")
+    import torch.fx
+
+    for call in (lambda m: cfx.passes.run(m, "dce"), cfx.passes.find_repeated):
+        for module in (torch.nn.ReLU(), torch.fx.symbolic_trace(torch.nn.ReLU()), None):
+            with pytest.raises(TypeError, match="trace it first with cfx.symbolic_trace"):
+                call(module)
+
+
+def test_code_is_made_anew_if_a_later_pass_fails():
+    torch = pytest.importorskip("torch")
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    neg = graph.call_function(torch.neg, (x,))
+    graph.output(graph.call_function(torch.abs, (neg,)))
+    gm = cfx.GraphModule({}, graph)
+    neg.next.append(neg)  # behind its user: cse refuses that
+    with pytest.raises(RuntimeError, match="neg"):
+        cfx.passes.run(gm, "annotate", "cse")
+    assert "abs_1 : torch.Tensor" in gm.code

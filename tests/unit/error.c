@@ -3,7 +3,7 @@
 
 #include "base/base_impl.h"
 
-#include <cfx/graph.h>
+#include <cfx/cfx.h>
 
 TEST(every_status_has_a_row)
 {
@@ -109,5 +109,70 @@ TEST(a_chain_keeps_the_first_reason)
     CHECK(cfx_graph_output(g, cfx_from_node(b), &err) == NULL);
     CHECK_STR_EQ(first, err.message);
     CHECK_INT_EQ(0, (long long)cfx_graph_size(g));
+    cfx_graph_release(g);
+}
+
+/* Every call that can fail may be the next one in a chain. */
+static void call_with_nothing(int i, cfx_graph *g, cfx_error *err)
+{
+    cfx_graph *none = NULL;
+    cfx_sink sink = {NULL, NULL};
+    cfx_value one = cfx_int(1);
+    cfx_stages stages = {.n = 1};
+    cfx_split split = {.n = 0};
+    cfx_extract extract = {.n = 0};
+    cfx_split_result parts;
+    cfx_part part;
+    cfx_pycode_result code;
+    switch (i) {
+    case 0: CHECK(!cfx_graph_placeholder(NULL, "x", err)); break;
+    case 1: CHECK(!cfx_graph_output(NULL, one, err)); break;
+    case 2: CHECK(cfx_graph_text(NULL, sink, err)); break;
+    case 3: CHECK(cfx_graph_print(NULL, sink, err)); break;
+    case 4: CHECK(cfx_graph_table(NULL, 0, sink, err)); break;
+    case 5: CHECK(cfx_graph_verify(NULL, NULL, NULL, err)); break;
+    case 6: CHECK(cfx_graph_lint(NULL, NULL, NULL, err)); break;
+    case 7: CHECK(!cfx_graph_clone(NULL, NULL, err)); break;
+    case 8: CHECK(cfx_codegen_dot(NULL, NULL, sink, err)); break;
+    case 9: CHECK(cfx_codegen_python_file(NULL, NULL, sink, err)); break;
+    case 10: CHECK(cfx_codegen_python(NULL, NULL, &code, err)); cfx_pycode_free(&code); break;
+    case 11: CHECK(cfx_pass_run(cfx_pass_find("nope"), g, NULL, NULL, NULL, err)); break;
+    case 12: CHECK(cfx_pass_run(cfx_pass_find("dce"), NULL, NULL, NULL, NULL, err)); break;
+    case 13: CHECK(!cfx_matches_find(NULL, &g, 1, NULL, err)); break;
+    case 14: CHECK(!cfx_matches_find(g, &none, 1, NULL, err)); break;
+    case 15: CHECK(cfx_matches_replace(NULL, NULL, err)); break;
+    case 16: CHECK(cfx_graph_stages(NULL, &stages, NULL, NULL, err)); break;
+    case 17:
+        CHECK(cfx_graph_split(NULL, &split, &parts, err));
+        cfx_split_result_free(&parts);
+        break;
+    case 18: CHECK(cfx_graph_extract(NULL, &extract, &part, err)); cfx_part_free(&part); break;
+    case 19: CHECK(cfx_graph_erase(g, NULL, err)); break;
+    case 20: CHECK(cfx_node_replace_uses(NULL, one, NULL, NULL, NULL, err)); break;
+    case 21: CHECK(cfx_node_set_args(NULL, one, err)); break;
+    case 22: CHECK(cfx_node_set_kwargs(NULL, one, err)); break;
+    case 23: CHECK(cfx_node_set_kwarg(NULL, "k", one, err)); break;
+    case 24: CHECK(cfx_node_set_type(NULL, one, err)); break;
+    case 25: CHECK(cfx_node_rename(NULL, "x", err)); break;
+    default: CHECK(cfx_pattern_check(NULL, err)); break;
+    }
+}
+
+TEST(nothing_is_an_error_and_no_crash)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    REQUIRE(g != NULL);
+    for (int i = 0; i < 27; i++) {
+        cfx_error err = {.status = CFX_OK};
+        call_with_nothing(i, g, &err);
+        CHECK_INT_EQ(CFX_E_VALUE, err.status);
+        CHECK(strncmp("there is no ", err.message, 12) == 0);
+        cfx_error first = {.status = CFX_E_KEY, .message = "why"};
+        call_with_nothing(i, g, &first);
+        CHECK_STR_EQ("why", first.message);
+        call_with_nothing(i, g, NULL);
+    }
+    CHECK_INT_EQ(0, (long long)cfx_graph_size(NULL));
+    CHECK_INT_EQ(0, (long long)cfx_matches_size(NULL));
     cfx_graph_release(g);
 }

@@ -602,7 +602,8 @@ TEST(misfits_leave_the_graph_alone)
 {
     const char *pattern = A CALL("n", "neg", "%a") OUT("%n");
     REPLACED("Placeholder count mismatch: 1 vs 2: the replacement must take as many inputs as the "
-             "pattern", NEG, pattern, B CALL("f", "f", "%a, %b") OUT("%f"));
+             "pattern (number 0); its last is b", NEG, pattern,
+             B CALL("f", "f", "%a, %b") OUT("%f"));
     REPLACED("Returning nodes count mismatch: 1 vs 2: the replacement must return one value for "
              "each node that the pattern returns", NEG, pattern, A OUT("(%a, %a)"));
     REPLACED("the replacement returns nothing: give it an output", NEG, pattern, A);

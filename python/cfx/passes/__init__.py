@@ -27,16 +27,18 @@ _USES = {"merge_matmul": "cfx.experimental.merge_matmul"}
 def run(module: Any, *names: str) -> bool:
     """Runs passes by name, in this order, on a GraphModule (and recompiles it) or on a Graph (then
     they leave alone what they would have to look up in a module). Whether anything changed."""
-    graph = module if isinstance(module, _core.Graph) else module.graph
+    graph = _core._graph_for(module, *names)
     root = None if graph is module else module
-    changed = []
-    for name in names:
-        if name in _USES:
-            importlib.import_module(_USES[name])
-        changed.append(graph._pass(name, root))
-    if any(changed) and root is not None:
-        module.recompile()
-    return any(changed)
+    before, changed = graph._version, False
+    try:
+        for name in names:
+            if name in _USES:
+                importlib.import_module(_USES[name])
+            changed |= graph._pass(name, root)
+    finally:  # also after those before one that fails
+        if root is not None and graph._version != before:
+            module.recompile()
+    return changed
 
 
 class Repeated(list[list[list[Any]]]):
@@ -56,7 +58,7 @@ class Repeated(list[list[list[Any]]]):
 def find_repeated(module: Any, *, min_nodes: int = 2, min_copies: int = 2) -> Repeated:
     """Groups of parts of a graph that do the same with other parameters, as the layers of a model
     do: by module where the nodes know theirs, else runs of consecutive nodes."""
-    graph = module if isinstance(module, _core.Graph) else module.graph
+    graph = _core._graph_for(module)
     groups = graph._repeated(min_nodes, min_copies)
     found = Repeated(copies for _, copies in groups)
     found.paths = [paths for paths, _ in groups]
@@ -67,7 +69,7 @@ def functionalize(module: Any, *, same_dtypes: bool = False) -> list[tuple[Any, 
     """Replaces in-place calls by calls that return something new (the pass of that name), and
     returns those that stay, each with the reason. `same_dtypes` promises that the operands of no
     such call promote its dtype; otherwise a cast follows where they might."""
-    graph = module if isinstance(module, _core.Graph) else module.graph
+    graph = _core._graph_for(module)
     left = graph._functionalize(same_dtypes)
     if graph is not module:
         module.recompile()
