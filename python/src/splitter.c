@@ -3,12 +3,6 @@
 
 #include <cfx/partition.h>
 
-static bool is_call(const cfx_node *n)
-{
-    cfx_opcode op = cfx_node_op(n);
-    return op == CFX_OP_CALL_FUNCTION || op == CFX_OP_CALL_METHOD || op == CFX_OP_CALL_MODULE;
-}
-
 static int ask(PyObject *callable, PyObject *node)
 {
     PyObject *answer = PyObject_CallOneArg(callable, node);

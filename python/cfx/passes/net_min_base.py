@@ -29,6 +29,7 @@ class FxNetMinimizerResultMismatchError(Exception):
 
 
 _FAILED = FxNetMinimizerRunFuncError, FxNetMinimizerResultMismatchError
+_HALVES = "Proceed to split and lower the halves of the current sub-module individually."
 
 
 @dataclass
@@ -80,15 +81,11 @@ class _MinimizerBase:
         """Finds the types and shapes of all values."""
         ShapeProp(self.module).propagate(*self.sample_input)
 
-    def run_a(
-        self, mod: GraphModule, inputs: Tensors, report_idx: int = -1
-    ) -> TensorOrTensors:
+    def run_a(self, mod: GraphModule, inputs: Tensors, report_idx: int = -1) -> TensorOrTensors:
         """Runs a part in the first way."""
         raise RuntimeError("run_a() is not implemented.")
 
-    def run_b(
-        self, mod: GraphModule, inputs: Tensors, report_idx: int = -1
-    ) -> TensorOrTensors:
+    def run_b(self, mod: GraphModule, inputs: Tensors, report_idx: int = -1) -> TensorOrTensors:
         """Runs a part in the second way."""
         raise RuntimeError("run_b() is not implemented.")
 
@@ -134,9 +131,7 @@ class _MinimizerBase:
         except AssertionError as e:
             raise FxNetMinimizerBadModuleError(f"cannot split off {nodes}: {e}") from None
         if not hasattr(split, "minimize"):
-            raise FxNetMinimizerBadModuleError(
-                f"Minimize submodule was not found with nodes {nodes}"
-            )
+            raise FxNetMinimizerBadModuleError(f"Minimize submodule was not found with nodes {nodes}")
         return split, "minimize"
 
     def _run_and_compare(
@@ -220,8 +215,7 @@ class _MinimizerBase:
                 report.append("This is the last node in the sub-module. Search in the current "
                               f"branch is successful with culprit = {culprits}.")  # fmt: skip
             else:
-                report.append("Proceed to split and lower the halves of the current sub-module "
-                              "individually.")  # fmt: skip
+                report.append(_HALVES)
         if not failed or len(nodes) == 1:
             return culprits if failed else set()
         mid = start_idx + len(nodes) // 2
@@ -273,8 +267,7 @@ class _MinimizerBase:
                            "Search in the current branch is successful with node :",
                            f"{found}, node name: {nodes[found]}."]  # fmt: skip
                 return found
-            report.append("Proceed to split and lower the halves of the current sub-module "
-                          "individually.")  # fmt: skip
+            report.append(_HALVES)
         before = bool(failed) == find_last_node
         low, high = (start_idx, mid if find_last_node else max(mid - 1, start_idx))
         if not before:
@@ -364,12 +357,9 @@ class _MinimizerBase:
             self.print_report(report)
 
     def minimize(
-        self,
-        start: str | None = None,
-        end: str | None = None,
-        skip_nodes: list | None = None,
+        self, start: str | None = None, end: str | None = None, skip_nodes: list | None = None,
         find_last_node: bool | None = None,
-    ) -> NodeSet:
+    ) -> NodeSet:  # fmt: skip
         """The culprits between the nodes named `start` and `end`, found as the settings say.
         `skip_nodes` is for "skip"; `find_last_node` for "block": True finds the end alone, False
         the start."""
