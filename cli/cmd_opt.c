@@ -72,6 +72,15 @@ static int check_dump(const cli_args *args, const plan *p)
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+/* IR text has names of modules, but no modules: who asked for more than that shall know. */
+static void note_idle(const cfx_pass *pass)
+{
+    if (strncmp(pass->needs, "the ", 4) == 0)
+        fprintf(stderr, "cfx opt: %s changed nothing: it needs %.*s, which IR text does not have; "
+                        "run it from C or Python\n",
+                pass->name, (int)strcspn(pass->needs, ","), pass->needs);
+}
+
 static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli_input *in,
                            cfx_error *err)
 {
@@ -81,6 +90,8 @@ static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli
     cli_progress(pass->name, in->size);
     cfx_status status = cfx_pass_run(pass, in->graph, NULL, NULL, &changed, err);
     cli_progress_end();
+    if (status == CFX_OK && !changed)
+        note_idle(pass);
     if (status || !dump || (*dump && strcmp(dump, pass->name) != 0))
         return status;
     fprintf(stderr, "# after %s: %s, %zu -> %zu nodes\n", pass->name,
@@ -121,8 +132,17 @@ int cmd_opt(const cli_args *args)
 
 int cmd_passes(const cli_args *args)
 {
-    (void)args;
+    size_t width = 0;
+    const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
+    if (args->word && !one)
+        return unknown_pass(args, args->word);
+    if (one) {
+        printf("%s: %s\n\nneeds  %s\nkeeps  %s\n", one->name, one->summary, one->needs, one->keeps);
+        return CLI_OK;
+    }
     for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%-16s%s\n", cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
+        width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
+    for (size_t i = 0; cfx_pass_at(i); i++)
+        printf("%-*s  %s\n", (int)width, cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
     return CLI_OK;
 }

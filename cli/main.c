@@ -5,11 +5,12 @@
 #include <string.h>
 
 static const cli_verb verbs[] = {
-    {"show", "print a graph: as a table, as IR text, or as torch.fx prints it",
+    {"show", "print a graph: as a table, IR text, torch.fx's print, or a picture",
      "[--table | --text | --str | --dot [--scopes]] [--wide | --width N] FILE", show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"
-     "  cfx show --text model.ir          the IR text, laid out anew\n",
+     "  cfx show --text model.ir          the IR text, laid out anew\n"
+     "  cfx show --dot model.ir | dot -Tsvg >model.svg\n",
      cmd_show},
     {"code", "write a graph as a Python file", "[--class NAME] FILE", code_options,
      "  cfx code model.ir                 a function forward(...)\n"
@@ -32,7 +33,10 @@ static const cli_verb verbs[] = {
      "  cfx ops | grep random\n"
      "  cfx ops --json conv2d\n",
      cmd_ops},
-    {"passes", "list the passes that opt can run", "", NULL, "  cfx passes\n", cmd_passes},
+    {"passes", "list the passes that opt can run, or explain one", "[NAME]", NULL,
+     "  cfx passes\n"
+     "  cfx passes fuse_bn                what it needs, and what it keeps as it was\n",
+     cmd_passes},
 };
 
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs };

@@ -140,8 +140,9 @@ CFX_API cfx_matches *cfx_matches_find(cfx_graph *g, cfx_graph *const *patterns, 
 CFX_API void cfx_matches_free(cfx_matches *matches);  /* NULL is allowed */
 CFX_API size_t cfx_matches_size(const cfx_matches *matches);
 CFX_API const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i);
-/* Forgets a match: it will not be replaced. Those behind it move up. */
-CFX_API void cfx_matches_drop(cfx_matches *matches, size_t i);
+/* Forgets the matches `i` of which keep[i] is false: they will not be replaced. The others keep
+ * their order. Linear, however many go. */
+CFX_API void cfx_matches_keep(cfx_matches *matches, const bool *keep);
 /* How many steps the search took: comparisons, and nodes and edges that were walked. */
 CFX_API size_t cfx_matches_steps(const cfx_matches *matches);
 

@@ -51,10 +51,12 @@ typedef struct cfx_modules {
                       cfx_error *err);
 } cfx_modules;
 
-/* The operator that a node calls, as cfx_node_operator; of a call_module that of its class, NONE if
- * `modules` is NULL or the class is not in the table. Only the class decides: what it computes
- * depends on its attributes, too ("inplace", "training"). */
-CFX_API cfx_operator cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules);
+/* *op becomes the operator that a node calls, as cfx_node_operator says; of a call_module that of
+ * its class, NONE if `modules` is NULL, the class is not in the table, or there is no such module.
+ * Only the class decides: what it computes depends on its attributes, too ("inplace", "training").
+ * Fails if the host does, or memory is out. */
+CFX_API cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules,
+                                        cfx_operator *op, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -46,9 +46,11 @@ typedef enum cfx_effect {
  * and statistics, if its arguments do not rule them out: dropout with training=False has none); of
  * other functions and methods by their names; by an `out` or `inplace` among the arguments; by what
  * the host says (cfx_node_is_impure); and of operators with regions by what is in them. A module
- * whose host does not call it impure is ALONE: it may have a state, but is trusted not to change
- * its arguments. Placeholders and outputs are ALONE. */
-CFX_API cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err);
+ * WRITES if its host calls it impure, or if `modules` (may be NULL) has it with inplace=True; else
+ * it is ALONE: it may have a state, but is trusted not to change its arguments. Placeholders and
+ * outputs are ALONE. */
+CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
+                                   cfx_error *err);
 
 /* What a call may do to a node among its arguments, beside reading it. */
 typedef enum cfx_touch {
@@ -74,6 +76,12 @@ CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, 
 typedef struct cfx_annotate_options {
     bool inputs_are_tensors;
 } cfx_annotate_options;
+
+/* collapse_reshapes: lets a view, reshape, flatten or ravel read what the view or reshape before it
+ * reads, and takes out transposes and permutations that undo each other and a contiguous() of what
+ * is contiguous. Results share the same memory in the same strides as before; what would not for
+ * tensors of some size stays, and so does what shares memory with something that is written to. */
+
 /* const_fold: without modules, replaces calls of the functions of `operator` on numbers by what
  * they give (what would overflow or fail stays). With modules, also computes calls of operators of
  * the table without an effect whose arguments are attributes, results of such calls and literals;
@@ -90,8 +98,8 @@ typedef struct cfx_annotate_options {
  * value may be written to. `modules` tells what modules share. Fails with
  * CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
  * `effect` is asked for every node but placeholders and outputs: a cfx_effect, or -1 to stop with
- * CFX_E_HOST; the worse of that and cfx_node_effect counts, but for a call_module the answer alone.
- * It can read the graph but not edit it. */
+ * CFX_E_HOST; the worse of that and cfx_node_effect counts, but for a call_module that is not in
+ * place the answer alone. It can read the graph but not edit it. */
 typedef struct cfx_cse_options {
     int (*effect)(void *ctx, cfx_node *n);
     void *ctx;
@@ -109,7 +117,8 @@ typedef struct cfx_dce_options {
 /* functionalize: replaces in-place calls (x.add_(1), operator.iadd, F.relu(x, inplace=True)) by
  * those that return a new tensor, and what is used later of the old one by the new one. Only where
  * the memory is the graph's own and no view of it is used later; `left` (may be NULL) is told of
- * every other one, and why (NULL: it has no spelling); a status that is not CFX_OK stops the pass.
+ * every other one, and why; it can read the graph but not edit it, and a status that is not CFX_OK
+ * stops the pass.
  * `same_dtypes` promises that no operand would make the result another dtype: see functionalize.c.
  * Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about. */
 typedef struct cfx_functionalize_options {

@@ -378,6 +378,9 @@ class _PyTreeInfo(NamedTuple):
     in_spec: Any
     out_spec: Any
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_PyTreeInfo":
+        return self._replace(orig_args=self.orig_args.copy())  # specs do not change
+
 
 class _PyTreeCodeGen(CodeGen):
     """A function whose arguments and result are nested as they were when it was traced: the graph

@@ -6,18 +6,23 @@ is left of a graph when nodes are cut away, is C (include/cfx/check.h).
 import contextlib
 import copy
 import dataclasses
+import io
 import linecache
 import math
 import os
+import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, Module, torch
 from .interpreter import Interpreter, _format_fx_node
 from .node import Node, map_aggregate
 from .passes import run as _run_passes
+from .text import as_cfx
 
 __all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
 
@@ -164,20 +169,26 @@ def _run(program: Any, inputs: Any, seen: Callable[[Node, Any], None] | None = N
     args = _copied(inputs)
     with _as_it_was(program):
         if seen is None:
-            return _copied((program(*args), args))
+            shown = io.StringIO()  # what fails is reported: the module need not do so, too
+            with contextlib.redirect_stderr(shown):
+                result = _copied((program(*args), args))
+            sys.stderr.write(shown.getvalue())
+            return result
         watcher = _Watcher(program)
         watcher.seen = seen
         return watcher.run(*args), args
 
 
+def _message(error: Exception) -> str:
+    text = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    return f"{type(error).__name__}: " + re.sub(r"\n\s*\n", "\n", text.strip())
+
+
 def _graph_module(program: Any) -> Any:
     """A program as a GraphModule of ours; None if it cannot be traced."""
-    if isinstance(program, GraphModule):
-        return program
-    from . import interop, symbolic_trace
-
     try:
-        return interop.from_torch(program) if hasattr(program, "graph") else symbolic_trace(program)
+        program = as_cfx(program)
+        return program if isinstance(program, GraphModule) else symbolic_trace(program)
     except Exception:  # any program may be checked; then only its results are
         return None
 
@@ -243,6 +254,8 @@ class Report:
             yield "without partner", f"{len(self.alone)}, the first: {_names(self.alone[:6])}"
         if self.broken_by is not None:
             yield "what to do", "report.minimize() gives the smallest program that it breaks"
+        elif self.error is not None and self.culprit is None:
+            yield "what to do", "mend what raises: report.after(*report.inputs)"
         elif self.culprit is None:
             yield "what to do", "give two GraphModules: then the node is found, too"
         else:
@@ -257,7 +270,9 @@ class Report:
         rows = [(label, line) for label, text in self._rows() for line in str(text).split("\n")]
         lines = [f"  {label if i == 0 or rows[i - 1][0] != label else '':<15} {line}"
                  for i, (label, line) in enumerate(rows)]  # fmt: skip
-        return "\n".join([head, *(s if len(s) <= width else s[: width - 3] + "..." for s in lines)])
+        cut = [s if len(s) <= width or label == "error" else s[: width - 3] + "..."
+               for (label, _), s in zip(rows, lines)]  # fmt: skip
+        return "\n".join([head, *cut])
 
     __repr__ = __str__
 
@@ -299,8 +314,11 @@ def _localise(report: Report, inputs: tuple[Any, ...], tolerances: dict[Any, Any
                 found[source] = _compare(values[source].pop(0), value, tolerances)
 
     _run(before, inputs, remember)
-    with contextlib.suppress(Exception):  # what it raises is in the report
+    try:
         _run(after, inputs, compare)
+    except Exception as error:
+        if report.error is not None and not _message(error).startswith(report.error.split("\n")[0]):
+            return  # it cannot be called so, but the nodes can be run: their values tell nothing
     graph, wrong = before.graph, {node: bool(diff) for node, diff in found.items()}
     report.agreed = [node for node in found if not wrong[node]]
     report.alone = [node for node, (partner, _) in partners.items() if partner is None]
@@ -334,7 +352,7 @@ def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Re
         try:
             again, args_again = _run(after, sample)
         except Exception as error:
-            report.error = f"{type(error).__name__}: {error}"
+            report.error = _message(error)
         else:
             report.difference = _compare(result, again, table)
             if report.ok:
@@ -380,7 +398,7 @@ def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any =
         try:
             result = _applied(one, current)
         except Exception as error:
-            report = Report(current, None, inputs, error=f"{type(error).__name__}: {error}")
+            report = Report(current, None, inputs, error=_message(error))
         else:
             report = check(first, result, inputs, tolerances=tolerances)
             if not report.ok and current is not first:  # names are closer to the last version's

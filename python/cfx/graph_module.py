@@ -335,6 +335,8 @@ class GraphModule(Module):
         if _share_torchbind_and_process_group.get():
             attributes = itertools.chain(*(vars(m).values() for m in self.modules()))
             memo.update({id(v): v for v in attributes if isinstance(v, torch.ScriptObject)})
+        specs = (vars(self).get(name) for name in ("_in_spec", "_out_spec"))
+        memo.update({id(spec): spec for spec in specs})  # they do not change, and a copy warns
         state = copy.deepcopy(self._state(*_NODE_HOOKS, *_STATE_HOOKS), memo)
         init = self._deepcopy_init()
         if init is not GraphModule.__init__:

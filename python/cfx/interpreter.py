@@ -10,6 +10,7 @@ from ._compatibility import compatibility
 from ._core import map_aggregate
 from .graph import Graph
 from .node import Argument, Node, Target, source_line
+from .text import as_cfx
 from .traceback import preserve_node_meta
 
 if TYPE_CHECKING:
@@ -42,12 +43,8 @@ class Interpreter(_core.Interpreter):
     def __init__(
         self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None
     ) -> None:
-        if graph is None and type(module.graph).__module__.startswith("torch.fx."):
-            from .interop import from_torch
-
-            module = from_torch(module)
-        self.module = module
-        self.graph = module.graph if graph is None else graph
+        self.module = as_cfx(module) if graph is None else module
+        self.graph = self.module.graph if graph is None else graph
         self.env = {}
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values

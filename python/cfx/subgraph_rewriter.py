@@ -12,7 +12,8 @@ from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, Module
 from .node import Node
-from .passes.utils.matcher_utils import InternalMatch, Miss, as_graph
+from .passes.utils.matcher_utils import InternalMatch, Miss
+from .text import as_graph
 
 __all__ = ["Match", "replace_pattern", "replace_pattern_with_filters", "ReplacedPatterns", "any_of"]
 

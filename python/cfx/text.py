@@ -1,4 +1,6 @@
-"""The lossless IR text of a graph, and comparing graphs by structure."""
+"""The lossless IR text of a graph, comparing graphs by structure, and what else stands for one."""
+from typing import Any
+
 from .graph import Graph
 
 
@@ -22,3 +24,21 @@ def equal(a: Graph, b: Graph, *, shape_only: bool = False) -> bool:
 def structural_hash(graph: Graph, *, shape_only: bool = True) -> int:
     """A hash that is the same for equal graphs, in every process."""
     return graph._structural_hash(shape_only)
+
+
+def as_cfx(x: Any) -> Any:
+    """What is torch.fx's (also by inheritance, or torch.export's) becomes cfx's, IR text the graph
+    that it describes; all else stays what it is."""
+    theirs = (cls.__module__.startswith(("torch.fx.", "torch.export.")) for cls in type(x).__mro__)
+    if any(theirs):
+        from .interop import from_torch
+
+        return from_torch(x)
+    return parse(x) if isinstance(x, str) else x
+
+
+def as_graph(x: Any) -> Any:
+    """The Graph of what people give as one: IR text, a module or program that has one, torch.fx's
+    (as a whole: its graph may ask its modules)."""
+    x = as_cfx(x)
+    return as_cfx(getattr(x, "graph", x))

@@ -134,13 +134,15 @@ static int describe_module(const draw_job *job, PyObject *lines, const cfx_node 
 {
     size_t size;
     const char *target = cfx_node_target(n, &size, NULL);
-    PyObject *path = target ? str_from_utf8(target, size) : NULL;
+    PyObject *path = target ? str_from_utf8(target, size) : PyErr_NoMemory();
     PyObject *module = path ? path_get(job->st, job->module, path) : NULL;
     Py_XDECREF(path);
-    if (!module) {
+    if (!module && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();  /* a graph may be drawn before its modules are there */
         return 0;
     }
+    if (!module)
+        return -1;
     int failed = add_line(lines, type_repr((PyObject *)Py_TYPE(module))) < 0 ||
                  add_constants(lines, module) < 0 ||
                  (job->tensors && (add_named(lines, module, "named_parameters") < 0 ||

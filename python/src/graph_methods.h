@@ -31,7 +31,6 @@ PyObject *graph_find_nodes(FAST_ARGS);
 PyObject *graph_find_name(PyGraph *self, PyObject *name);
 PyObject *graph_paths(PyGraph *self, PyObject *calls_only);
 
-/* graph_copy.c: gives `to` a shallow copy of the metadata of `from`, if it has any. */
 /* graph_split.c */
 /* A new list of Nodes; the core nodes of a list, to be freed with PyMem_Free. NULL with an
  * exception. */
@@ -42,10 +41,10 @@ PyObject *graph_stages(PyGraph *self, PyObject *args);
 PyObject *graph_split_constants(PyGraph *self, PyObject *args);
 PyObject *graph_extract(PyGraph *self, PyObject *args);
 
-/* graph_copy.c: the metadata of nodes for what stands for them in a part, in its order. */
+/* graph_copy.c: a shallow copy of the metadata of a node, if it has any; and of all nodes that
+ * those of a part stand for, in its order. -1 with an exception. */
+int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);
 int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n);
-/* graph_copy.c */
-int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);  /* -1 with an exception */
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);
@@ -79,17 +78,19 @@ PyObject *graph_relayout(PyGraph *self, PyObject *args);
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+PyObject *graph_minimize(PyGraph *self, PyObject *args);
+
 /* passes.c */
 PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes);
 PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks);
 PyObject *graph_repeated(PyGraph *self, PyObject *args);
 PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first);
-PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
 /* match.c */
 PyObject *graph_match(PyGraph *self, PyObject *args);
 PyObject *graph_explain(PyGraph *self, PyObject *args);
 PyObject *graph_anchors(PyGraph *self, PyObject *match_output);
+
 /* graph_parts.c */
 PyObject *graph_partition(PyGraph *self, PyObject *args);
 PyObject *graph_check_parts(PyGraph *self, PyObject *parts);

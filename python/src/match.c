@@ -104,10 +104,12 @@ static cfx_status bind(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err)
     PyObject *target = cfx_node_target_object(n);
     PyObject *schema = target ? PyObject_GetAttrString(target, "_schema") : NULL;
     (void)ctx;
-    if (!schema) {
+    if (!schema && (!target || PyErr_ExceptionMatches(PyExc_AttributeError))) {
         PyErr_Clear();  /* a function of which nothing is known */
         return CFX_OK;
     }
+    if (!schema)
+        return cfx_error_set(err, CFX_E_HOST, "the schema of a function could not be read");
     PyObject *params = PyObject_GetAttrString(schema, "arguments");
     PyObject *node = params ? wrap(n) : NULL;
     PyObject *all = node ? in_order(node, params) : NULL;
@@ -383,31 +385,46 @@ static int take_all(PyGraph *self, const cfx_matches *matches, PyObject *list, c
     return 0;
 }
 
-/* Asks `decide(match)` for each: a Graph to put in its place, or None to leave it alone. Those that
- * stay are kept in `results`, their replacements in `graphs` and alive in `alive`. */
+/* `decide(match)`: a Graph to put in its place, or None to leave it alone. A new reference. */
+static PyObject *decide_one(PyGraph *self, PyObject *decide, PyObject *match)
+{
+    PyObject *graph = PyObject_CallOneArg(decide, match);
+    if (!graph || graph == Py_None || is_graph(self->st, graph))
+        return graph;
+    PyErr_Format(PyExc_TypeError, "a replacement must be a Graph, got %R",
+                 (PyObject *)Py_TYPE(graph));
+    Py_DECREF(graph);
+    return NULL;
+}
+
+/* Asks for each match. Those that stay move up in `results`; their replacements are in `graphs`,
+ * and alive in `alive`. */
 static int decide_all(PyGraph *self, cfx_matches *matches, PyObject *decide, PyObject *results,
                       cfx_graph **graphs, PyObject *alive)
 {
-    for (size_t i = 0; i < cfx_matches_size(matches);) {
-        PyObject *graph = PyObject_CallOneArg(decide, PyList_GET_ITEM(results, (Py_ssize_t)i));
-        if (!graph)
-            return -1;
-        bool wrong = graph != Py_None && !is_graph(self->st, graph);
-        int failed = wrong || PyList_Append(alive, graph) < 0;
-        if (wrong)
-            PyErr_Format(PyExc_TypeError, "a replacement must be a Graph, got %R",
-                         (PyObject *)Py_TYPE(graph));
-        if (!failed && graph == Py_None) {
-            failed = PyList_SetSlice(results, (Py_ssize_t)i, (Py_ssize_t)i + 1, NULL);
-            cfx_matches_drop(matches, i);
-        } else if (!failed) {
-            graphs[i++] = ((PyGraph *)graph)->g;
+    const Py_ssize_t n = (Py_ssize_t)cfx_matches_size(matches);
+    bool *keep = PyMem_Calloc((size_t)n + 1, sizeof *keep);
+    Py_ssize_t kept = 0;
+    int failed = keep ? 0 : -1;
+    if (!keep)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; !failed && i < n; i++) {
+        PyObject *match = PyList_GET_ITEM(results, i);
+        PyObject *graph = decide_one(self, decide, match);
+        failed = graph ? PyList_Append(alive, graph) : -1;
+        keep[i] = graph && graph != Py_None;
+        if (!failed && keep[i]) {
+            graphs[kept] = ((PyGraph *)graph)->g;
+            failed = PyList_SetItem(results, kept++, Py_NewRef(match));
         }
-        Py_DECREF(graph);
-        if (failed)
-            return -1;
+        Py_XDECREF(graph);
     }
-    return 0;
+    if (!failed) {
+        cfx_matches_keep(matches, keep);
+        failed = PyList_SetSlice(results, kept, n, NULL);
+    }
+    PyMem_Free(keep);
+    return failed;
 }
 
 /* A replacement that does not fit is an AssertionError, as in torch.fx. */
@@ -569,18 +586,8 @@ PyObject *graph_anchors(PyGraph *self, PyObject *match_output)
     cfx_node **anchors = PyMem_New(cfx_node *, n);
     if (!anchors)
         return PyErr_NoMemory();
-    PyObject *list = NULL;
-    if (cfx_pattern_anchors(self->g, &opts, anchors, n, &n, &err) == CFX_OK)
-        list = PyList_New((Py_ssize_t)n);
-    else
-        raise_misfit(&err, CFX_E_GRAPH);
-    for (size_t i = 0; list && i < n; i++) {
-        PyObject *node = node_wrap(self, anchors[i]);
-        if (node)
-            PyList_SET_ITEM(list, (Py_ssize_t)i, node);
-        else
-            Py_CLEAR(list);
-    }
+    PyObject *list = cfx_pattern_anchors(self->g, &opts, anchors, n, &n, &err) == CFX_OK
+                         ? list_nodes(self, anchors, n) : raise_misfit(&err, CFX_E_GRAPH);
     PyMem_Free(anchors);
     return list;
 }

@@ -168,9 +168,11 @@ static PyObject *as_parameter(const module_state *st, PyObject *owner, PyObject 
     PyObject *all = PyObject_GetAttr(owner, st->str_parameters);
     PyObject *old = all && PyDict_Check(all) ? PyDict_GetItemWithError(all, name) : NULL;
     PyObject *made = NULL;
-    if (!all || PyErr_Occurred())
+    if (!all && PyErr_ExceptionMatches(PyExc_AttributeError))
         PyErr_Clear();  /* no module: then there are no parameters */
-    if (old) {
+    if (PyErr_Occurred()) {
+        made = NULL;
+    } else if (old) {
         int learns = requires_grad(old);
         if (learns >= 0)
             made = PyObject_CallFunction(st->parameter_class, "OO", tensor,
@@ -194,8 +196,9 @@ static PyObject *stored(const module_view *tree, PyObject *path, PyObject *value
     if (prefix)
         owner = PyUnicode_GET_LENGTH(prefix) ? path_get(tree->st, tree->root, prefix)
                                              : Py_NewRef(tree->root);
-    PyErr_Clear();  /* an owner that is still to be made has no parameters */
-    PyObject *plain = parts ? PyObject_CallMethod(value, "detach", NULL) : NULL;
+    if (!owner && prefix && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();  /* an owner that is still to be made has no parameters */
+    PyObject *plain = PyErr_Occurred() ? NULL : PyObject_CallMethod(value, "detach", NULL);
     if (plain && owner)
         Py_SETREF(plain, as_parameter(tree->st, owner, PyTuple_GET_ITEM(parts, 2), plain));
     Py_XDECREF(owner);
@@ -210,9 +213,12 @@ static PyObject *copy_of(PyObject *module)
     PyObject *old = PyObject_GenericGetDict(module, NULL);
     PyObject *made = old ? PyObject_CallMethod((PyObject *)type, "__new__", "O", type) : NULL;
     PyObject *dict = made ? PyObject_GenericGetDict(made, NULL) : NULL;
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (dict && PyDict_Next(old, &at, &key, &value)) {
+    PyObject *items = dict ? PyDict_Items(old) : NULL;  /* `copy` may run code of the user's */
+    if (!items)
+        Py_CLEAR(dict);
+    for (Py_ssize_t i = 0; dict && i < PyList_GET_SIZE(items); i++) {
+        PyObject *key = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        PyObject *value = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1);
         bool own = PyDict_Check(value) || PySet_Check(value);
         PyObject *item = own ? PyObject_CallMethod(value, "copy", NULL) : Py_NewRef(value);
         if (!item || PyDict_SetItem(dict, key, item) < 0)
@@ -221,6 +227,7 @@ static PyObject *copy_of(PyObject *module)
     }
     if (!dict)
         Py_CLEAR(made);
+    Py_XDECREF(items);
     Py_XDECREF(dict);
     Py_XDECREF(old);
     return made;
@@ -334,18 +341,23 @@ static bool is_plain_graph(module_state *st, PyObject *graph)
 static cfx_graph *graph_of(void *ctx, const char *path)
 {
     const module_view *tree = ctx;
-    PyObject *module = module_at(tree, path);
     cfx_graph *g = NULL;
+    if (PyErr_Occurred())  /* somebody else's */
+        return NULL;
+    PyObject *module = module_at(tree, path);
     if (module && is_a(tree->st, module, "cfx.graph_module.GraphModule", false) &&
         is_as_its_class(tree->st, module) > 0) {
         PyObject *graph = PyObject_GetAttr(module, tree->st->str_graph);
-        if (graph && is_plain_graph(tree->st, graph))
+        PyObject *id = graph && is_plain_graph(tree->st, graph) ? PyLong_FromVoidPtr(graph) : NULL;
+        if (id && PyDict_SetItem(tree->own, id, graph) == 0)  /* a property may have made it */
             g = ((PyGraph *)graph)->g;
-        Py_XDECREF(graph);  /* the module holds it */
+        Py_XDECREF(id);
+        Py_XDECREF(graph);
     }
     Py_XDECREF(module);
-    PyErr_Clear();  /* what cannot be looked at was not captured */
-    return g;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();  /* what cannot be looked at was not captured */
+    return PyErr_Occurred() ? NULL : g;
 }
 
 /* ---- computing ----------------------------------------------------------------------------- */
@@ -594,25 +606,12 @@ static int ask_supports(void *ctx, cfx_node *n)
     return PyErr_Occurred() ? -1 : number < 0 || number > 2 ? 0 : (int)number;
 }
 
-static PyObject *node_array(PyGraph *graph, cfx_node *const *nodes, size_t n)
-{
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (size_t i = 0; list && i < n; i++) {
-        PyObject *node = node_wrap(graph, nodes[i]);
-        if (node)
-            PyList_SET_ITEM(list, (Py_ssize_t)i, node);
-        else
-            Py_CLEAR(list);
-    }
-    return list;
-}
-
 static int ask_choose(void *ctx, const cfx_layout_part *part)
 {
     const relayout_job *job = ctx;
-    PyObject *nodes = node_array(job->graph, part->nodes, part->n_nodes);
-    PyObject *starts = nodes ? node_array(job->graph, part->starts, part->n_starts) : NULL;
-    PyObject *ends = starts ? node_array(job->graph, part->ends, part->n_ends) : NULL;
+    PyObject *nodes = list_nodes(job->graph, part->nodes, part->n_nodes);
+    PyObject *starts = nodes ? list_nodes(job->graph, part->starts, part->n_starts) : NULL;
+    PyObject *ends = starts ? list_nodes(job->graph, part->ends, part->n_ends) : NULL;
     PyObject *answer = ends ? PyObject_CallFunctionObjArgs(job->choose, nodes, starts, ends, NULL)
                             : NULL;
     int chosen = answer ? PyObject_IsTrue(answer) : -1;

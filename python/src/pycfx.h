@@ -28,9 +28,8 @@
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
-    X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)               \
-    X(lone_in_training)              \
-    X(shape_names) X(tensor_metadata)
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)                \
+    X(lone_in_training) X(shape_names) X(tensor_metadata)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

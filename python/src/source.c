@@ -188,9 +188,7 @@ static uint32_t number_of(source_cache *cache, source_code *slot, Py_ssize_t ins
 
 /* ---- the stack ----------------------------------------------------------------------------- */
 
-/* The innermost frame of the user's own code; if there is none before the frame that began to
- * trace, the innermost of torch's. */
-uint32_t source_location(source_cache *cache, PyGraph *graph)
+uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only)
 {
     module_state *st = graph->st;
     uint32_t number = 0;
@@ -205,7 +203,7 @@ uint32_t source_location(source_cache *cache, PyGraph *graph)
         if (!slot || start)
             break;
         bool library = slot->is_library;
-        if (!library || (!fallback && !slot->is_ours)) {
+        if (!library || (!fallback && !slot->is_ours && !users_only)) {
             uint32_t here = number_of(cache, slot, PyFrame_GetLasti(frame) / 2, graph);
             if (PyErr_Occurred())
                 break;

@@ -14,16 +14,22 @@ typedef struct sources_job {
     PyObject *found;    /* {source: {name: [nodes]}} */
 } sources_job;
 
-/* Borrowed; NULL without an exception where there is none or it is None. */
+/* What a node came from. New references or NULL: comparing runs code of the user's, which may
+ * change the metadata. */
+typedef struct origin {
+    PyObject *name, *source;
+} origin;
+
+/* A new reference; NULL without an exception where there is none or it is None. */
 static PyObject *meta_entry(PyObject *meta, const char *key)
 {
     PyObject *value = PyDict_Check(meta) ? PyDict_GetItemString(meta, key) : NULL;
-    return value == Py_None ? NULL : value;
+    return value == Py_None ? NULL : Py_XNewRef(value);
 }
 
-/* ---- which source a node has: 1 with borrowed *name and *source, 0, -1 with an exception ----- */
+/* ---- which source a node has: 1 with it, 0, -1 with an exception --------------------------- */
 
-static int take_pair(PyObject *pair, PyObject **name, PyObject **source)
+static int take_pair(PyObject *pair, origin *found)
 {
     if (!PyTuple_Check(pair) && !PyList_Check(pair)) {
         PyErr_Format(PyExc_TypeError, "expected a pair in the metadata of a node, got %R", pair);
@@ -33,24 +39,25 @@ static int take_pair(PyObject *pair, PyObject **name, PyObject **source)
         PyErr_Format(PyExc_ValueError, "expected a pair in the metadata of a node, got %R", pair);
         return -1;
     }
-    *name = PySequence_Fast_GET_ITEM(pair, 0);
-    *source = PySequence_Fast_GET_ITEM(pair, 1);
+    Py_XSETREF(found->name, Py_NewRef(PySequence_Fast_GET_ITEM(pair, 0)));
+    Py_XSETREF(found->source, Py_NewRef(PySequence_Fast_GET_ITEM(pair, 1)));
     return 1;
 }
 
-static int is_wanted(const sources_job *job, PyObject **source)
+static int is_wanted(const sources_job *job, origin *found)
 {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(job->wanted); i++) {
-        int same = PyObject_RichCompareBool(*source, PyList_GET_ITEM(job->wanted, i), Py_EQ);
+        PyObject *wanted = PyList_GET_ITEM(job->wanted, i);  /* a list of our own */
+        int same = PyObject_RichCompareBool(found->source, wanted, Py_EQ);
         if (same > 0)
-            *source = PyList_GET_ITEM(job->wanted, i);  /* which the caller holds */
+            Py_SETREF(found->source, Py_NewRef(wanted));
         if (same != 0)
             return same;
     }
     return 0;
 }
 
-static int from_stack(const sources_job *job, PyObject *stack, PyObject **name, PyObject **source)
+static int from_stack(const sources_job *job, PyObject *stack, origin *found)
 {
     const Py_ssize_t n = PyList_Check(stack) || PyTuple_Check(stack)
                              ? PySequence_Fast_GET_SIZE(stack) : 0;
@@ -58,56 +65,62 @@ static int from_stack(const sources_job *job, PyObject *stack, PyObject **name, 
         PyErr_Format(PyExc_IndexError, "source_fn_stack has no last entry: %R", stack);
         return -1;
     }
-    if (take_pair(PySequence_Fast_GET_ITEM(stack, n - 1), name, source) < 0)
+    if (take_pair(PySequence_Fast_GET_ITEM(stack, n - 1), found) < 0)
         return -1;
-    return is_wanted(job, source);
+    return is_wanted(job, found);
 }
 
-static int from_function(const sources_job *job, PyObject *entry, PyObject **name,
-                         PyObject **source)
+static int from_function(const sources_job *job, PyObject *entry, origin *found)
 {
-    PyObject *text;
-    if (take_pair(entry, name, &text) < 0)
+    if (take_pair(entry, found) < 0)
         return -1;
-    PyObject *words = PyUnicode_Check(text) ? PyObject_CallMethod(text, "split", "s", ".") : NULL;
+    PyObject *words = PyUnicode_Check(found->source)
+                          ? PyObject_CallMethod(found->source, "split", "s", ".") : NULL;
     if (!words || PyList_GET_SIZE(words) < 2) {
         Py_XDECREF(words);
         return PyErr_Occurred() ? -1 : 0;
     }
-    *source = PyList_GET_ITEM(words, 1);
-    int wanted = is_wanted(job, source);
+    Py_SETREF(found->source, Py_NewRef(PyList_GET_ITEM(words, 1)));
     Py_DECREF(words);
-    return wanted;
+    return is_wanted(job, found);
 }
 
-static int from_modules(const sources_job *job, PyObject *stack, PyObject **name,
-                        PyObject **source)
+static int from_modules(const sources_job *job, PyObject *stack, origin *found)
 {
     PyObject *entries = PyMapping_Values(stack);
     const Py_ssize_t n = entries ? PyList_GET_SIZE(entries) : 0;
     int wanted = entries ? 0 : -1;
     if (n > 0)
-        wanted = take_pair(PyList_GET_ITEM(entries, n - 1), name, source);
-    Py_XDECREF(entries);  /* the stack holds the pair */
-    if (wanted <= 0 || !PyUnicode_Check(*source))
-        return wanted > 0 ? is_wanted(job, source) : wanted;
-    *source = PyDict_GetItemWithError(job->classes, *source);
-    return *source ? 1 : PyErr_Occurred() ? -1 : 0;
+        wanted = take_pair(PyList_GET_ITEM(entries, n - 1), found);
+    Py_XDECREF(entries);
+    if (wanted <= 0 || !PyUnicode_Check(found->source))
+        return wanted > 0 ? is_wanted(job, found) : wanted;
+    PyObject *class = PyDict_GetItemWithError(job->classes, found->source);
+    if (class)
+        Py_SETREF(found->source, Py_NewRef(class));
+    return class ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-static int source_of(const sources_job *job, const cfx_node *n, PyObject *meta, PyObject **name,
-                     PyObject **source)
+typedef int origin_reader(const sources_job *job, PyObject *entry, origin *found);
+
+static int source_of(const sources_job *job, const cfx_node *n, PyObject *meta, origin *found)
 {
-    PyObject *entry = meta_entry(meta, "source_fn_stack");
-    if (entry)
-        return from_stack(job, entry, name, source);
-    entry = meta_entry(meta, "torch_fn");
-    int found = entry ? from_function(job, entry, name, source) : 0;
-    if (found != 0)
-        return found;
+    static const struct {
+        const char *key;
+        origin_reader *read;
+    } places[] = {{"source_fn_stack", from_stack}, {"torch_fn", from_function},
+                  {"nn_module_stack", from_modules}};
     /* the module that an attribute is in is not one that has become a get_attr */
-    entry = cfx_node_op(n) == CFX_OP_GET_ATTR ? NULL : meta_entry(meta, "nn_module_stack");
-    return entry ? from_modules(job, entry, name, source) : 0;
+    const size_t n_places = cfx_node_op(n) == CFX_OP_GET_ATTR ? 2 : 3;
+    for (size_t i = 0; i < n_places; i++) {
+        PyObject *entry = meta_entry(meta, places[i].key);
+        int answer = entry ? places[i].read(job, entry, found) : 0;
+        bool last = entry && i == 0;  /* a stack of functions says all */
+        Py_XDECREF(entry);
+        if (answer != 0 || last)
+            return answer;
+    }
+    return 0;
 }
 
 /* ---- grouping ------------------------------------------------------------------------------ */
@@ -122,15 +135,17 @@ static PyObject *set_default(PyObject *dict, PyObject *key, PyObject *made)
 
 static int add_node(const sources_job *job, cfx_node *n)
 {
-    PyObject *name, *source;
+    origin from = {NULL, NULL};
     PyObject *node = node_wrap(job->self, n);
     PyObject *meta = node ? PyObject_GetAttrString(node, "meta") : NULL;
-    int found = meta ? source_of(job, n, meta, &name, &source) : -1;
+    int found = meta ? source_of(job, n, meta, &from) : -1;
     if (found > 0) {
-        PyObject *groups = set_default(job->found, source, PyDict_New());
-        PyObject *nodes = groups ? set_default(groups, name, PyList_New(0)) : NULL;
+        PyObject *groups = set_default(job->found, from.source, PyDict_New());
+        PyObject *nodes = groups ? set_default(groups, from.name, PyList_New(0)) : NULL;
         found = nodes ? PyList_Append(nodes, node) : -1;
     }
+    Py_XDECREF(from.name);
+    Py_XDECREF(from.source);
     Py_XDECREF(meta);
     Py_XDECREF(node);
     return found;

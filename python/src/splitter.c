@@ -3,12 +3,19 @@
 
 #include <cfx/partition.h>
 
-static int ask(PyObject *callable, PyObject *node)
+/* Whether the value of a node is a tensor, if `is_tensor` can tell without changing the graph, as
+ * that is being walked: else -1 with an exception. */
+static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)
 {
-    PyObject *answer = PyObject_CallOneArg(callable, node);
+    const uint64_t version = cfx_graph_version(self->g);
+    PyObject *answer = PyObject_CallOneArg(is_tensor, node);
     int yes = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
-    return yes;
+    if (yes < 0 || cfx_graph_version(self->g) == version)
+        return yes;
+    PyErr_SetString(PyExc_RuntimeError, "the graph was changed while it was asked which of its "
+                    "nodes give tensors");
+    return -1;
 }
 
 static int has(PyGraph *self, PyObject *set, cfx_node *n)
@@ -270,7 +277,7 @@ static int drop(drop_job *job, PyObject *node)
 {
     cfx_node *n = ((PyNode *)node)->n;
     int tensor = PySet_Discard(job->acc, node) < 0 || PyList_Append(job->dropped, node) < 0
-                     ? -1 : ask(job->is_tensor, node);
+                     ? -1 : ask(job->self, job->is_tensor, node);
     if (tensor == 0 && PyList_Append(job->work, node) < 0)
         return -1;
     for (size_t i = 0; tensor >= 0 && job->both_ways && i < cfx_node_num_inputs(n); i++)
@@ -285,7 +292,7 @@ static int drop_giver(drop_job *job, cfx_node *n)
 {
     PyObject *node = node_wrap(job->self, n);
     int acc = node ? PySet_Contains(job->acc, node) : -1;
-    int tensor = acc > 0 ? ask(job->is_tensor, node) : 1;
+    int tensor = acc > 0 ? ask(job->self, job->is_tensor, node) : 1;
     int failed = acc < 0 || tensor < 0;
     if (acc > 0 && tensor == 0)
         failed = PySet_Discard(job->acc, node) < 0 || PyList_Append(job->dropped, node) < 0 ||
@@ -326,7 +333,7 @@ static int find_work(drop_job *job)
         if (job->both_ways || !is_call(n))
             continue;
         PyObject *node = node_wrap(job->self, n);
-        int tensor = node ? ask(job->is_tensor, node) : -1;
+        int tensor = node ? ask(job->self, job->is_tensor, node) : -1;
         int failed = tensor < 0 || (tensor == 0 && PyList_Append(job->work, node) < 0);
         Py_XDECREF(node);
         if (failed)
@@ -363,20 +370,14 @@ PyObject *graph_drop_acc(PyGraph *self, PyObject *args)
 
 static int read_flags(PyGraph *self, PyObject *acc, PyObject *is_tensor, unsigned char *flags)
 {
-    const uint64_t version = cfx_graph_version(self->g);
     size_t i = 0;
     for (cfx_node *n = cfx_graph_first(self->g); n; n = cfx_node_next(n), i++) {
         PyObject *node = node_wrap(self, n);
         int inside = node ? PySet_Contains(acc, node) : -1;
-        int tensor = inside > 0 ? ask(is_tensor, node) : inside;
+        int tensor = inside > 0 ? ask(self, is_tensor, node) : inside;
         Py_XDECREF(node);
         if (tensor < 0)
             return -1;
-        if (cfx_graph_version(self->g) != version) {
-            PyErr_SetString(PyExc_RuntimeError, "the graph was changed while it was asked which "
-                            "of its nodes give tensors");
-            return -1;
-        }
         flags[i] = (unsigned char)((inside ? CFX_NODE_ACC : 0) | (tensor ? CFX_NODE_TENSOR : 0));
     }
     return 0;

@@ -30,19 +30,31 @@ static int is_tagged_below(PyObject *node, PyObject *limit)
 
 /* ---- who uses a value ---------------------------------------------------------------------- */
 
-static PyObject *users_below(PyGraph *self, const cfx_node *n, PyObject *limit)
+/* The calls that use a value: a list, for looking at tags may run any code. */
+static PyObject *list_users(PyGraph *self, const cfx_node *n)
 {
-    PyObject *users = PySet_New(NULL);
+    PyObject *users = PyList_New(0);
     const cfx_use *use = users ? cfx_node_first_use(n) : NULL;
     for (; users && use; use = cfx_use_next(use)) {
-        if (!is_call(cfx_use_user(use)))
-            continue;
-        PyObject *user = node_wrap(self, cfx_use_user(use));
-        int wanted = !user ? -1 : limit == Py_None ? 1 : is_tagged_below(user, limit);
-        if (wanted < 0 || (wanted && PySet_Add(users, user) < 0))
+        PyObject *user = is_call(cfx_use_user(use)) ? node_wrap(self, cfx_use_user(use)) : NULL;
+        if (user ? PyList_Append(users, user) < 0 : PyErr_Occurred() != NULL)
             Py_CLEAR(users);
         Py_XDECREF(user);
     }
+    return users;
+}
+
+static PyObject *users_below(PyGraph *self, const cfx_node *n, PyObject *limit)
+{
+    PyObject *list = list_users(self, n);
+    PyObject *users = list ? PySet_New(NULL) : NULL;
+    for (Py_ssize_t i = 0; users && i < PyList_GET_SIZE(list); i++) {
+        PyObject *user = PyList_GET_ITEM(list, i);
+        int wanted = limit == Py_None ? 1 : is_tagged_below(user, limit);
+        if (wanted < 0 || (wanted && PySet_Add(users, user) < 0))
+            Py_CLEAR(users);
+    }
+    Py_XDECREF(list);
     return users;
 }
 

@@ -218,9 +218,10 @@ uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *c
 
 /* ---- where a node comes from (source.c) ---------------------------------------------------- */
 
-/* The number of the user's source line in `graph`, found on the stack; 0 if there is none: where
- * the traced function begins is the answer then (the tracer's `origin`). */
-uint32_t source_location(source_cache *cache, PyGraph *graph);
+/* The number in `graph` of the line of the innermost frame that is the user's own code; if there is
+ * none before the frame that began to trace, of the innermost of torch's, unless `users_only`. 0 if
+ * there is none: where the traced function begins is the answer then (the tracer's `origin`). */
+uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only);
 void source_clear(source_cache *cache);
 /* If the instruction that runs now unpacks into n names, n; else -1. */
 Py_ssize_t source_unpack_count(void);

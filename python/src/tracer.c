@@ -148,7 +148,8 @@ static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
 {
     tracer_follow(t, (PyObject *)graph);  /* code that ran may have assigned another one */
     cfx_node_set_scope(n, t->scope_number);
-    uint32_t location = source_location(&t->sources, graph);
+    bool is_input = cfx_node_op(n) == CFX_OP_PLACEHOLDER;  /* pytrees make inputs in torch's code */
+    uint32_t location = source_location(&t->sources, graph, is_input);
     cfx_node_set_location_number(n, location ? location : t->origin);
     return !PyErr_Occurred();
 }

@@ -2,8 +2,6 @@
 #include "../ir/graph_impl.h"
 #include "ops_impl.h"
 
-#include <cfx/module.h>
-
 /* ---- the operator -------------------------------------------------------------------------- */
 
 static cfxi_op_name name_of(const cfx_node *n)
@@ -26,21 +24,6 @@ cfx_operator cfx_node_operator(const cfx_node *n)
     if (!callee->row)
         callee->row = (uint16_t)(1 + name_of(n).op);
     return (cfx_operator)(callee->row - 1);
-}
-
-cfx_operator cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules)
-{
-    if (n->op != CFX_OP_CALL_MODULE)
-        return cfx_node_operator(n);
-    if (!modules || !modules->class_name)
-        return CFX_OPID_NONE;
-    cfx_buffer name;
-    cfx_buffer_init(&name, n->graph->allocator);
-    cfx_status status = modules->class_name(modules->ctx, cfx_node_target(n, NULL, NULL),
-                                            cfx_buffer_sink(&name), NULL);
-    cfx_operator op = status == CFX_OK ? cfx_operator_of_class(name.data) : CFX_OPID_NONE;
-    cfx_buffer_free(&name);
-    return op;
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */

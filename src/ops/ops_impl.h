@@ -4,7 +4,7 @@
 
 #include "../base/base_impl.h"
 
-#include <cfx/ops.h>
+#include <cfx/module.h>
 
 /* A name's place in the table. `spelling` points into the row, at its first character; NULL if the
  * name is the row's id. It ends with a blank, the end of the string, or at '(': then its own
@@ -40,6 +40,19 @@ typedef struct cfxi_spelled_param {
  * past the last. *own (may be NULL) tells whether the spelling has parameters of its own, whose
  * defaults need not be those of the row. (node.c) */
 bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own);
+
+/* ---- what modules are asked (module.c) ----------------------------------------------------- */
+
+/* The public name of the class of the module at `path`, appended to `name`; nothing is if there is
+ * no such module, or `modules` is NULL. */
+cfx_status cfxi_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
+                             cfx_error *err);
+/* What is at path.name (either may be ""), floating; INVALID if nothing is. */
+cfx_status cfxi_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
+                            const char *name, cfx_value *v, cfx_error *err);
+/* Whether the module that a call_module calls writes to its argument: nn.ReLU(inplace=True). */
+cfx_status cfxi_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
+                              cfx_error *err);
 
 static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size)
 {

@@ -1,4 +1,5 @@
 /* alias.c - which values may share memory. See alias_impl.h. */
+#include "../ops/ops_impl.h"
 #include "alias_impl.h"
 
 /* ---- sets ---------------------------------------------------------------------------------- */
@@ -65,27 +66,6 @@ uint32_t cfxi_alias_last_other(const cfxi_aliases *a, const cfx_node *n)
 
 /* ---- what a call shares -------------------------------------------------------------------- */
 
-/* nn.ReLU(inplace=True) */
-static bool module_writes(const cfxi_aliases *a, const cfx_node *n)
-{
-    cfx_error why;
-    cfx_buffer path;
-    cfx_buffer_init(&path, a->graph->allocator);
-    const cfx_sink out = cfx_buffer_sink(&path);
-    const cfx_str *name = n->callee->ref->name;
-    if (!a->modules->get || out.write(out.ctx, name->data, name->size) != CFX_OK ||
-        out.write(out.ctx, ".inplace", 8) != CFX_OK) {
-        cfx_buffer_free(&path);
-        return true;
-    }
-    cfx_value v = a->modules->get(a->modules->ctx, a->graph, path.data, &why);
-    bool off = v.kind == CFX_KIND_INVALID ? why.status == CFX_E_KEY
-                                          : v.kind == CFX_KIND_BOOL && !v.as.b;
-    cfx_value_discard(a->graph, v);
-    cfx_buffer_free(&path);
-    return !off;
-}
-
 typedef struct sharing {
     cfxi_aliases *aliases;
     cfx_node *node;
@@ -117,22 +97,69 @@ static void share_unknown(cfxi_aliases *a, cfx_node *n)
     cfxi_alias_set(a, n)->outside = true;
 }
 
-void cfxi_alias_join(cfxi_aliases *a, cfx_node *n)
+static cfx_status join_call(cfxi_aliases *a, cfx_node *n, cfx_error *err)
 {
-    const cfx_operator op = cfx_node_operator_of(n, a->modules);
+    cfx_operator op;
     const cfx_node *written = cfxi_written(n, NULL);
-    if (n->op == CFX_OP_OUTPUT)
-        return;
-    if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR)
-        cfxi_alias_set(a, n)->outside = true;
-    else if (!op || cfx_operator_regions(op) > 0 || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
+    bool writes = n->op != CFX_OP_CALL_MODULE && cfxi_arguments_write(n);
+    CFX_TRY(cfx_node_operator_of(n, a->modules, &op, err));
+    if (n->op == CFX_OP_CALL_MODULE)
+        CFX_TRY(cfxi_module_writes(n, a->modules, &writes, err));
+    if (!op || cfx_operator_regions(op) > 0 || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
         share_unknown(a, n);
     else if (written)
         cfxi_alias_same(a, n, written);
-    else if (n->op == CFX_OP_CALL_MODULE ? module_writes(a, n) : cfxi_arguments_write(n))
+    else if (writes)
         share_all(a, n);
     else
         share_operands(a, n, op);
+    return CFX_OK;
+}
+
+/* An attribute is the same object each time it is read. */
+cfx_status cfxi_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err)
+{
+    if (n->op == CFX_OP_OUTPUT)
+        return CFX_OK;
+    if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR) {
+        if (n->op == CFX_OP_GET_ATTR)
+            cfxi_alias_union(a, n->callee->first, n);
+        cfxi_alias_set(a, n)->outside = true;
+        return CFX_OK;
+    }
+    cfxi_graph_freeze(a->graph);  /* the host is asked for classes, and may run any code */
+    cfx_status status = join_call(a, n, err);
+    cfxi_graph_thaw(a->graph);
+    return status;
+}
+
+/* ---- writes -------------------------------------------------------------------------------- */
+
+static cfx_status note_writes_of(cfxi_aliases *a, cfx_node *n, bool *regions, cfx_error *err)
+{
+    cfx_effect effect;
+    CFX_TRY(cfx_node_effect(n, a->modules, &effect, err));
+    if (effect != CFX_EFFECT_WRITES)
+        return CFX_OK;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        cfxi_alias_set(a, n->inputs[i].def)->written = true;
+    *regions = *regions || cfx_operator_regions(cfx_node_operator(n)) > 0;
+    return CFX_OK;
+}
+
+/* Regions read attributes themselves, so one that writes may write to any. */
+cfx_status cfxi_aliases_note_writes(cfxi_aliases *a, cfx_error *err)
+{
+    cfx_graph *g = a->graph;
+    bool regions = false;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        CFX_TRY(cfxi_alias_join(a, n, err));
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        CFX_TRY(note_writes_of(a, n, &regions, err));
+    for (cfx_node *n = g->root.next; regions && n != &g->root; n = n->next)
+        if (n->op == CFX_OP_GET_ATTR)
+            cfxi_alias_set(a, n)->written = true;
+    return CFX_OK;
 }
 
 /* ---- kinds of calls ------------------------------------------------------------------------ */

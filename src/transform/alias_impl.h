@@ -21,7 +21,7 @@ typedef struct cfxi_alias {
     uint32_t next;     /* of the set, circular */
     uint32_t object;   /* the first node that is this very tensor: in-place calls return it */
     bool outside;
-    bool written;      /* for whoever looks at writes */
+    bool written;      /* a call may write to it: see cfxi_aliases_note_writes */
     bool scattered;    /* a member is written to by a scatter (cfxi_is_scatter) */
     uint32_t last;     /* 1 + the place of the last use of a member, 0 if there is none */
     uint32_t owner;    /* the object of that member */
@@ -61,8 +61,12 @@ static inline uint32_t cfxi_place(const cfxi_aliases *a, const cfx_node *n)
 }
 
 cfxi_alias *cfxi_alias_set(const cfxi_aliases *a, const cfx_node *n);  /* the leader of its set */
-/* Puts `n` into the sets of what it may share memory with. */
-void cfxi_alias_join(cfxi_aliases *a, cfx_node *n);
+/* Puts `n` into the sets of what it may share memory with. Asks the modules, with the graph frozen;
+ * fails if they do. */
+cfx_status cfxi_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err);
+/* Joins all nodes, then says of each set whether a call of the graph may write to it. The graph is
+ * to be frozen: the host is asked for effects. */
+cfx_status cfxi_aliases_note_writes(cfxi_aliases *a, cfx_error *err);
 void cfxi_alias_union(cfxi_aliases *a, const cfx_node *x, const cfx_node *y);
 /* Says that `n`, the result of an in-place call, is the same tensor as `x`. */
 void cfxi_alias_same(cfxi_aliases *a, const cfx_node *n, const cfx_node *x);

@@ -46,20 +46,27 @@ static cfx_status set_type(annotate_job *job, cfx_node *n, const char *name, cfx
     return status;
 }
 
+static cfx_status visit(annotate_job *job, const cfxi_tensors *tensors, cfx_node *n, cfx_error *err)
+{
+    cfx_param result;
+    const char *type;
+    if (cfx_node_type(n).kind != CFX_KIND_INVALID)
+        return CFX_OK;
+    CFX_TRY(cfxi_result_type(tensors, n, &result, &type, err));
+    const char *name = type ? python_name(type) : NULL;
+    return name ? set_type(job, n, name, err) : CFX_OK;
+}
+
 static cfx_status annotate(cfx_graph *g, void *ctx, cfx_error *err)
 {
     annotate_job *job = ctx;
     cfxi_tensors tensors;
-    cfx_param result;
+    cfx_iter it;  /* the host is asked for types, and may run any code */
     cfx_status status = cfxi_tensors_begin(&tensors, g, job->modules, job->inputs, err);
-    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
-        if (cfx_node_type(n).kind != CFX_KIND_INVALID)
-            continue;
-        const char *type = cfxi_result_type(&tensors, n, &result);
-        const char *name = type ? python_name(type) : NULL;
-        if (name)
-            status = set_type(job, n, name, err);
-    }
+    cfx_iter_begin(&it, g, false);
+    for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
+        status = visit(job, &tensors, n, err);
+    cfx_iter_end(&it);
     cfxi_tensors_end(&tensors);
     return status == CFX_OK ? cfxi_each_region(g, annotate, ctx, err) : status;
 }

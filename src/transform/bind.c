@@ -71,11 +71,16 @@ static bool has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool is_tensor_type(cfx_graph *g, cfx_value type)
+static cfx_status is_tensor_type(cfx_graph *g, cfx_value type, bool *tensor, cfx_error *err)
 {
-    cfx_error why;
+    cfx_error why = {.status = CFX_OK};
     const char *name = type.kind == CFX_KIND_HOST ? cfx_value_host_name(g, type, &why) : NULL;
-    return name && strcmp(name, "torch.Tensor") == 0;
+    *tensor = name && strcmp(name, "torch.Tensor") == 0;
+    if (why.status == CFX_OK || why.status == CFX_E_KEY)  /* a type without a name is none */
+        return CFX_OK;
+    if (err)
+        *err = why;
+    return why.status;
 }
 
 bool cfxi_is_tensor(const cfxi_tensors *t, cfx_value v)
@@ -93,26 +98,33 @@ bool cfxi_is_torch_call(const cfxi_tensors *t, const cfx_node *n)
     return cfxi_is_tensor(t, cfx_node_arg(n, 0));
 }
 
-const char *cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result)
+cfx_status cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
+                            const char **type, cfx_error *err)
 {
     cfxi_binding b;
-    const cfx_operator op = cfx_node_operator_of(n, t->modules);
-    if (cfx_operator_num_results(op) != 1 || !cfx_operator_result(op, 0, result))
-        return NULL;
-    if (n->op == CFX_OP_CALL_MODULE)
-        return result->type;
-    return cfxi_is_torch_call(t, n) && cfxi_bind(n, &b) ? result->type : NULL;
+    cfx_operator op;
+    *type = NULL;
+    CFX_TRY(cfx_node_operator_of(n, t->modules, &op, err));
+    if (cfx_operator_num_results(op) == 1 && cfx_operator_result(op, 0, result) &&
+        (n->op == CFX_OP_CALL_MODULE || (cfxi_is_torch_call(t, n) && cfxi_bind(n, &b))))
+        *type = result->type;
+    return CFX_OK;
 }
 
-static bool gives_tensor(const cfxi_tensors *t, cfx_node *n)
+static cfx_status gives_tensor(const cfxi_tensors *t, cfx_node *n, bool *tensor, cfx_error *err)
 {
     cfx_param result;
-    if (is_tensor_type(n->graph, cfx_node_type(n)))
-        return true;
-    if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR)
-        return t->inputs && cfx_node_type(n).kind == CFX_KIND_INVALID;
-    const char *type = cfxi_result_type(t, n, &result);
-    return type && strcmp(type, "Tensor") == 0;
+    const char *type;
+    CFX_TRY(is_tensor_type(n->graph, cfx_node_type(n), tensor, err));
+    if (*tensor)
+        return CFX_OK;
+    if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR) {
+        *tensor = t->inputs && cfx_node_type(n).kind == CFX_KIND_INVALID;
+        return CFX_OK;
+    }
+    CFX_TRY(cfxi_result_type(t, n, &result, &type, err));
+    *tensor = type && strcmp(type, "Tensor") == 0;
+    return CFX_OK;
 }
 
 cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
@@ -123,9 +135,12 @@ cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *
     if (!t->known)
         return CFX_E_NOMEM;
     cfxi_graph_freeze(g);  /* the host is asked for names */
-    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next)
-        if (gives_tensor(t, n))
+    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
+        bool tensor = false;
+        status = gives_tensor(t, n, &tensor, err);
+        if (tensor && status == CFX_OK)
             status = cfx_node_map_set(t->known, n, cfx_bool(true), err);
+    }
     cfxi_graph_thaw(g);
     return status;
 }

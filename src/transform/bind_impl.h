@@ -35,8 +35,9 @@ bool cfxi_is_tensor(const cfxi_tensors *t, cfx_value v);
 /* Whether `n` calls the operator of its row for certain: a function of torch, or a method or sign
  * whose first argument is a tensor. */
 bool cfxi_is_torch_call(const cfxi_tensors *t, const cfx_node *n);
-/* The type of what it gives, as the schema writes it ("Tensor", "int"); NULL if that is not known.
- * Good until *result is. */
-const char *cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result);
+/* *type becomes the type of what it gives, as the schema writes it ("Tensor", "int"); NULL if that
+ * is not known. Good until *result is. */
+cfx_status cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
+                            const char **type, cfx_error *err);
 
 #endif

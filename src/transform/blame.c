@@ -20,7 +20,7 @@ static cfx_status is_end(cfx_node *n, bool *end, cfx_error *err)
 {
     cfx_effect effect = CFX_EFFECT_NONE;
     if (n->op != CFX_OP_OUTPUT && n->op != CFX_OP_PLACEHOLDER)
-        CFX_TRY(cfxi_node_effect(n, NULL, &effect, err));
+        CFX_TRY(cfx_node_effect(n, NULL, &effect, err));
     *end = n->op == CFX_OP_OUTPUT || effect == CFX_EFFECT_WRITES;
     return CFX_OK;
 }

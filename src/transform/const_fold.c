@@ -18,14 +18,16 @@
  */
 #include "alias_impl.h"
 #include "bind_impl.h"
+#include "survey_impl.h"
 
 #include <stdio.h>
 
 typedef struct fold_job {
     cfx_graph *g;
     const cfx_modules *modules;
-    cfxi_aliases aliases;    /* if there are modules */
-    cfx_node_map *values;    /* of nodes that are known; attributes that are written to: INVALID */
+    const cfxi_survey *survey;  /* of the graph and its regions, if there are modules */
+    cfxi_aliases aliases;    /* likewise, of this graph */
+    cfx_node_map *values;    /* of nodes that are known */
     cfxi_vec folded;         /* of cfx_node *: calls that have been computed, in their order */
     cfxi_vec readers;        /* of cfx_node *: get_attr nodes that they read */
     size_t next;             /* number of the next attribute to be tried */
@@ -33,25 +35,19 @@ typedef struct fold_job {
     cfx_error *err;
 } fold_job;
 
-static cfx_status push(fold_job *job, cfxi_vec *nodes, cfx_node *n)
-{
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, job->g->allocator))
-        return cfxi_nomem(job->err);
-    ((cfx_node **)nodes->data)[nodes->size++] = n;
-    return CFX_OK;
-}
-
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* Keeps a floating value until the end of the job. */
-static cfx_status note(fold_job *job, cfx_node *n, cfx_value v)
+/* Keeps a floating value until the end of the job, and its node on a list. */
+static cfx_status note(fold_job *job, cfxi_vec *nodes, cfx_node *n, cfx_value v)
 {
-    cfx_status status = cfx_node_map_set(job->values, n, v, job->err);
-    if (status == CFX_OK)
-        cfx_value_retain(v);
-    else
+    if (!cfxi_vec_reserve(nodes, 1, sizeof n, job->g->allocator) ||
+        cfx_node_map_set(job->values, n, v, NULL) != CFX_OK) {
         cfx_value_discard(job->g, v);
-    return status;
+        return cfxi_nomem(job->err);
+    }
+    cfx_value_retain(v);
+    ((cfx_node **)nodes->data)[nodes->size++] = n;
+    return CFX_OK;
 }
 
 /* The value of an argument: a literal, or what is known of a node; INVALID if nothing is. */
@@ -132,7 +128,7 @@ static cfx_status compute_operator(fold_job *job, cfx_node *n, const cfx_value *
     if (op == CFX_OPID_NONE || cfx_operator_regions(op) > 0 || !has_object(args, count) ||
         !fits_row(n, count))
         return CFX_OK;
-    CFX_TRY(cfx_node_effect(n, &effect, job->err));
+    CFX_TRY(cfx_node_effect(n, job->modules, &effect, job->err));
     if (effect != CFX_EFFECT_NONE)
         return CFX_OK;
     *v = job->modules->call(job->modules->ctx, job->g, op, args, count, &why);
@@ -160,43 +156,27 @@ static cfx_status compute(fold_job *job, cfx_node *n)
         CFX_TRY(compute_operator(job, n, args, count, &v));
     if (v.kind == CFX_KIND_INVALID)
         return CFX_OK;
-    CFX_TRY(note(job, n, v));
-    return push(job, &job->folded, n);
+    return note(job, &job->folded, n, v);
 }
 
+/* What a call of this graph or another writes to is not the same before and after. The survey has
+ * what others do to the object; aliases, what this graph does to whatever shares its memory. */
 static cfx_status read_attr(fold_job *job, cfx_node *n)
 {
-    cfx_error why = {.status = CFX_OK};
-    if (!job->modules || cfx_node_map_get(job->values, (const cfx_node *)n->callee).kind ==
-                             CFX_KIND_BOOL)
+    cfx_value v;
+    const char *path = n->callee->ref->name->data;
+    if (!job->modules || is_written(job, n) || cfxi_survey_find(job->survey, path).written)
         return CFX_OK;
-    cfx_value v = job->modules->get(job->modules->ctx, job->g, n->callee->ref->name->data, &why);
+    CFX_TRY(cfxi_module_attr(job->modules, job->g, path, "", &v, job->err));
     if (v.kind == CFX_KIND_INVALID)  /* what is missing is found out when it is needed */
-        return why.status == CFX_E_KEY ? CFX_OK : cfx_error_set(job->err, why.status, "%s",
-                                                                why.message);
-    CFX_TRY(note(job, n, v));
-    return push(job, &job->readers, n);
+        return CFX_OK;
+    return note(job, &job->readers, n, v);
 }
 
-/* What shares memory with something that a call writes to cannot be folded: it is not the same
- * before and after. Attributes are told by their paths: the same path is the same tensor. */
 static cfx_status note_writes(fold_job *job)
 {
-    cfx_graph *g = job->g;
-    CFX_TRY(cfxi_aliases_begin(&job->aliases, g, job->modules, CFXI_USES_ALL, job->err));
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        cfxi_alias_join(&job->aliases, n);
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        cfx_effect effect = CFX_EFFECT_NONE;
-        CFX_TRY(cfx_node_effect(n, &effect, job->err));
-        for (uint32_t i = 0; effect == CFX_EFFECT_WRITES && i < n->n_inputs; i++)
-            cfxi_alias_set(&job->aliases, n->inputs[i].def)->written = true;
-    }
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        if (n->op == CFX_OP_GET_ATTR && is_written(job, n))
-            CFX_TRY(cfx_node_map_set(job->values, (const cfx_node *)n->callee, cfx_bool(true),
-                                     job->err));
-    return CFX_OK;
+    CFX_TRY(cfxi_aliases_begin(&job->aliases, job->g, job->modules, CFXI_USES_ALL, job->err));
+    return cfxi_aliases_note_writes(&job->aliases, job->err);
 }
 
 static cfx_status compute_all(fold_job *job)
@@ -292,7 +272,8 @@ static void release_values(const fold_job *job, const cfxi_vec *nodes)
 static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
 {
     fold_job *all = ctx;
-    fold_job job = {.g = g, .modules = all->modules, .next = all->next, .err = err};
+    fold_job job = {.g = g, .modules = all->modules, .survey = all->survey,
+                    .next = all->next, .err = err};
     job.values = cfx_node_map_new(g->allocator, err);
     if (!job.values)
         return CFX_E_NOMEM;
@@ -317,8 +298,12 @@ cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const v
                                bool *changed, cfx_error *err)
 {
     (void)opts;
-    fold_job all = {.modules = modules};
-    cfx_status status = fold(g, &all, err);
+    cfxi_survey survey = {0};
+    fold_job all = {.modules = modules, .survey = &survey};
+    cfx_status status = modules ? cfxi_survey_begin(&survey, g, modules, err) : CFX_OK;
+    if (status == CFX_OK)
+        status = fold(g, &all, err);
+    cfxi_survey_end(&survey);
     if (changed)
         *changed = all.changed;
     return status;

@@ -71,7 +71,7 @@ static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
     cfxi_graph_freeze(v->graph);
     for (cfx_node *n = v->graph->root.next; n != &v->graph->root && status == CFX_OK; n = n->next) {
         cfx_effect effect = CFX_EFFECT_NONE;
-        status = cfxi_node_effect(n, job->opts, &effect, err);
+        status = cfxi_node_effect(n, job->modules, job->opts, &effect, err);
         *e = (entry){.node = n, .leader = e, .effect = (uint8_t)effect,
                      .parent = (uint32_t)(e - v->entries)};
         job->writes = job->writes || effect == CFX_EFFECT_WRITES;
@@ -82,12 +82,17 @@ static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
 }
 
 /* Likewise: modules are asked for their classes. */
-static void find_operators(const cse_job *job, numbering *v)
+static cfx_status find_operators(const cse_job *job, numbering *v, cfx_error *err)
 {
+    cfx_status status = CFX_OK;
     cfxi_graph_freeze(v->graph);
-    for (size_t i = 0; i < v->n; i++)
-        v->entries[i].op = (uint16_t)cfx_node_operator_of(v->entries[i].node, job->modules);
+    for (size_t i = 0; i < v->n && status == CFX_OK; i++) {
+        cfx_operator op;
+        status = cfx_node_operator_of(v->entries[i].node, job->modules, &op, err);
+        v->entries[i].op = (uint16_t)op;
+    }
     cfxi_graph_thaw(v->graph);
+    return status;
 }
 
 /* ---- classes of values that may share memory ----------------------------------------------- */
@@ -393,7 +398,7 @@ static cfx_status number(cse_job *job, numbering *v, cfx_error *err)
     CFX_TRY(find_effects(job, v, err));
     v->writes = job->writes;
     if (v->writes)
-        find_operators(job, v);
+        CFX_TRY(find_operators(job, v, err));
     v->stamp = cfxi_graph_number(v->graph);
     if (v->writes) {
         join_classes(v);

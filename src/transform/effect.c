@@ -6,9 +6,8 @@
  * names that are in no row, and err on the safe side. A function that is in none of them does what
  * the host says of it.
  */
+#include "../ops/ops_impl.h"
 #include "transform_impl.h"
-
-#include <cfx/ops.h>
 
 #define ROWS(table) (table), sizeof(table) / sizeof *(table)
 
@@ -235,38 +234,46 @@ bool cfxi_arguments_write(const cfx_node *n)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-static cfx_status region_effect(const cfx_graph *g, const cfx_cse_options *opts,
-                                cfx_effect *effect, cfx_error *err)
+/* Who is asked beside the table and the host. */
+typedef struct experts {
+    const cfx_modules *modules;     /* or NULL */
+    const cfx_cse_options *opts;    /* or NULL */
+} experts;
+
+static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err);
+
+static cfx_status region_effect(const cfx_graph *g, const experts *who, cfx_effect *effect,
+                                cfx_error *err)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         cfx_effect one;
         if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
             continue;
-        CFX_TRY(cfxi_node_effect(n, opts, &one, err));
+        CFX_TRY(effect_of(n, who, &one, err));
         if (one > *effect)
             *effect = one;
     }
     return CFX_OK;
 }
 
-static cfx_status items_effect(const cfx_seq *seq, const cfx_cse_options *opts, cfx_effect *effect,
+static cfx_status items_effect(const cfx_seq *seq, const experts *who, cfx_effect *effect,
                                cfx_error *err)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {
         const cfx_graph *region = cfx_value_graph(seq->items[i]);
         if (region)
-            CFX_TRY(region_effect(region, opts, effect, err));
+            CFX_TRY(region_effect(region, who, effect, err));
     }
     return CFX_OK;
 }
 
-static cfx_status function_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
+static cfx_status function_effect(cfx_node *n, const experts *who, cfx_effect *effect,
                                   cfx_error *err)
 {
     if (cfx_operator_regions(cfx_node_operator(n)) > 0) {
         *effect = CFX_EFFECT_NONE;
-        CFX_TRY(items_effect(n->args, opts, effect, err));
-        return items_effect(n->kwargs, opts, effect, err);
+        CFX_TRY(items_effect(n->args, who, effect, err));
+        return items_effect(n->kwargs, who, effect, err);
     }
     CFX_TRY(callee_effect(n, effect, err));
     *effect = cfxi_arguments_write(n) ? CFX_EFFECT_WRITES
@@ -283,26 +290,29 @@ static cfx_effect method_effect(const cfx_node *n)
     return op ? refine(n, op, effect_of_row(op)) : effect_of_method(name->data, name->size);
 }
 
-static cfx_status module_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
+/* Whether it has a state, `opts` knows better. */
+static cfx_status module_effect(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err)
 {
-    bool impure = false;
-    CFX_TRY(ask_impure(n, &impure, err));
-    *effect = impure ? CFX_EFFECT_WRITES : CFX_EFFECT_ALONE;
+    bool writes = false;
+    if (!who->opts)
+        CFX_TRY(ask_impure(n, &writes, err));
+    if (!writes)
+        CFX_TRY(cfxi_module_writes(n, who->modules, &writes, err));
+    *effect = writes ? CFX_EFFECT_WRITES : who->opts ? CFX_EFFECT_NONE : CFX_EFFECT_ALONE;
     return CFX_OK;
 }
 
-static cfx_status own_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
-                             cfx_error *err)
+static cfx_status own_effect(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err)
 {
     *effect = CFX_EFFECT_NONE;
     switch ((cfx_opcode)n->op) {
     case CFX_OP_CALL_FUNCTION:
-        return function_effect(n, opts, effect, err);
+        return function_effect(n, who, effect, err);
     case CFX_OP_CALL_METHOD:
         *effect = method_effect(n);
         break;
     case CFX_OP_CALL_MODULE:
-        return opts ? CFX_OK : module_effect(n, effect, err);
+        return module_effect(n, who, effect, err);
     case CFX_OP_PLACEHOLDER:
     case CFX_OP_OUTPUT:
         *effect = CFX_EFFECT_ALONE;
@@ -314,15 +324,12 @@ static cfx_status own_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effec
     return CFX_OK;
 }
 
-cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
-                            cfx_error *err)
+static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err)
 {
-    if (opts && !opts->effect)
-        opts = NULL;
-    CFX_TRY(own_effect(n, opts, effect, err));
-    if (!opts || n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
+    CFX_TRY(own_effect(n, who, effect, err));
+    if (!who->opts || n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
         return CFX_OK;
-    int answer = opts->effect(opts->ctx, n);
+    int answer = who->opts->effect(who->opts->ctx, n);
     if (answer < 0)
         return unknown(n, err);
     if (answer > (int)*effect)
@@ -330,7 +337,15 @@ cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect
     return CFX_OK;
 }
 
-cfx_status cfx_node_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
+cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_cse_options *opts,
+                            cfx_effect *effect, cfx_error *err)
 {
-    return cfxi_node_effect(n, NULL, effect, err);
+    const experts who = {modules, opts && opts->effect ? opts : NULL};
+    return effect_of(n, &who, effect, err);
+}
+
+cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
+                           cfx_error *err)
+{
+    return cfxi_node_effect(n, modules, NULL, effect, err);
 }

@@ -19,6 +19,7 @@
  * One walk: each node is given the latest versions of what it uses, then it is looked at. Linear in
  * nodes and edges.
  */
+#include "../ops/ops_impl.h"
 #include "alias_impl.h"
 
 typedef struct function_job {
@@ -73,30 +74,46 @@ static const char *reason(const function_job *job, const cfx_node *n, const cfx_
     return NULL;
 }
 
-static bool is_inplace_flag(const cfx_node *n, cfx_operator op, size_t i)
+/* Where a function of torch.nn.functional takes its `inplace`; SIZE_MAX if it has none. */
+static size_t flag_place(const cfx_node *n)
 {
-    return i >= cfx_operator_num_params(op) && n->args->items[i].kind == CFX_KIND_BOOL;
+    cfxi_spelled_param param;
+    for (size_t i = 0; cfxi_node_spelled_param(n, i, &param, NULL); i++)
+        if (cfxi_text_is(param.name, "inplace", 7))
+            return i;
+    return SIZE_MAX;
 }
 
-/* Takes `inplace` off the arguments of a function of torch.nn.functional: by keyword, or last. */
-static cfx_status drop_flag(cfx_node *n, cfx_operator op, cfx_error *err)
+/* The keyword arguments without `inplace`; INVALID with *err set. */
+static cfx_value other_kwargs(const cfx_node *n, cfx_error *err)
 {
     cfx_graph *g = n->graph;
-    size_t args = cfx_node_num_args(n);
-    size_t n_kwargs;
-    const cfx_value *items = cfx_value_items(cfx_node_kwargs(n), &n_kwargs);
-    cfx_value kept[16];
-    size_t k = 0;
-    if (args > 0 && is_inplace_flag(n, op, args - 1))
-        args--;
-    for (size_t i = 0; i < n_kwargs && k + 2 <= 16; i += 2) {
+    size_t size, k = 0;
+    const cfx_value *items = cfx_value_items(cfx_node_kwargs(n), &size);
+    cfx_value *kept = cfxi_alloc(g->allocator, size * sizeof *kept);
+    for (size_t i = 0; kept && i < size; i += 2) {
         if (strcmp(cfx_value_text(items[i], NULL), "inplace") == 0)
             continue;
         kept[k++] = items[i];
         kept[k++] = items[i + 1];
     }
-    cfx_value tuple = cfx_value_tuple(g, cfx_value_items(cfx_node_args(n), NULL), args, err);
-    cfx_value dict = cfx_value_seq(g, CFX_KIND_DICT, kept, k, err);
+    if (!kept)
+        cfxi_nomem(err);
+    cfx_value dict = kept ? cfx_value_seq(g, CFX_KIND_DICT, kept, k, err) : cfx_invalid();
+    cfxi_free(g->allocator, kept, size * sizeof *kept);
+    return dict;
+}
+
+/* Takes `inplace` off the arguments; where others follow it, turns it off. */
+static cfx_status drop_flag(cfx_node *n, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    const size_t at = flag_place(n), args = cfx_node_num_args(n);
+    if (at < args && at + 1 < args)
+        return cfx_node_set_arg(n, at, cfx_bool(false), err);
+    cfx_value tuple = cfx_value_tuple(g, cfx_value_items(cfx_node_args(n), NULL),
+                                      at < args ? at : args, err);
+    cfx_value dict = other_kwargs(n, err);
     cfx_status status = CFX_E_NOMEM;
     if (tuple.kind != CFX_KIND_INVALID && dict.kind != CFX_KIND_INVALID)
         status = cfx_node_set_args_kwargs(n, tuple, dict, err);
@@ -129,17 +146,27 @@ static cfx_node *add_cast(function_job *job, cfx_node *n, cfx_node *x, cfx_error
     return t;
 }
 
+static cfx_status tell_left(const function_job *job, cfx_node *n, const char *why, cfx_error *err)
+{
+    if (!job->opts || !job->opts->left)
+        return CFX_OK;
+    cfxi_graph_freeze(n->graph);
+    cfx_status status = job->opts->left(job->opts->ctx, n, why, err);
+    cfxi_graph_thaw(n->graph);
+    return status == CFX_OK ? CFX_OK : cfxi_failed(err, status);
+}
+
 static cfx_status convert(function_job *job, cfx_node *n, cfx_operator op, cfx_error *err)
 {
     bool done = true;
     cfx_node *x = n->args->items[0].as.node;
     const uint32_t object = job->aliases.sets[cfxi_place(&job->aliases, n)].object;
     if (cfx_node_operator(n) == op)
-        CFX_TRY(drop_flag(n, op, err));
+        CFX_TRY(drop_flag(n, err));
     else
         CFX_TRY(cfxi_respell(n, op, &done, err));
     if (!done)
-        return CFX_OK;
+        return tell_left(job, n, "it has no spelling that returns something new", err);
     job->changed = true;
     cfx_node *value = may_promote(job, n) ? add_cast(job, n, x, err) : n;
     if (!value)
@@ -153,13 +180,11 @@ static cfx_status visit(function_job *job, cfx_node *n, cfx_error *err)
     cfx_operator op;
     const cfx_node *x = cfxi_written(n, &op);
     const char *why = x ? reason(job, n, x) : NULL;
-    cfxi_alias_join(&job->aliases, n);
+    CFX_TRY(cfxi_alias_join(&job->aliases, n, err));
     CFX_TRY(update_args(job, n, err));
     if (x && !why)
         return convert(job, n, op, err);
-    if (x && job->opts && job->opts->left)
-        return job->opts->left(job->opts->ctx, n, why, err);
-    return CFX_OK;
+    return x ? tell_left(job, n, why, err) : CFX_OK;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -174,10 +199,14 @@ static cfx_status functionalize(cfx_graph *g, function_job *job, cfx_error *err)
         status = cfxi_nomem(err);
     else
         memset(job->version, 0, size);
+    cfx_iter pin;  /* what a hook erases stays readable */
+    cfx_iter_begin(&pin, g, false);
     for (cfx_node *n = g->root.next, *next; n != &g->root && status == CFX_OK; n = next) {
         next = n->next;  /* behind a cast that may be made */
-        status = visit(job, n, err);
+        if (!cfxi_node_erased(n))
+            status = visit(job, n, err);
     }
+    cfx_iter_end(&pin);
     cfxi_free(g->allocator, job->version, size);
     cfxi_aliases_end(&job->aliases);
     return status;

@@ -21,20 +21,7 @@
 
 /* ---- looking things up --------------------------------------------------------------------- */
 
-/* Lets a failure stick: nothing is looked up or computed after it. */
-static void fail(fuse_job *job, const cfx_error *why)
-{
-    if (job->err)
-        *job->err = *why;
-    job->status = why->status;
-}
-
-static void fail_nomem(fuse_job *job)
-{
-    cfx_error why = {.status = CFX_OK};
-    cfxi_nomem(&why);
-    fail(job, &why);
-}
+static void fail_nomem(fuse_job *job) { job->status = cfxi_nomem(job->err); }
 
 cfx_value cfxi_fuse_hold(fuse_job *job, cfx_value v)
 {
@@ -71,16 +58,10 @@ static const char *join(fuse_job *job, const char *base, const char *name)
 /* What is at base.name; INVALID if there is nothing. */
 static cfx_value look(fuse_job *job, const char *base, const char *name)
 {
-    cfx_error why = {.status = CFX_OK};
-    const char *path = job->status == CFX_OK ? join(job, base, name) : "";
-    if (job->status != CFX_OK)
-        return cfx_invalid();
-    cfx_value v = job->modules->get(job->modules->ctx, job->g, path, &why);
-    if (v.kind != CFX_KIND_INVALID)
-        return cfxi_fuse_hold(job, v);
-    if (why.status != CFX_E_KEY)
-        fail(job, &why);
-    return v;
+    cfx_value v = cfx_invalid();
+    if (job->status == CFX_OK)
+        job->status = cfxi_module_attr(job->modules, job->g, base, name, &v, job->err);
+    return v.kind == CFX_KIND_INVALID ? v : cfxi_fuse_hold(job, v);
 }
 
 static bool is_float(cfx_value dtype)
@@ -196,7 +177,7 @@ static cfx_operator operator_of(fuse_job *job, const cfx_node *n)
 {
     cfx_operator op = CFX_OPID_NONE;
     if (job->status == CFX_OK)
-        job->status = cfxi_node_operator_of(n, job->modules, &op, job->err);
+        job->status = cfx_node_operator_of(n, job->modules, &op, job->err);
     return op;
 }
 
@@ -222,11 +203,8 @@ static bool fits_module(fuse_job *job, const char *path, const fused_layer *laye
     static const char *const classes[] = {"torch.nn.BatchNorm1d", "torch.nn.BatchNorm1d",
                                           "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d"};
     cfx_buffer name;
-    cfx_error why = {.status = CFX_OK};
     cfx_buffer_init(&name, job->g->allocator);
-    why.status = job->modules->class_name(job->modules->ctx, path, cfx_buffer_sink(&name), &why);
-    if (why.status != CFX_OK)
-        fail(job, &why);
+    job->status = cfxi_module_class(job->modules, path, &name, job->err);
     bool fits = strcmp(name.data, classes[layer->dims]) == 0 ||
                 (layer->dims && strcmp(name.data, "torch.nn.SyncBatchNorm") == 0);
     cfx_buffer_free(&name);

@@ -2,6 +2,7 @@
 #ifndef CFXI_FUSE_BN_IMPL_H
 #define CFXI_FUSE_BN_IMPL_H
 
+#include "../ops/ops_impl.h"
 #include "survey_impl.h"
 
 #include <stdio.h>

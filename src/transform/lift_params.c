@@ -14,48 +14,44 @@
  *
  * Linear in nodes and edges.
  */
+#include "../ops/ops_impl.h"
 #include "transform_impl.h"
 
-/* 1 if a tensor is at `path`, 0 if not, -1 with *err set. */
-static int is_tensor(cfx_graph *g, const cfx_modules *modules, const char *path, cfx_error *err)
+/* The first reader of each path. */
+static cfx_status find_readers(cfx_graph *g, cfxi_vec *readers, cfx_error *err)
 {
-    cfx_buffer name;
-    cfx_error why = {.status = CFX_OK};
-    cfx_value dtype = cfx_invalid();
-    cfx_buffer_init(&name, g->allocator);
-    if (cfx_buffer_append(&name, path, strlen(path)) != CFX_OK ||
-        cfx_buffer_append(&name, ".dtype", strlen(".dtype")) != CFX_OK)
-        cfxi_nomem(&why);
-    else
-        dtype = modules->get(modules->ctx, g, name.data, &why);
-    cfx_buffer_free(&name);
-    cfx_value_discard(g, dtype);
-    if (dtype.kind != CFX_KIND_INVALID || why.status == CFX_E_KEY)
-        return dtype.kind == CFX_KIND_DTYPE;
-    if (err)
-        *err = why;
-    return -1;
-}
-
-/* Collects the first reader of each path that leads to a tensor. */
-static cfx_status find_readers(cfx_graph *g, const cfx_modules *modules, cfxi_vec *readers,
-                               cfx_error *err)
-{
-    cfx_status status = CFX_OK;
-    uint32_t seen = cfxi_graph_stamp(g, 1);
-    cfxi_graph_freeze(g);  /* the host may run any code */
-    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
+    const uint32_t seen = cfxi_graph_stamp(g, 1);
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         if (n->op != CFX_OP_GET_ATTR || n->mark == seen)
             continue;
-        int tensor = is_tensor(g, modules, n->callee->ref->name->data, err);
-        if (tensor < 0 || !cfxi_vec_reserve(readers, 1, sizeof n, g->allocator))
-            status = tensor < 0 ? (err ? err->status : CFX_E_HOST) : cfxi_nomem(err);
-        else if (tensor)
-            ((cfx_node **)readers->data)[readers->size++] = n;
+        if (!cfxi_vec_reserve(readers, 1, sizeof n, g->allocator))
+            return cfxi_nomem(err);
+        ((cfx_node **)readers->data)[readers->size++] = n;
         for (cfx_node *same = n; same->mark != seen; same = same->same_next)
             same->mark = seen;
     }
+    return CFX_OK;
+}
+
+/* Leaves those that read tensors. The host may run any code, so the graph is frozen meanwhile, and
+ * marks are no longer in use. */
+static cfx_status keep_tensors(cfx_graph *g, const cfx_modules *modules, cfxi_vec *readers,
+                               cfx_error *err)
+{
+    cfx_node **nodes = readers->data;
+    cfx_status status = CFX_OK;
+    size_t kept = 0;
+    cfxi_graph_freeze(g);
+    for (size_t i = 0; i < readers->size && status == CFX_OK; i++) {
+        cfx_value dtype;
+        status = cfxi_module_attr(modules, g, nodes[i]->callee->ref->name->data, "dtype", &dtype,
+                                  err);
+        cfx_value_discard(g, dtype);
+        if (dtype.kind == CFX_KIND_DTYPE)
+            nodes[kept++] = nodes[i];
+    }
     cfxi_graph_thaw(g);
+    readers->size = kept;
     return status;
 }
 
@@ -116,7 +112,9 @@ cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_modules *modules, const 
     if (modules)
         status = cfx_pass_lift_attrs(g, modules, NULL, &any, err);
     if (modules && status == CFX_OK)
-        status = find_readers(g, modules, &readers, err);
+        status = find_readers(g, &readers, err);
+    if (status == CFX_OK)
+        status = keep_tensors(g, modules, &readers, err);
     if (status == CFX_OK)
         status = tell(opts, &readers, err);
     any = any || readers.size > 0;

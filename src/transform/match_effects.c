@@ -162,8 +162,8 @@ static cfx_status look_at_nodes(cfxi_effects *e, cfx_graph *g, const cfx_modules
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, at++) {
         cfx_operator op;
         cfx_effect kind;
-        CFX_TRY(cfx_node_effect(n, &kind, err));
-        CFX_TRY(cfxi_node_operator_of(n, modules, &op, err));
+        CFX_TRY(cfx_node_effect(n, modules, &kind, err));
+        CFX_TRY(cfx_node_operator_of(n, modules, &op, err));
         e->nodes[at] = n;
         e->ops[at] = (uint16_t)op;
         e->kinds[at] = (uint8_t)kind;
@@ -189,7 +189,7 @@ static cfx_status fill(cfxi_effects *e, cfx_graph *g, const cfx_modules *modules
         return cfxi_nomem(err);
     CFX_TRY(cfxi_aliases_begin(&e->aliases, g, modules, CFXI_USES_ALL, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        cfxi_alias_join(&e->aliases, n);
+        CFX_TRY(cfxi_alias_join(&e->aliases, n, err));
     return fill_lists(e, err);
 }
 

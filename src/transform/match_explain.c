@@ -71,10 +71,13 @@ bool cfxi_miss_way(cfxi_search *s, const cfx_node *n, const char *format, ...)
 }
 
 /* Whether any_spelling would take `n` for it. */
-static bool is_respelled(const cfxi_search *s, const cfx_node *wanted, const cfx_node *n)
+static bool is_respelled(cfxi_search *s, const cfx_node *wanted, const cfx_node *n)
 {
-    cfx_operator op = cfx_node_operator(wanted);
-    return !s->opts->any_spelling && op && op == cfx_node_operator_of(n, s->opts->modules);
+    const cfx_operator op = cfx_node_operator(wanted);
+    cfx_operator other = CFX_OPID_NONE;
+    if (!s->opts->any_spelling && op && s->status == CFX_OK)
+        s->status = cfx_node_operator_of(n, s->opts->modules, &other, s->err);
+    return op && op == other;
 }
 
 void cfxi_miss_none(cfxi_search *s, const cfx_node *anchor)

@@ -14,13 +14,14 @@ const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i)
 
 size_t cfx_matches_steps(const cfx_matches *matches) { return matches->steps; }
 
-void cfx_matches_drop(cfx_matches *matches, size_t i)
+void cfx_matches_keep(cfx_matches *matches, const bool *keep)
 {
     cfx_match *items = matches->items.data;
-    if (i >= matches->items.size)
-        return;
-    matches->items.size--;
-    memmove(items + i, items + i + 1, (matches->items.size - i) * sizeof *items);
+    size_t kept = 0;
+    for (size_t i = 0; i < matches->items.size; i++)
+        if (keep[i])
+            items[kept++] = items[i];
+    matches->items.size = kept;
 }
 
 static void release_held(cfxi_vec *held, size_t from)
@@ -260,7 +261,7 @@ static cfx_status open_level(cfxi_search *s, level *levels, size_t at)
     CFX_TRY(find_candidates(s, at, &l->nodes));
     if (at == 0 && l->nodes.size == 0)
         cfxi_miss_none(s, s->pattern->anchors[0]);
-    return CFX_OK;
+    return s->status;
 }
 
 /* Tries the next candidate: whether it was one. */

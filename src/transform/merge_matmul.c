@@ -46,6 +46,7 @@ typedef struct entry {
 
 typedef struct merge_job {
     const cfx_target *split;  /* or NULL */
+    const cfx_modules *modules;
     cfx_graph *g;
     entry *entries;        /* in order; `sorted` points to them level by level */
     entry **sorted;
@@ -133,7 +134,7 @@ static cfx_status find_products(merge_job *job)
         cfx_effect effect = CFX_EFFECT_NONE;
         *e = (entry){.node = n};
         if (n->op != CFX_OP_PLACEHOLDER)
-            status = cfx_node_effect(n, &effect, job->err);
+            status = cfx_node_effect(n, job->modules, &effect, job->err);
         e->effect = (uint8_t)effect;
         if (status == CFX_OK && effect == CFX_EFFECT_NONE && is_product(n))
             status = note_product(job, e);
@@ -404,7 +405,8 @@ static cfx_status merge_found(merge_job *job)
 static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
     merge_job *outer = ctx;
-    merge_job job = {.split = outer->split, .g = g, .n = g->size, .err = err};
+    merge_job job = {.split = outer->split, .modules = outer->modules,
+                     .g = g, .n = g->size, .err = err};
     const size_t bytes = job.n * (sizeof *job.entries + sizeof *job.sorted);
     job.last = &job.batches;
     job.entries = job.n ? cfxi_alloc(g->allocator, bytes) : NULL;
@@ -427,8 +429,7 @@ cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_modules *modules, const
 {
     const cfx_merge_matmul_options *o = opts;
     cfx_error own;
-    merge_job job = {.split = o ? o->split : NULL};
-    (void)modules;
+    merge_job job = {.split = o ? o->split : NULL, .modules = modules};
     cfx_status status = merge_all(g, &job, cfxi_error_or(err, &own));
     if (changed)
         *changed = job.changed;

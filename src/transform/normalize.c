@@ -156,9 +156,11 @@ static cfx_status normalize(cfx_graph *g, void *ctx, cfx_error *err)
 {
     normalize_job *job = ctx;
     cfxi_tensors tensors;
+    cfx_iter it;  /* the host is asked for functions, and may run any code */
     cfx_status status = cfxi_tensors_begin(&tensors, g, job->modules,
                                            job->opts.inputs_are_tensors, err);
-    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
+    cfx_iter_begin(&it, g, false);
+    for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;) {
         if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
             continue;
         if (!job->opts.args_only)
@@ -166,6 +168,7 @@ static cfx_status normalize(cfx_graph *g, void *ctx, cfx_error *err)
         if (status == CFX_OK && !job->opts.operators_only && cfxi_is_torch_call(&tensors, n))
             status = normalize_args(job, n, err);
     }
+    cfx_iter_end(&it);
     cfxi_tensors_end(&tensors);
     return status == CFX_OK ? cfxi_each_region(g, normalize, ctx, err) : status;
 }

@@ -17,7 +17,9 @@ cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err)
         return cfx_error_set(err, CFX_E_VALUE, "SubgraphMatcher cannot be initialized with an "
                              "empty pattern");
     for (cfx_node *n = pattern->root.next; n != &pattern->root; n = n->next) {
+        cfxi_graph_freeze(pattern);  /* the host may run any code */
         int kept = n->n_users > 0 ? 1 : cfx_node_is_impure(n);
+        cfxi_graph_thaw(pattern);
         if (kept < 0)
             return cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
                                  n->name->data);

@@ -344,7 +344,7 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
         status = cfxi_nomem(err);
     for (cfx_node *node = g->root.next; node != &g->root && status == CFX_OK; node = node->next) {
         job->nodes[at++] = node;
-        cfxi_alias_join(&job->aliases, node);
+        status = cfxi_alias_join(&job->aliases, node, err);
     }
     for (size_t i = 0; i < n && status == CFX_OK; i++)
         if (job->nodes[i])

@@ -12,6 +12,7 @@
  *
  * Linear in nodes and edges.
  */
+#include "../ops/ops_impl.h"
 #include "transform_impl.h"
 
 typedef struct dropout_job {
@@ -20,26 +21,15 @@ typedef struct dropout_job {
     bool changed;
 } dropout_job;
 
-/* 1 if the module at `path` is not training, 0 if it may be, -1 with *err set. */
-static int module_is_inert(const cfx_node *n, const cfx_modules *modules, cfx_error *err)
+/* Whether the module that `n` calls is certainly not training. */
+static cfx_status module_is_inert(const cfx_node *n, const cfx_modules *modules, bool *inert,
+                                  cfx_error *err)
 {
-    cfx_error why = {.status = CFX_OK};
-    cfx_buffer path;
-    cfx_value v = cfx_invalid();
-    const cfx_str *name = n->callee->ref->name;
-    cfx_buffer_init(&path, n->graph->allocator);
-    if (cfx_buffer_append(&path, name->data, name->size) == CFX_OK &&
-        cfx_buffer_append(&path, ".training", strlen(".training")) == CFX_OK)
-        v = modules->get(modules->ctx, n->graph, path.data, &why);
-    else
-        cfxi_nomem(&why);
-    cfx_buffer_free(&path);
+    cfx_value v;
+    CFX_TRY(cfxi_module_attr(modules, n->graph, n->callee->ref->name->data, "training", &v, err));
+    *inert = v.kind == CFX_KIND_BOOL && !v.as.b;
     cfx_value_discard(n->graph, v);
-    if (v.kind != CFX_KIND_INVALID || why.status == CFX_E_KEY)
-        return v.kind == CFX_KIND_BOOL && !v.as.b;
-    if (err)
-        *err = why;
-    return -1;
+    return CFX_OK;
 }
 
 static bool is_dropout(cfx_operator op)
@@ -50,14 +40,17 @@ static bool is_dropout(cfx_operator op)
            op == CFX_OPID_feature_dropout || op == CFX_OPID_feature_alpha_dropout;
 }
 
-/* Whether a call does nothing, or is to be taken out all the same: 1, 0, or -1 with *err set. */
-static int is_needless(const dropout_job *job, const cfx_node *n, cfx_operator op, cfx_error *err)
+/* Whether a call does nothing, or is to be taken out all the same. */
+static cfx_status is_needless(const dropout_job *job, const cfx_node *n, cfx_operator op,
+                              bool *needless, cfx_error *err)
 {
-    if (n->op != CFX_OP_CALL_MODULE) {
-        cfx_value train = cfx_node_operand(n, "train");
-        return train.kind == CFX_KIND_BOOL && !train.as.b;
+    if (n->op == CFX_OP_CALL_MODULE) {
+        *needless = job->training && op == CFX_OPID_dropout;
+        return *needless ? CFX_OK : module_is_inert(n, job->modules, needless, err);
     }
-    return job->training && op == CFX_OPID_dropout ? 1 : module_is_inert(n, job->modules, err);
+    cfx_value train = cfx_node_operand(n, "train");
+    *needless = train.kind == CFX_KIND_BOOL && !train.as.b;
+    return CFX_OK;
 }
 
 static cfx_value input_of(const cfx_node *n)
@@ -77,12 +70,13 @@ static cfx_status take_out(cfx_node *n, cfx_error *err)
 static cfx_status visit(dropout_job *job, cfx_node *n, cfx_error *err)
 {
     cfx_operator op;
-    CFX_TRY(cfxi_node_operator_of(n, job->modules, &op, err));
+    bool needless;
+    CFX_TRY(cfx_node_operator_of(n, job->modules, &op, err));
     if (!is_dropout(op) || input_of(n).kind != CFX_KIND_NODE)
         return CFX_OK;
-    int needless = is_needless(job, n, op, err);
-    if (needless <= 0 || cfxi_node_erased(n))
-        return needless < 0 ? (err ? err->status : CFX_E_HOST) : CFX_OK;
+    CFX_TRY(is_needless(job, n, op, &needless, err));
+    if (!needless || cfxi_node_erased(n))  /* the host may have run any code */
+        return CFX_OK;
     job->changed = true;
     return take_out(n, err);
 }

@@ -11,6 +11,7 @@
  * nodes are used outside. Here parts are scopes: what a module call holds. runs.c has the other
  * way.
  */
+#include "../ops/ops_impl.h"
 #include "repeated_impl.h"
 
 #include <stdlib.h>
@@ -53,33 +54,22 @@ static uint64_t last_word(const char *path)
     }
 }
 
-/* Of the class of the module that a call_module calls. */
+/* Of the class of the module that a call_module calls; of the path, if that is not known. */
 static cfx_status class_token(const cfxi_repeat_job *job, const cfx_node *n, uint64_t *token)
 {
     const cfxi_scope *scope = cfxi_scope_at(n->graph, n->scope);
     const char *path = n->callee->ref->name->data;
-    cfx_error why = {.status = CFX_OK};
-    if (job->modules) {
-        cfx_buffer name;
-        cfx_buffer_init(&name, job->graph->allocator);
-        cfx_status status = job->modules->class_name(job->modules->ctx, path,
-                                                     cfx_buffer_sink(&name), &why);
-        *token = status == CFX_OK ? cfxi_hash_bytes(name.data, name.size) : last_word(path);
-        cfx_buffer_free(&name);
-        if (status != CFX_OK && status != CFX_E_KEY) {
-            if (job->err)
-                *job->err = why;
-            return status;
-        }
-        return CFX_OK;
-    }
     const size_t size = strlen(path);
-    bool own = scope && strncmp(scope->path->data, path, size) == 0 &&
+    cfx_buffer name;
+    cfx_buffer_init(&name, job->graph->allocator);
+    cfx_status status = cfxi_module_class(job->modules, path, &name, job->err);
+    bool own = !job->modules && scope && strncmp(scope->path->data, path, size) == 0 &&
                (scope->path->data[size] == '\0' || scope->path->data[size] == '@');
-    *token = own ? cfxi_hash_bytes(scope->type->data, scope->type->size) : last_word(path);
-    return CFX_OK;
+    *token = name.size > 0 ? cfxi_hash_bytes(name.data, name.size)
+             : own ? cfxi_hash_bytes(scope->type->data, scope->type->size) : last_word(path);
+    cfx_buffer_free(&name);
+    return status;
 }
-
 
 /* The words of an assertion often name a node or a layer: only what it asserts counts. */
 static bool is_assertion(const cfx_node *n)

@@ -46,11 +46,8 @@ static bool fits_float(cfx_value v)
     return v.kind == CFX_KIND_FLOAT || (as_integer(v) <= limit && as_integer(v) >= -limit);
 }
 
-/* Python rounds down, C towards zero. */
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
+/* Python rounds down, C towards zero: then the remainder has the sign of the divisor. */
+static bool rounds_up(int64_t a, int64_t b) { return a % b != 0 && (a < 0) != (b < 0); }
 
 static cfx_value integers(scalar_op op, int64_t a, int64_t b)
 {
@@ -60,8 +57,8 @@ static cfx_value integers(scalar_op op, int64_t a, int64_t b)
     case ADD: return __builtin_add_overflow(a, b, &r) ? cfx_invalid() : cfx_int(r);
     case SUB: return __builtin_sub_overflow(a, b, &r) ? cfx_invalid() : cfx_int(r);
     case MUL: return __builtin_mul_overflow(a, b, &r) ? cfx_invalid() : cfx_int(r);
-    case FLOORDIV: return divides ? cfx_int(floor_divide(a, b)) : cfx_invalid();
-    case MOD: return divides ? cfx_int(a - floor_divide(a, b) * b) : cfx_invalid();
+    case FLOORDIV: return divides ? cfx_int(a / b - rounds_up(a, b)) : cfx_invalid();
+    case MOD: return divides ? cfx_int(a % b + (rounds_up(a, b) ? b : 0)) : cfx_invalid();
     case AND: return cfx_int(a & b);
     case OR: return cfx_int(a | b);
     case XOR: return cfx_int(a ^ b);

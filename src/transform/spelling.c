@@ -17,7 +17,7 @@ cfx_operator cfxi_same_operator(cfxi_search *s, const cfx_node *p, const cfx_nod
     cfx_operator other = CFX_OPID_NONE;
     if (op == CFX_OPID_NONE || (!is_call(n) && n->op != CFX_OP_CALL_MODULE))
         return CFX_OPID_NONE;
-    s->status = cfxi_node_operator_of(n, s->opts->modules, &other, s->err);
+    s->status = cfx_node_operator_of(n, s->opts->modules, &other, s->err);
     return s->status == CFX_OK && op == other ? op : CFX_OPID_NONE;
 }
 
@@ -56,24 +56,11 @@ static bool stop(cfxi_search *s, cfx_status status)
 /* An attribute of the module that `n` calls; INVALID if it has none. False: see the status. */
 static bool attribute(cfxi_search *s, const cfx_node *n, const char *name, cfx_value *v)
 {
-    const cfx_modules *modules = s->opts->modules;
-    const cfx_str *base = n->callee->ref->name;
-    cfx_error why = {.status = CFX_OK};
-    cfx_buffer path;
-    cfx_buffer_init(&path, s->graph->allocator);
-    *v = cfx_invalid();
-    if (cfx_buffer_append(&path, base->data, base->size) != CFX_OK ||
-        cfx_buffer_append(&path, ".", 1) != CFX_OK ||
-        cfx_buffer_append(&path, name, strlen(name)) != CFX_OK)
-        cfxi_nomem(&why);
-    else if (modules->get)
-        *v = modules->get(modules->ctx, s->graph, path.data, &why);
-    cfx_buffer_free(&path);
+    s->status = cfxi_module_attr(s->opts->modules, s->graph, n->callee->ref->name->data, name, v,
+                                 s->err);
     if (v->kind != CFX_KIND_INVALID)
-        return (s->status = cfxi_search_keep(s, s->graph, *v)) == CFX_OK;
-    if (why.status == CFX_OK || why.status == CFX_E_KEY)
-        return true;
-    return stop(s, cfx_error_set(s->err, why.status, "%s", why.message));
+        s->status = cfxi_search_keep(s, s->graph, *v);
+    return s->status == CFX_OK;
 }
 
 /* A call of a module of which the row and its attributes say all. */

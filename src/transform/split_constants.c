@@ -17,12 +17,14 @@
  *
  * One walk finds the constants; a map has them, because the host is asked on the way. Linear.
  */
+#include "alias_impl.h"
 #include "split_impl.h"
 
 typedef struct folder {
     cfx_graph *g;
     const cfx_constants *what;
-    cfx_node_map *known;     /* constants: INT; attributes that are written to: BOOL */
+    cfxi_aliases aliases;    /* what shares memory with what is written to is no constant */
+    cfx_node_map *known;     /* constants */
     cfxi_vec constants;      /* of cfx_node *: calls, and before them the attributes they read */
     cfxi_vec outputs;        /* of cfx_node *: calls that others read */
     size_t calls;
@@ -41,7 +43,7 @@ static cfx_status push(folder *f, cfxi_vec *nodes, cfx_node *n)
 
 static bool is_constant(const folder *f, const cfx_node *n)
 {
-    return cfx_node_map_get(f->known, n).kind == CFX_KIND_INT;
+    return cfx_node_map_get(f->known, n).kind != CFX_KIND_INVALID;
 }
 
 static bool is_call(const cfx_node *n)
@@ -59,32 +61,14 @@ static cfx_status is_repeatable(folder *f, cfx_node *n, bool *repeatable)
         return cfx_error_set(f->err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
                              n->name->data);
     if (!impure && n->op != CFX_OP_CALL_MODULE)
-        CFX_TRY(cfx_node_effect(n, &effect, f->err));
+        CFX_TRY(cfx_node_effect(n, NULL, &effect, f->err));
     *repeatable = !impure && effect == CFX_EFFECT_NONE;
-    return CFX_OK;
-}
-
-/* All nodes that read what one writes to are no constants; the same path is the same tensor. */
-static cfx_status note_writes(folder *f)
-{
-    for (cfx_node *n = f->g->root.next; n != &f->g->root; n = n->next) {
-        cfx_effect effect;
-        if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
-            continue;
-        CFX_TRY(cfx_node_effect(n, &effect, f->err));
-        for (uint32_t i = 0; effect == CFX_EFFECT_WRITES && i < n->n_inputs; i++) {
-            const cfx_node *def = n->inputs[i].def;
-            const cfx_node *key = def->op == CFX_OP_GET_ATTR ? (const cfx_node *)def->callee : def;
-            CFX_TRY(cfx_node_map_set(f->known, key, cfx_bool(true), f->err));
-        }
-    }
     return CFX_OK;
 }
 
 static bool is_written(const folder *f, const cfx_node *n)
 {
-    const cfx_node *key = n->op == CFX_OP_GET_ATTR ? (const cfx_node *)n->callee : n;
-    return cfx_node_map_get(f->known, key).kind == CFX_KIND_BOOL;
+    return cfxi_alias_set(&f->aliases, n)->written;
 }
 
 static bool has_constant_inputs(const folder *f, const cfx_node *n)
@@ -111,7 +95,8 @@ static cfx_status judge(folder *f, cfx_node *n, bool *constant)
 
 static cfx_status find_constants(folder *f)
 {
-    CFX_TRY(note_writes(f));
+    CFX_TRY(cfxi_aliases_begin(&f->aliases, f->g, NULL, CFXI_USES_ALL, f->err));
+    CFX_TRY(cfxi_aliases_note_writes(&f->aliases, f->err));
     for (cfx_node *n = f->g->root.next; n != &f->g->root; n = n->next) {
         bool constant;
         CFX_TRY(judge(f, n, &constant));
@@ -304,6 +289,8 @@ cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what, cf
         cfx_part_free(constants);
         cfx_part_free(rest);
     }
+    if (f.aliases.graph)
+        cfxi_aliases_end(&f.aliases);
     cfx_node_map_free(f.known);
     cfxi_vec_free(&f.constants, sizeof(cfx_node *), g->allocator);
     cfxi_vec_free(&f.outputs, sizeof(cfx_node *), g->allocator);

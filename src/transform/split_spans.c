@@ -38,7 +38,7 @@ static cfx_status find_effect(cfxi_splitter *s, cfx_node *n)
 {
     cfx_effect effect = CFX_EFFECT_NONE;
     if (!s->writes && (n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD))
-        CFX_TRY(cfx_node_effect(n, &effect, s->err));
+        CFX_TRY(cfx_node_effect(n, NULL, &effect, s->err));
     s->writes = s->writes || effect == CFX_EFFECT_WRITES;
     return CFX_OK;
 }

@@ -5,6 +5,7 @@
  * backwards: what a node that writes is given, and what that shares its memory with, as far as the
  * operator table does not deny it.
  */
+#include "../ops/ops_impl.h"
 #include "survey_impl.h"
 
 struct cfxi_seen {
@@ -47,26 +48,6 @@ static cfxi_seen *entry_at(cfxi_survey *s, const char *path, cfx_status *status)
     return e;
 }
 
-cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
-                                 cfx_error *err)
-{
-    cfx_error why = {.status = CFX_OK};
-    cfx_buffer name;
-    *op = cfx_node_operator(n);
-    if (n->op != CFX_OP_CALL_MODULE || !modules)
-        return CFX_OK;
-    cfx_buffer_init(&name, n->graph->allocator);
-    cfx_status status = modules->class_name(modules->ctx, n->callee->ref->name->data,
-                                            cfx_buffer_sink(&name), &why);
-    *op = status == CFX_OK ? cfx_operator_of_class(name.data) : CFX_OPID_NONE;
-    cfx_buffer_free(&name);
-    if (status == CFX_OK || status == CFX_E_KEY)
-        return CFX_OK;
-    if (why.status != CFX_OK && err)
-        *err = why;
-    return cfxi_failed(err, status);
-}
-
 /* ---- what a graph does --------------------------------------------------------------------- */
 
 /* A node, by its place in the graph: whether it writes, whether its result shares no memory with
@@ -87,10 +68,13 @@ static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
     cfx_effect effect = CFX_EFFECT_NONE;
     cfx_operator op;
     cfx_param result;
-    if (e->node->op == CFX_OP_CALL_FUNCTION || e->node->op == CFX_OP_CALL_METHOD)
-        CFX_TRY(cfx_node_effect(e->node, &effect, err));
-    CFX_TRY(cfxi_node_operator_of(e->node, s->modules, &op, err));
-    e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
+    CFX_TRY(cfx_node_operator_of(e->node, s->modules, &op, err));
+    if (e->node->op == CFX_OP_CALL_MODULE) {
+        CFX_TRY(cfxi_module_writes(e->node, s->modules, &e->writes, err));
+    } else {
+        CFX_TRY(cfx_node_effect(e->node, s->modules, &effect, err));
+        e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
+    }
     e->fresh = op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
                cfx_operator_result(op, 0, &result) && result.alias == 0;
     return CFX_OK;

@@ -149,8 +149,10 @@ cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touc
                                cfx_error *err)
 {
     cfx_effect effect;
-    CFX_TRY(cfx_node_effect(n, &effect, err));
+    cfx_operator op;
+    CFX_TRY(cfx_node_effect(n, modules, &effect, err));
+    CFX_TRY(cfx_node_operator_of(n, modules, &op, err));
     if (n->op == CFX_OP_OUTPUT)  /* reads what it returns */
         return CFX_OK;
-    return cfxi_node_touches(n, cfx_node_operator_of(n, modules), effect, fn, ctx);
+    return cfxi_node_touches(n, op, effect, fn, ctx);
 }

@@ -26,10 +26,10 @@ bool cfxi_is_in_place(const cfx_node *n);
 bool cfxi_has_out(const cfx_node *n);
 bool cfxi_arguments_write(const cfx_node *n);
 
-/* The effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL), too.
- * (effect.c) */
-cfx_status cfxi_node_effect(cfx_node *n, const cfx_cse_options *opts, cfx_effect *effect,
-                            cfx_error *err);
+/* cfx_node_effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL),
+ * too. (effect.c) */
+cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_cse_options *opts,
+                            cfx_effect *effect, cfx_error *err);
 
 /* As cfx_node_each_touch, for a node whose operator (cfx_node_operator_of) and effect are known;
  * asks nothing of the host. (touch.c) */
@@ -37,11 +37,6 @@ cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cf
                              void *ctx);
 /* Whether nothing is known of what such a call shares, or writes to. (touch.c) */
 bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect);
-
-/* cfx_node_operator_of, but what fails in the host, or for want of memory, is no answer.
- * (survey.c) */
-cfx_status cfxi_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
-                                 cfx_error *err);
 
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);

@@ -5,8 +5,8 @@
 
 Every tensor is float32 of shape (2, 4, 4, 4), so that any statement can follow any other. There are
 operators in all their spellings, repeated calls, dead code, constants, dropout, convolutions before
-batch norms, captured sub-modules, products with a common right-hand side, views and writes through
-them, and regions.
+batch norms, captured sub-modules, products with a common right-hand side, views, writes through
+them, reshapes of reshapes, and regions.
 """
 import operator
 import random
@@ -50,6 +50,17 @@ CALLS = [
 VIEWS = [
     (".transpose", (2, 3)), (torch.transpose, (2, 3)), (".view", SHAPE), (".reshape", SHAPE),
     (".permute", (0, 1, 3, 2)), (aten.view.default, (SHAPE,)), (".contiguous", ()),
+]  # fmt: skip
+
+# Several in a row, which end in the sizes they began with.
+CHAINS = [
+    [(".reshape", (2, -1)), (".flatten", ()), (".reshape", SHAPE)],
+    [(".reshape", (2, 4, 2, 8)), (".view", (2, 4, 16)), (torch.reshape, (SHAPE,))],
+    [(torch.reshape, ((8, 4, 4),)), (torch.ravel, ()), (aten.view.default, (SHAPE,))],
+    [(".unsqueeze", (1,)), (torch.reshape, (SHAPE,))],
+    [(".transpose", (1, 2)), (torch.transpose, (2, 1))],
+    [(".permute", (1, 2, -1, 0)), (torch.permute, ((3, 0, 1, 2),))],
+    [(".transpose", (1, 2)), (".contiguous", ()), (".contiguous", ()), (".view", SHAPE)],
 ]  # fmt: skip
 
 
@@ -217,6 +228,14 @@ class Maker:
         target, args = self.rng.choice(VIEWS)
         self.call(target, (self.pick(), *args))
 
+    def chain(self):
+        x = self.pick()
+        for target, args in self.rng.choice(CHAINS):
+            x = self.call(target, (x, *args))
+            self.made.pop()
+            self.calls.pop()
+        self.made.append(x)
+
     def parts(self):
         halves = self.graph.call_function(torch.chunk, (self.pick(), 2), {"dim": 1})
         halves = [self.graph.call_function(operator.getitem, (halves, i)) for i in range(2)]
@@ -245,7 +264,7 @@ class Maker:
             self.again, self.again, self.dead, self.attribute, self.constant, self.known,
             self.passing, self.dropout,
             self.conv_bn, self.conv_bn, self.functional_bn, self.products, self.inner,
-            self.view, self.parts,
+            self.view, self.chain, self.parts,
         ]  # fmt: skip
         if self.writes:
             kinds += [self.in_place] * 3

@@ -385,3 +385,36 @@ def test_minimize_keeps_modules_and_their_weights():
     assert [n.name for n in case.module.graph.nodes] == ["relu", "norm", "output"]
     relu = torch.relu(model.linear(X))
     assert torch.allclose(case.module(*case.inputs), model.norm(relu))
+
+
+# ---- what raises
+
+
+def test_an_error_is_told_whole_and_with_its_node(capfd):
+    gm = cfx.symbolic_trace(Net())
+    report = cfx.bisect([lambda gm: retarget(gm, torch.relu, torch.conv2d)], gm, (X,))
+    text = str(report)
+    assert "int groups = 1)" in text and "While executing %relu" in text  # nothing is cut
+    assert "y = torch.relu(self.linear(x))" in text
+    assert report.minimize().module.graph.find_nodes(op="call_function", target=torch.relu)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_module_that_writes_to_stderr_still_does(capfd):
+    import sys
+
+    cfx.check(lambda x: x, lambda x: (print("seen", file=sys.stderr), x)[1], (X,))
+    assert capfd.readouterr().err == "seen\n"
+
+
+def test_a_version_that_takes_other_inputs():
+    def f(x, pair):
+        return torch.relu(x + pair[0]) * pair[1]
+
+    gm = cfx.symbolic_trace(f, concrete_args={"pair": (cfx.PH, cfx.PH)})
+    flat = copy.deepcopy(gm)
+    flat.graph.set_codegen(cfx.CodeGen())
+    flat.recompile()
+    report = cfx.check(gm, flat, (X, (X, X)))
+    assert report.culprit is None and "'pair_2'" in report.error
+    assert "report.after(*report.inputs)" in str(report)

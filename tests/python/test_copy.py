@@ -421,3 +421,14 @@ def test_pickle_of_nodes_as_keys(protocol):
     )
     assert neg.kwargs == {"k": {y: frozenset([y])}}
     assert type(neg.args[0][0,]) is Pair and list(y.users) == [neg]
+
+
+def test_copying_nested_inputs_warns_of_nothing(recwarn):
+    args = {"pair": (cfx.PH, cfx.PH)}
+    gm = cfx.symbolic_trace(lambda x, pair: torch.relu(x + pair[0]) * pair[1], concrete_args=args)
+    copied, x = copy.deepcopy(gm), torch.ones(2)
+    assert torch.equal(copied(x, (x, x)), gm(x, (x, x)))
+    info = copy.deepcopy(gm.graph)._codegen.pytree_info
+    assert info == gm.graph._codegen.pytree_info
+    assert info.orig_args is not gm.graph._codegen.pytree_info.orig_args
+    assert not recwarn.list

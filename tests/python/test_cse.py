@@ -366,3 +366,21 @@ def test_random_programs_compute_the_same():
         merged += len(gm.graph.nodes) - len(result.graph_module.graph.nodes)
         assert str(outcome(result.graph_module)) == str(outcome(gm)), f"seed {seed}\n{gm.code}"
     assert merged > 200
+
+
+def test_a_module_in_place_keeps_what_is_before_and_after_apart():
+    class Twice(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.elu = torch.nn.ELU(inplace=True)
+
+        def forward(self, x):
+            return self.elu(x.neg()), x.neg()
+
+    gm = cfx.symbolic_trace(Twice())
+    want = [t.tolist() for t in gm(torch.ones(3))]
+    result = ours.CSEPass()(gm).graph_module
+    assert [t.tolist() for t in result(torch.ones(3))] == want
+    gm.graph._pass("cse", gm)
+    gm.recompile()
+    assert [t.tolist() for t in gm(torch.ones(3))] == want

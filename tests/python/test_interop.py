@@ -570,3 +570,27 @@ def test_time_grows_with_the_graph():
         small, large = chain(fx, 1_000), chain(fx, 8_000)
         times = [(seconds(convert, small), seconds(convert, large)) for _ in range(3)]
         assert min(b for _, b in times) < 30 * min(a for a, _ in times)
+
+
+class Derived(torch.fx.GraphModule):
+    pass
+
+
+@pytest.mark.parametrize("cls", [torch.fx.GraphModule, Derived])
+def test_doors_take_torch_graph_modules(cls):
+    """Also those of a class of the user's."""
+    from cfx.passes.dialect.common.cse_pass import CSEPass
+    from cfx.passes.split_module import split_module
+    from cfx.passes.tools_common import legalize_graph
+    from cfx.passes.utils.matcher_utils import SubgraphMatcher
+
+    traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) + torch.relu(x))
+    theirs, x = cls(traced, traced.graph), torch.ones(2)
+    pattern = cfx.symbolic_trace(lambda x: torch.relu(x)).graph
+    made = CSEPass()(theirs).graph_module, legalize_graph(theirs)
+    made += (split_module(theirs, None, lambda n: 0),)
+    for module in made:
+        assert isinstance(module, cfx.GraphModule) and torch.equal(module(x), x + x)
+    assert torch.equal(cfx.Interpreter(theirs).run(x), x + x)
+    assert cfx.check(theirs, theirs, x)
+    assert len(SubgraphMatcher(pattern).match(theirs)) == 2

@@ -479,3 +479,59 @@ def test_a_replacement_that_matches_again_ends():
     replace(gm, relu_neg, lambda x: relu_neg(relu_neg(x)))
     assert len(gm.graph.nodes) == 7
     assert torch.equal(copy.deepcopy(gm)(X), relu_neg(relu_neg(X)) + 1)
+
+
+@pytest.mark.parametrize("work", [None, False])
+def test_asking_for_tensors_must_not_edit(work):
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.neg(torch.relu(torch.neg(x)))))
+    calls = [n for n in gm.graph.nodes if n.op == "call_function"]
+
+    def edit(node):
+        for call in calls[1:]:
+            call.args = (calls[0],)
+        return False
+
+    with pytest.raises(RuntimeError, match="was changed while"):
+        gm.graph._drop_acc(set(calls[::2]), edit, work)
+
+
+def test_comparing_sources_may_clear_metadata():
+    class Clears(type):
+        def __eq__(cls, other):
+            for node in gm.graph.nodes:
+                node.meta.clear()
+            return other is torch.neg
+
+        __hash__ = type.__hash__
+
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.neg(x)))
+    for i, node in enumerate(gm.graph.nodes):
+        source = Clears(f"source{i}", (), {})
+        node.meta["source_fn_stack"] = [("a name " * i, source)]
+        del source
+    found = gm.graph._sources([torch.relu, torch.neg])
+    assert [list(groups.values()) for groups in found.values()] == [[[next(iter(gm.graph.nodes))]]]
+
+
+def test_interrupts_are_not_taken_for_answers():
+    class Interrupts(torch.nn.Module):
+        def __getattr__(self, name):
+            if name == "inner":
+                raise KeyboardInterrupt
+            return super().__getattr__(name)
+
+    graph = cfx.Graph()
+    graph.output(graph.call_module("inner.child", (graph.placeholder("x"),)))
+    with pytest.raises(KeyboardInterrupt):
+        graph._dot("name", Interrupts())
+    with pytest.raises(KeyboardInterrupt):
+        graph._pass("inline", Interrupts())
+
+
+def test_filters_that_leave_out_some_matches():
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.relu(torch.relu(torch.relu(x)))))
+    answers = iter([False, True, False, True])
+    found = cfx.subgraph_rewriter.replace_pattern_with_filters(
+        gm, lambda x: torch.relu(x), lambda x: torch.neg(x), [lambda *_: next(answers)])
+    assert [n.target for n in gm.graph.nodes][1:-1] == [torch.relu, torch.neg] * 2
+    assert [match.replacements[0].name for match in found] == ["neg", "neg_1"]

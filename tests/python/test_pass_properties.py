@@ -25,8 +25,9 @@ CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4}
 MOVES = {"fuse_bn", "const_fold", "inline", "lift_params", "unlift_params", "remove_dropout"}
 # Passes that do not heed writes: dce drops unused in-place methods, as torch.fx does.
 NO_WRITES = {"dce", "toposort"}
-# Passes that may make something run that failed: torch refuses to write to x what is read from x.T.
-MENDS = {"functionalize"}
+# Passes that may make something run that failed: torch refuses to write to x what is read from x.T,
+# and x.T.reshape(a).view(b) may fail where x.T.reshape(b) does not.
+MENDS = {"functionalize", "collapse_reshapes"}
 # Passes that may find more to do the second time, and why.
 REPEATS = {}
 

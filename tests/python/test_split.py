@@ -425,3 +425,15 @@ def test_nodes_that_are_no_tensors_move(capsys):
         theirs = boundary(tfx, Subgraph, torch_tags.move_non_tensor_nodes_on_boundary, seed)
         ours = boundary(cfx, Part, cfx_tags.move_non_tensor_nodes_on_boundary, seed)
         assert theirs == ours, seed
+
+
+def test_stages_are_called_as_the_module_was():
+    def f(x, pair):
+        return {"sum": torch.relu(x + pair[0]).neg(), "pair": (pair[1] * 2, x)}
+
+    gm = cfx.symbolic_trace(f, concrete_args={"pair": (cfx.PH, cfx.PH)})
+    x, y, z = torch.rand(3, 4)
+    staged = cfx_split.split_stages(gm, 2)
+    assert len(list(staged.named_children())) == 2
+    assert cfx.check(f, staged, (x, (y, z)))
+    assert staged(x, (y, z))["pair"][1] is x

@@ -113,6 +113,12 @@ def test_node_support_preview_as_torch():
     assert texts[0] == texts[1]
 
 
+def test_node_support_preview_draws(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    quietly(lambda: make(load(cfx), mixed, 2).node_support_preview(dump_graph=True))
+    assert "sin" in (tmp_path / "node_support.dot").read_text()
+
+
 @BOTH
 def test_split_preview(fx):
     s = make(load(fx), mixed, 2)

@@ -710,3 +710,14 @@ def test_scope_class():
     with ScopeContextManager(scope, Scope("c", None)) as inner:
         assert inner is scope and (scope.module_path, scope.module_type) == ("c", None)
     assert scope.module_path == "a.b"
+
+
+def test_inputs_made_of_a_pytree_come_from_the_function():
+    def f(x, pair):
+        return x + pair[0] * pair[1]
+
+    graph = ours.Tracer().trace(f, {"pair": (ours.PH, ours.PH)})
+    here = f.__code__.co_filename, f.__code__.co_firstlineno
+    assert [n._location for n in graph.find_nodes(op="placeholder")] == [here] * 3
+    mul = graph.find_nodes(op="call_function", target=operator.mul)[0]
+    assert mul._location == (here[0], here[1] + 1)

@@ -21,6 +21,12 @@ static void check_graph(const char *expected, cfx_graph *g)
     cfx_graph_release(want);
 }
 
+static const char source[] =
+    "graph(): %x = placeholder[target=x]() %w = get_attr[target=w]() %n = get_attr[target=size]() "
+    "%e = call_function[target=torch.exp](%w) %m = call_function[target=operator.mul](%n, 2) "
+    "%f = call_function[target=torch.mul](%e, %m) %y = call_method[target=view](%x, %m) "
+    "%z = call_function[target=torch.add](%y, %f) output((%z, %w))";
+
 /* ---- modules whose tensors are names ------------------------------------------------------- */
 
 typedef struct fake {
@@ -35,6 +41,8 @@ static cfx_value fake_get(void *ctx, cfx_graph *g, const char *path, cfx_error *
     (void)ctx;
     if (strcmp(path, "size") == 0)
         return cfx_int(4);
+    if (strcmp(path, "elu.inplace") == 0)
+        return cfx_bool(true);
     if (strcmp(path, "missing") == 0) {
         cfx_error_set(err, CFX_E_KEY, "no %s", path);
         return cfx_invalid();
@@ -53,7 +61,17 @@ static cfx_status fake_set(void *ctx, cfx_graph *g, const char *path, cfx_value 
 
 static const void *fake_identity(void *ctx, const char *path)
 {
+    if (strcmp(path, "tied") == 0 || strcmp(path, "twin") == 0)
+        return source;
     return strcmp(path, "_folded_0") == 0 ? ctx : NULL;
+}
+
+static cfx_status fake_class_name(void *ctx, const char *path, cfx_sink out, cfx_error *err)
+{
+    (void)path;
+    if (((fake *)ctx)->fails)
+        return cfx_error_set(err, CFX_E_HOST, "no class today");
+    return out.write(out.ctx, "torch.nn.ELU", 12);
 }
 
 static cfx_value fake_call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args,
@@ -73,14 +91,8 @@ static cfx_value fake_call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_v
 static fake make_fake(void)
 {
     return (fake){.table = {.get = fake_get, .set = fake_set, .identity = fake_identity,
-                            .call = fake_call}};
+                            .call = fake_call, .class_name = fake_class_name}};
 }
-
-static const char source[] =
-    "graph(): %x = placeholder[target=x]() %w = get_attr[target=w]() %n = get_attr[target=size]() "
-    "%e = call_function[target=torch.exp](%w) %m = call_function[target=operator.mul](%n, 2) "
-    "%f = call_function[target=torch.mul](%e, %m) %y = call_method[target=view](%x, %m) "
-    "%z = call_function[target=torch.add](%y, %f) output((%z, %w))";
 
 TEST(tensors_become_attributes_and_numbers_literals)
 {
@@ -127,6 +139,79 @@ TEST(attributes_that_are_missing_or_written_to_are_left_alone)
     cfx_graph_release(g);
 }
 
+/* Whether nothing in a graph can be folded. */
+static void check_stays(const char *text)
+{
+    fake f = make_fake();
+    bool changed;
+    cfx_graph *g = parse(text, NULL, NULL);
+    f.table.ctx = &f;
+    CHECK_INT_EQ(CFX_OK, cfx_pass_const_fold(g, &f.table, NULL, &changed, NULL));
+    CHECK(!changed && f.calls == 0);
+    check_graph(text, g);
+    cfx_graph_release(g);
+}
+
+TEST(writes_are_seen_through_other_paths_regions_and_modules)
+{
+    check_stays("graph(): %a = get_attr[target=tied]() %b = call_method[target=add_](%a, 1) "
+                "%c = get_attr[target=twin]() %d = call_function[target=torch.exp](%c) "
+                "output(%d)");
+    check_stays("graph(): %x = placeholder[target=x]() %a = get_attr[target=tied]() "
+                "%b = call_method[target=add_](%a, 1) "
+                "%c = call_function[target=cfx.cond](%x, graph { %w = get_attr[target=twin]() "
+                "%d = call_function[target=torch.exp](%w) output(%d) }, graph { output(1) }, ()) "
+                "output(%c)");
+    check_stays("graph(): %x = placeholder[target=x]() "
+                "%c = call_function[target=cfx.cond](%x, graph { %w = get_attr[target=w]() "
+                "%d = call_method[target=add_](%w, 1) output(1) }, graph { output(1) }, ()) "
+                "%w = get_attr[target=w]() %e = call_function[target=torch.exp](%w) output(%e)");
+    check_stays("graph(): %w = get_attr[target=w]() %e = call_function[target=torch.exp](%w) "
+                "%r = call_module[target=elu](%e) output((%r, %e))");
+}
+
+TEST(a_host_that_fails_to_name_a_class_is_heard)
+{
+    fake f = make_fake();
+    cfx_error err = {.status = CFX_OK};
+    cfx_graph *g = parse("graph(): %x = placeholder[target=x]() %r = call_module[target=elu](%x) "
+                         "output(%r)", NULL, NULL);
+    cfx_operator op;
+    f.table.ctx = &f;
+    CHECK_INT_EQ(CFX_OK, cfx_node_operator_of(cfx_graph_find(g, "r"), &f.table, &op, &err));
+    CHECK_INT_EQ(CFX_OPID_elu, op);
+    f.fails = true;
+    CHECK_INT_EQ(CFX_E_HOST, cfx_node_operator_of(cfx_graph_find(g, "r"), &f.table, &op, &err));
+    CHECK_STR_EQ("no class today", err.message);
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_const_fold(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_cse(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_annotate(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_functionalize(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_reinplace(g, &f.table, NULL, NULL, &err));
+    cfx_graph_release(g);
+}
+
+/* A module in place writes to what it is given: what is computed before and after is not one. */
+TEST(modules_in_place_write)
+{
+    static const char text[] = "graph(): %x = placeholder[target=x]() "
+        "%a = call_function[target=torch.exp](%x) %r = call_module[target=elu](%a) "
+        "%b = call_function[target=torch.exp](%x) output((%r, %b))";
+    fake f = make_fake();
+    cfx_effect effect;
+    bool changed;
+    cfx_graph *g = parse(text, NULL, NULL);
+    f.table.ctx = &f;
+    CHECK_INT_EQ(CFX_OK, cfx_node_effect(cfx_graph_find(g, "r"), &f.table, &effect, NULL));
+    CHECK_INT_EQ(CFX_EFFECT_WRITES, effect);
+    CHECK_INT_EQ(CFX_OK, cfx_node_effect(cfx_graph_find(g, "r"), NULL, &effect, NULL));
+    CHECK_INT_EQ(CFX_EFFECT_ALONE, effect);
+    CHECK_INT_EQ(CFX_OK, cfx_pass_cse(g, &f.table, NULL, &changed, NULL));
+    CHECK(!changed);
+    check_graph(text, g);
+    cfx_graph_release(g);
+}
+
 /* ---- constants cut off --------------------------------------------------------------------- */
 
 static int skip_all(void *ctx, cfx_node *n)
@@ -160,6 +245,18 @@ TEST(constants_and_the_rest)
     CHECK(constants.graph == NULL && rest.graph == NULL);
     answer = -1;
     CHECK_INT_EQ(CFX_E_HOST, cfx_graph_split_constants(g, &what, &constants, &rest, NULL));
+    cfx_graph_release(g);
+}
+
+TEST(what_is_written_to_by_way_of_a_view_is_no_constant)
+{
+    cfx_part constants, rest;
+    cfx_graph *g = parse("graph(): %w = get_attr[target=w]() %v = call_method[target=view](%w, -1) "
+                         "%i = call_method[target=add_](%v, 1) %u = get_attr[target=w]() "
+                         "%e = call_function[target=torch.exp](%u) output(%e)", NULL, NULL);
+    const cfx_constants what = {.path = "folded"};
+    CHECK_INT_EQ(CFX_OK, cfx_graph_split_constants(g, &what, &constants, &rest, NULL));
+    CHECK(constants.graph == NULL && rest.graph == NULL);
     cfx_graph_release(g);
 }
 

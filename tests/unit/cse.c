@@ -233,7 +233,7 @@ static const effect_case effect_cases[] = {
 static int effect_of(cfx_node *n)
 {
     cfx_effect effect;
-    return cfx_node_effect(n, &effect, NULL) == CFX_OK ? (int)effect : -1;
+    return cfx_node_effect(n, NULL, &effect, NULL) == CFX_OK ? (int)effect : -1;
 }
 
 TEST(effects_by_name)

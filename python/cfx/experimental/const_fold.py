@@ -45,15 +45,16 @@ class FoldedGraphModule(GraphModule):
         if self.has_folding_been_run:
             raise AssertionError("Cannot re-run folding")
         self.has_folding_been_run = True
-        folded = self.const_subgraph_module()
-        several = isinstance(folded, tuple)
-        result = torch.nn.ParameterList(map(self._parameter, folded)) if several else None
-        name = self.fx_const_folded_attrs_name
-        setattr(self, name, result if several else self._parameter(folded))
+        name, folded = self.fx_const_folded_attrs_name, self.const_subgraph_module()
+        if isinstance(getattr(self, name), torch.nn.ParameterList):
+            setattr(self, name, torch.nn.ParameterList(map(self._parameter, folded)))
+        else:
+            delattr(self, name)  # a parameter could not become something else
+            setattr(self, name, self._parameter(folded))
 
-    def _parameter(self, value: Any) -> "torch.nn.Parameter":
-        if isinstance(value, (int, float)):  # as torch.fx does with an int
-            value = torch.Tensor([value]).to(self.device_for_folded_attrs)
+    def _parameter(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):  # a number, as a size or a scale
+            return value
         return torch.nn.Parameter(value.detach().clone(), requires_grad=value.requires_grad)
 
 

@@ -1,6 +1,5 @@
 """FxGraphDrawer: pictures of modules, for Graphviz. The text is made in C (src/codegen/dot.c)."""
 import copy
-import functools
 import subprocess
 from typing import Any
 
@@ -31,8 +30,14 @@ class _Dot(str):
             file.write(made)
         return True
 
-    write_svg = functools.partialmethod(write, format="svg")
-    write_png = functools.partialmethod(write, format="png")
+    def write_raw(self, path: Any, prog: str = "dot") -> bool:
+        return self.write(path, prog)
+
+    def write_svg(self, path: Any, prog: str = "dot") -> bool:
+        return self.write(path, prog, "svg")
+
+    def write_png(self, path: Any, prog: str = "dot") -> bool:
+        return self.write(path, prog, "png")
 
 
 @compatibility(is_backward_compatible=False)

@@ -131,7 +131,8 @@ class _MinimizerBase:
         except AssertionError as e:
             raise FxNetMinimizerBadModuleError(f"cannot split off {nodes}: {e}") from None
         if not hasattr(split, "minimize"):
-            raise FxNetMinimizerBadModuleError(f"Minimize submodule was not found with nodes {nodes}")
+            message = f"Minimize submodule was not found with nodes {nodes}"
+            raise FxNetMinimizerBadModuleError(message)
         return split, "minimize"
 
     def _run_and_compare(

@@ -55,12 +55,9 @@ class OperatorSupport(OperatorSupportBase):
 
 def create_op_support(is_node_supported: IsNodeSupported) -> OperatorSupportBase:
     """A function with the signature of `is_node_supported` as an OperatorSupportBase."""
-
-    class FunctionalOperatorSupport(OperatorSupportBase):
-        def is_node_supported(self, submodules: Mapping[str, Module], node: Node) -> bool:
-            return is_node_supported(submodules, node)
-
-    return FunctionalOperatorSupport()
+    answer = lambda self, submodules, node: is_node_supported(submodules, node)  # noqa: E731
+    body = {"is_node_supported": answer}
+    return type("FunctionalOperatorSupport", (OperatorSupportBase,), body)()
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:

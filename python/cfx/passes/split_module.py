@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..graph_module import GraphModule, torch
-from ..interop import from_torch
 from ..node import Node
+from ..text import as_cfx
 from .graph_manipulation import _bytes_of
 
 __all__ = ["Partition", "split_module", "split_module_simple", "split_stages", "Cut", "cuts"]
@@ -59,8 +59,7 @@ def _split(
     gm: GraphModule, label_of: Callable[[Node], Any], prefix: str, flags: int,
     names: list[str] | None = None, cls: type[GraphModule] = GraphModule,
 ) -> tuple[GraphModule, list[Any]]:
-    if not isinstance(gm, GraphModule):
-        gm = from_torch(gm)
+    gm = as_cfx(gm)
     base, parts, crossing = gm.graph._split(label_of, names, prefix, flags)
     if names is not None:  # by tags: the module is called as before
         base.set_codegen(gm.graph._codegen)
@@ -152,5 +151,8 @@ def split_stages(
                  for node in gm.graph.nodes]
     stages, _ = gm.graph._stages(n, costs, sizes)
     stage_of: dict[Node, Any] = dict(zip(gm.graph.nodes, stages))
-    return split_module(gm, gm, stage_of.__getitem__, keep_original_order=True,
-                        keep_original_node_name=True)
+    result = split_module(gm, gm, stage_of.__getitem__, keep_original_order=True,
+                          keep_original_node_name=True)
+    result.graph.set_codegen(gm.graph._codegen)  # the pipeline is called as the module was
+    result.recompile()
+    return result

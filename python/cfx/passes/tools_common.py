@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph_module import GraphModule, Module, torch
-from ..interop import from_torch
 from ..node import Node, _get_qualified_name
+from ..text import as_cfx
 
 __all__ = ["get_acc_ops_name", "get_node_target", "is_node_output_tensor", "FxNetAccFusionsFinder",
            "legalize_graph", "stable_topological_sort"]  # fmt: skip
@@ -47,7 +47,7 @@ def is_node_output_tensor(node: Node) -> bool:
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
     """Moves nodes, in place, so that all stand behind what they use, and otherwise as they stood.
     A GraphModule of torch.fx is converted first. RuntimeError names the nodes of a cycle."""
-    gm = gm if isinstance(gm, GraphModule) else from_torch(gm)
+    gm = as_cfx(gm)
     gm.graph._pass("toposort")
     gm.recompile()
     return gm

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...graph import Graph
 from ...node import Node
-from ...text import parse
+from ...text import as_graph
 
 __all__ = ["SubgraphMatcher", "InternalMatch"]
 
@@ -36,21 +36,6 @@ class Miss:
         where = self.node._location if self.node is not None else None
         line = linecache.getline(*where).strip() if where else ""
         return self.text + ("\n    " + line if line else "")
-
-
-def as_cfx(x: Any) -> Any:
-    """What is torch.fx's becomes cfx's; text becomes the graph that it describes."""
-    if type(x).__module__.startswith("torch.fx."):
-        from ...interop import from_torch
-
-        return from_torch(x)
-    return parse(x) if isinstance(x, str) else x
-
-
-def as_graph(x: Any) -> Any:
-    """A Graph from what people give as one: also IR text, a module with a graph, torch.fx's."""
-    x = as_cfx(x) if hasattr(x, "graph") else x  # as a whole: its graph may ask its modules
-    return as_cfx(getattr(x, "graph", x))
 
 
 class SubgraphMatcher:

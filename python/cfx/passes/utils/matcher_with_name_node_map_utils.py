@@ -5,7 +5,8 @@ from ... import _pytree
 from ...graph import Graph
 from ...graph_module import GraphModule
 from ...node import Node
-from .matcher_utils import InternalMatch, SubgraphMatcher, as_cfx
+from ...text import as_cfx
+from .matcher_utils import InternalMatch, SubgraphMatcher
 
 __all__ = ["SubgraphMatcherWithNameNodeMap"]
 

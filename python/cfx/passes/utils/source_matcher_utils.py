@@ -3,9 +3,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ... import _core
 from ...graph import Graph
 from ...node import Node
+from ...text import as_graph
 
 __all__ = ["get_source_partitions", "check_subgraphs_connected", "SourcePartition"]
 
@@ -31,10 +31,7 @@ def get_source_partitions(
     of nodes, the groups of nodes that came from one call of it. With `filter_fn`, groups of which
     it accepts all nodes. A graph of torch.fx (torch.export makes them) is converted first: the
     nodes in the answer are those of the copy."""
-    if not isinstance(graph, _core.Graph):
-        from ...interop import from_torch
-
-        graph = from_torch(graph)
+    graph = as_graph(graph)
     return {
         source: [
             SourcePartition(nodes, source, *graph._boundary(nodes))

@@ -3,7 +3,7 @@ import copy
 
 from .... import _core
 from ....graph_module import GraphModule, torch
-from ....interop import from_torch
+from ....text import as_cfx
 from ...infra.pass_base import PassBase, PassResult
 
 aten, _nn = torch.ops.aten, torch.nn
@@ -33,8 +33,7 @@ class CSEPass(PassBase):
 
     def call(self, graph_module: GraphModule) -> PassResult:
         """A new module, or the old one if nothing is computed twice. torch.fx's are converted."""
-        if not isinstance(graph_module, GraphModule):
-            graph_module = from_torch(graph_module)
+        graph_module = as_cfx(graph_module)
         graph = copy.deepcopy(graph_module.graph)
         if not graph._cse(set(self.banned_ops), graph_module):
             return PassResult(graph_module, False)
