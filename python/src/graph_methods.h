@@ -102,6 +102,19 @@ PyObject *graph_reached(PyGraph *self, PyObject *args);
 double *read_doubles(PyObject *list);
 PyObject *graph_place(PyGraph *self, PyObject *args);
 
+static inline bool is_call(const cfx_node *n)
+{
+    cfx_opcode op = cfx_node_op(n);
+    return op == CFX_OP_CALL_FUNCTION || op == CFX_OP_CALL_METHOD || op == CFX_OP_CALL_MODULE;
+}
+
+/* splitter_extend.c */
+PyObject *graph_reverse_deps(PyGraph *self, PyObject *limit);
+PyObject *graph_fuse_users(PyGraph *self, PyObject *args);
+PyObject *graph_merge_groups(PyGraph *self, PyObject *fusions);
+PyObject *graph_parents_of(PyGraph *self, PyObject *tag);
+PyObject *graph_extend_acc(PyGraph *self, PyObject *args);
+
 /* splitter.c */
 PyObject *graph_deps(PyGraph *self, PyObject *unused);
 PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);

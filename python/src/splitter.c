@@ -3,12 +3,6 @@
 
 #include <cfx/partition.h>
 
-static bool is_call(const cfx_node *n)
-{
-    cfx_opcode op = cfx_node_op(n);
-    return op == CFX_OP_CALL_FUNCTION || op == CFX_OP_CALL_METHOD || op == CFX_OP_CALL_MODULE;
-}
-
 /* Whether the value of a node is a tensor, if `is_tensor` can tell without changing the graph, as
  * that is being walked: else -1 with an exception. */
 static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)

@@ -3,6 +3,8 @@ import contextlib
 import importlib
 import io
 import operator
+import random
+import time
 import types
 
 import pytest
@@ -283,3 +285,75 @@ def test_reports_and_errors(fx):
 def test_binary_search_finds_all():
     m = minimizer(load(cfx), cfx.symbolic_trace(chain), traverse_method="binary", find_all=True)
     assert names(quietly(m.minimize)[0]) == ["relu"]  # torch.fx loses it on the way
+
+
+def random_program(r):
+    """A function of sums, and calls that are supported and that are not."""
+    steps = [(r.choice([torch.sin, torch.cos, torch.relu, None]), r.random(), r.random())
+             for _ in range(14)]
+
+    def program(a, b):
+        values = [a, b]
+        for function, p, q in steps:
+            x, y = (values[-1 - int(k * min(len(values), 5))] for k in (p, q))
+            values.append(x + y if function is None else function(x))
+        return values[-1] + values[-2] + values[-3]
+
+    return program
+
+
+def extended(fx, seed):
+    """Who uses what, with a random fusion; and the tags after each accelerated part was extended,
+    without one (there torch.fx leaves out more)."""
+    r = random.Random(seed)
+    s = make(load(fx), random_program(r), 2)
+    acc, number = sorted(s.acc_nodes, key=lambda n: n.name), 0
+    for node in (n for n in s.module.graph.nodes if n.op.startswith("call")):
+        number += r.random() < 0.3
+        node.tag = f"_run_on_{'acc' if node in s.acc_nodes else 'cpu'}_{number}"
+    r.shuffle(acc)
+    s.fusions = dict.fromkeys(group := set(acc[: r.randrange(4)]), group)
+    s._merge_overlapping_fusions()
+    fusions = {n.name: names(group) for n, group in s.fusions.items()}
+    users = s.find_reverse_deps()
+    s.update_reverse_deps_for_fusions(users)
+    facts = [fusions, {n.name: names(u) for n, u in users.items() if u and n.op != "placeholder"}]
+    s.fusions = {}
+    for tag in sorted({n.tag for n in acc}):
+        s.extend_acc_subgraph(tag)
+        facts.append({n.name: getattr(n, "tag", None) for n in s.module.graph.nodes})
+    return facts
+
+
+def test_extended_as_torch():
+    changed = 0
+    for seed in range(40):
+        theirs, ours = extended(torch.fx, seed), extended(cfx, seed)
+        assert ours == theirs, seed
+        changed += len({str(tags) for tags in theirs[2:]}) > 1
+    assert changed > 1
+
+
+def test_fusions_that_share_nodes_are_one():
+    s = make(load(cfx), mixed, 2)
+    a, b, c, d, e = list(s.module.graph.nodes)[2:7]
+    ab, bc, de = {a, b}, {b, c}, {d, e}
+    s.fusions = {a: ab, b: bc, c: bc, d: de, e: de}
+    s._merge_overlapping_fusions()
+    assert s.fusions[d] is de and s.fusions[e] is de
+    assert s.fusions[a] is s.fusions[b] is s.fusions[c] == {a, b, c}
+
+
+def test_extending_is_linear():
+    def program(a):
+        for _ in range(3000):
+            a = torch.sin(a)
+        return torch.relu(a)
+
+    s = make(load(cfx), program, 1)
+    for i, node in enumerate(n for n in s.module.graph.nodes if n.op.startswith("call")):
+        node.tag = "_run_on_acc_1" if i >= 2999 else "_run_on_acc_0"
+    start = time.perf_counter()
+    s.extend_acc_subgraph("_run_on_acc_1")
+    assert time.perf_counter() - start < 1  # 3,000 rounds over all nodes take longer
+    assert {n.tag for n in s.acc_nodes} == {"_run_on_acc_1"}

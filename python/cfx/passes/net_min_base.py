@@ -29,6 +29,7 @@ class FxNetMinimizerResultMismatchError(Exception):
 
 
 _FAILED = FxNetMinimizerRunFuncError, FxNetMinimizerResultMismatchError
+_HALVES = "Proceed to split and lower the halves of the current sub-module individually."
 
 
 @dataclass
@@ -127,9 +128,8 @@ class _MinimizerBase:
         except AssertionError as e:
             raise FxNetMinimizerBadModuleError(f"cannot split off {nodes}: {e}") from None
         if not hasattr(split, "minimize"):
-            raise FxNetMinimizerBadModuleError(
-                f"Minimize submodule was not found with nodes {nodes}"
-            )
+            message = f"Minimize submodule was not found with nodes {nodes}"
+            raise FxNetMinimizerBadModuleError(message)
         return split, "minimize"
 
     def _run_and_compare(
@@ -212,8 +212,7 @@ class _MinimizerBase:
                 report.append("This is the last node in the sub-module. Search in the current "
                               f"branch is successful with culprit = {culprits}.")  # fmt: skip
             else:
-                report.append("Proceed to split and lower the halves of the current sub-module "
-                              "individually.")  # fmt: skip
+                report.append(_HALVES)
         if not failed or len(nodes) == 1:
             return culprits if failed else set()
         mid = start_idx + len(nodes) // 2
@@ -265,8 +264,7 @@ class _MinimizerBase:
                            "Search in the current branch is successful with node :",
                            f"{found}, node name: {nodes[found]}."]  # fmt: skip
                 return found
-            report.append("Proceed to split and lower the halves of the current sub-module "
-                          "individually.")  # fmt: skip
+            report.append(_HALVES)
         before = bool(failed) == find_last_node
         low, high = (start_idx, mid if find_last_node else max(mid - 1, start_idx))
         if not before:

@@ -227,6 +227,9 @@ class _SplitterBase:
         """For each call the calls whose values it uses itself."""
         return defaultdict(set, self.module.graph._deps())
 
+    def _groups(self) -> list[NodeSet]:
+        return list({id(group): group for group in self.fusions.values()}.values())
+
     def update_deps_for_fusions(self) -> None:
         """Makes the nodes of a fusion need the same others, and who needs one need all."""
         self._merge_overlapping_fusions()
@@ -234,10 +237,7 @@ class _SplitterBase:
 
     def _merge_overlapping_fusions(self) -> None:
         """Makes fusions that share a node one; FxNetAccFusionsFinder finds none that do."""
-        for group in self._groups():
-            if any(self.fusions.get(node) is not group for node in group):
-                merged = group.union(*(self.fusions.get(node, ()) for node in group))
-                self.fusions.update(dict.fromkeys(merged, merged))
+        self.module.graph._merge_groups(self.fusions)
 
     def _groups(self) -> list[NodeSet]:
         return list({id(group): group for group in self.fusions.values()}.values())
@@ -318,40 +318,23 @@ class _SplitterBase:
     def find_reverse_deps(self, tag_id: int | None = None) -> dict[Node, NodeSet]:
         """For each call the calls that use its value; with `tag_id` only those of subgraphs up to
         that number."""
-        result: dict[Node, NodeSet] = defaultdict(set)
-        for node in self.module.graph.nodes:
-            users = {u for u in node.users if u.op in CALLABLE_NODE_OPS and (
-                tag_id is None or int(u.tag.split("_")[-1]) < tag_id)}  # fmt: skip
-            if node.op in CALLABLE_NODE_OPS and users:
-                result[node] = users
-        return result
+        return defaultdict(set, self.module.graph._reverse_deps(tag_id))
 
     def update_reverse_deps_for_fusions(self, deps: dict[Node, NodeSet]) -> None:
         """Makes all nodes of a fusion have its users."""
-        for group in self._groups():
-            users = set().union(*(deps.get(node, ()) for node in group)) - group
-            for node in group:
-                deps[node] = users | (deps.get(node, set()) & group)
+        self.module.graph._fuse_users(deps, self._groups())
 
     def find_parent_nodes_of_subgraph(self, tag: str) -> NodeSet:
-        """The calls and attributes outside the subgraph that its calls use."""
-        mine = [n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS and n.tag == tag]
-        inputs = {i for n in mine for i in n.all_input_nodes if i.op in CALLABLE_NODE_OPS}
-        return {i for i in inputs if i.tag != tag}
+        """The calls outside the subgraph that its calls use."""
+        return self.module.graph._parents_of(tag)
 
     def extend_acc_subgraph(self, tag: str) -> None:
         """Takes into the subgraph, again and again, the supported calls before it all of whose
         users are in it."""
         deps = self.find_reverse_deps(tag_id=int(tag.split("_")[-1]))
         self.update_reverse_deps_for_fusions(deps)
-        work = list(self.find_parent_nodes_of_subgraph(tag))
-        for node in work:  # grows: by what a node reads, once that node belongs to the subgraph
-            if node.tag == tag or node not in self.acc_nodes:
-                continue
-            if all(user.tag == tag for user in deps.get(node, ())):
-                for member in self.fusions.get(node, {node}):
-                    member.tag = tag
-                    work += [n for n in member.all_input_nodes if n.op in CALLABLE_NODE_OPS]
+        work = self.find_parent_nodes_of_subgraph(tag)
+        self.module.graph._extend_acc(tag, work, self.acc_nodes, self.fusions, deps)
 
     # ---- splitting ----
 
