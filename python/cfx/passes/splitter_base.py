@@ -239,9 +239,6 @@ class _SplitterBase:
         """Makes fusions that share a node one; FxNetAccFusionsFinder finds none that do."""
         self.module.graph._merge_groups(self.fusions)
 
-    def _groups(self) -> list[NodeSet]:
-        return list({id(group): group for group in self.fusions.values()}.values())
-
     # ---- for back ends to override ----
 
     def _lower_model_to_backend(self, mod: GraphModule, inputs: Tensors) -> Module:
