@@ -78,8 +78,9 @@ static cfx_node *stuck_input(const check_job *job, uint32_t unit, cfx_node **use
 
 enum { SEEN = UINT32_MAX };  /* uses that are missing: there are fewer */
 
-/* From a stuck unit back along stuck units, until one comes again: that one is on a cycle. If it
- * is no part, the next one, or there is a cycle without any. Each is looked at twice at most. */
+/* From a stuck unit back along stuck units, until one comes again: that one is on a cycle. To blame
+ * is a unit of several nodes; without any, the graph itself has a cycle. Each is looked at twice at
+ * most. */
 static cfx_status report_cycle(check_job *job, cfx_error *err)
 {
     uint32_t unit = 0;
@@ -90,7 +91,7 @@ static cfx_status report_cycle(check_job *job, cfx_error *err)
     for (; job->missing[unit] != SEEN; unit = unit_of(job, stuck_input(job, unit, &user)))
         job->missing[unit] = SEEN;
     const uint32_t first = unit;
-    while (unit >= job->n) {
+    while (job->next[job->first[unit]] == CFX_NO_PART) {
         unit = unit_of(job, stuck_input(job, unit, &user));
         if (unit == first)
             break;
