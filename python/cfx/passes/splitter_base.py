@@ -42,7 +42,12 @@ class _SplitterSettingBase:
                               ("move-non-tensor-nodes-on-boundary",
                                move_non_tensor_nodes_on_boundary)):  # fmt: skip
             parser.add_argument(f"--{name}", default=default, action="store_true")
-        vars(self).update(vars(parser.parse_known_args()[0]))
+        args = parser.parse_known_args()[0]
+        self.min_acc_module_size = args.min_acc_module_size
+        self.skip_fusion = args.skip_fusion
+        self.allow_non_tensor = args.allow_non_tensor
+        self.max_acc_splits = args.max_acc_splits
+        self.move_non_tensor_nodes_on_boundary = args.move_non_tensor_nodes_on_boundary
 
 
 @dataclass
