@@ -341,7 +341,10 @@ def _localise(report: Report, inputs: tuple[Any, ...], tolerances: dict[Any, Any
 def _table(tolerances: Any) -> dict[Any, Any]:
     if isinstance(tolerances, dict):
         return {**TOLERANCES, **tolerances}
-    return dict.fromkeys(TOLERANCES, tolerances) if tolerances is not None else TOLERANCES
+    if tolerances is None:
+        return TOLERANCES
+    pair = (tolerances, tolerances) if isinstance(tolerances, float) else tuple(tolerances)
+    return dict.fromkeys(TOLERANCES, pair)
 
 
 def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Report:
@@ -349,7 +352,7 @@ def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Re
 
     `inputs` is a tuple of arguments, or a list of such tuples. They are copied; random numbers and
     buffers are as before, afterwards. `tolerances` is a pair (rtol, atol) for all floating-point
-    values, or {dtype: pair}. What `before` raises is raised.
+    values, a number for both, or {dtype: pair}. What `before` raises is raised.
     """
     table = _table(tolerances)
     for sample in _samples(inputs):
@@ -398,7 +401,7 @@ def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any =
     """
     first = current = _need_graph_module(module)
     passed: list[str] = []
-    for one in passes:
+    for one in [passes] if isinstance(passes, str) else passes:
         try:
             result = _applied(one, current)
         except Exception as error:

@@ -127,6 +127,8 @@ def replace_pattern(
     misses, best first.
     """
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        raise TypeError("a list of patterns holds pairs: (pattern, replacement)")
     rules = [_rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
     options.update(commutative=commutative, strict=strict, carry_meta=carry_meta, jointly=True)

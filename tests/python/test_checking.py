@@ -125,6 +125,7 @@ def test_tolerances():
     one, two = gives(torch.tensor(1.0)), gives(torch.tensor(1.05))
     assert not cfx.check(one, two, (X,))
     assert cfx.check(one, two, (X,), tolerances=(0.1, 0.0))
+    assert cfx.check(one, two, (X,), tolerances=0.1)
     assert cfx.check(one, two, (X,), tolerances={torch.float32: (0.1, 0.0)})
     assert not cfx.check(one, two, (X,), tolerances={torch.float64: (0.1, 0.0)})
     assert not cfx.check(one, gives(torch.tensor(1.0 + 1e-6)), (X,), tolerances=(0.0, 0.0))
@@ -321,6 +322,7 @@ def test_bisect_of_passes_that_fail():
 def test_bisect_of_good_passes():
     report = cfx.bisect(["dce", "cse", fine], Net(), (X,))
     assert report.ok and str(report) == "ok: the same results, dce, cse, fine"
+    assert str(cfx.bisect("dce", Net(), (X,))) == "ok: the same results, dce"
 
 
 def test_bisect_needs_something_to_trace():

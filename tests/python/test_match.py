@@ -884,3 +884,9 @@ def test_a_long_graph_takes_time_in_proportion():
                                   lambda a: torch.cos(a))
     assert len(matches) == 5000 and len(gm.graph.nodes) == 10002
     assert operator.eq(*(n.target for n in list(gm.graph.nodes)[1:4:2]))
+
+
+def test_a_list_of_patterns_holds_pairs():
+    gm = cfx.symbolic_trace(lambda x: torch.relu(x))
+    with pytest.raises(TypeError, match="holds pairs"):
+        cfx.replace_pattern(gm, [lambda x: torch.relu(x)], lambda x: torch.neg(x))
