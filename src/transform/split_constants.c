@@ -84,8 +84,27 @@ static cfx_status judge(folder *f, cfx_node *n, bool *constant)
                                     n->name->data) : CFX_OK;
 }
 
+/* Whether any call depends on attributes and literals only: most graphs have none, and what they
+ * write to need not be found out. */
+static bool has_candidates(cfx_graph *g)
+{
+    const uint32_t constant = cfxi_graph_stamp(g, 1);
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        bool fits = cfxi_is_call(n) || n->op == CFX_OP_GET_ATTR;
+        for (uint32_t i = 0; fits && i < n->n_inputs; i++)
+            fits = n->inputs[i].def->mark == constant;
+        if (fits && cfxi_is_call(n))
+            return true;
+        if (fits)
+            n->mark = constant;
+    }
+    return false;
+}
+
 static cfx_status find_constants(folder *f)
 {
+    if (!has_candidates(f->g))
+        return CFX_OK;
     CFX_TRY(cfxi_aliases_begin(&f->aliases, f->g, NULL, CFXI_USES_ALL, f->err));
     CFX_TRY(cfxi_aliases_note_writes(&f->aliases, f->err));
     for (cfx_node *n = f->g->root.next; n != &f->g->root; n = n->next) {
