@@ -13,18 +13,6 @@ static cfx_node *call(cfx_graph *g, const char *target, cfx_value arg)
     return call_op(g, CFX_OP_CALL_FUNCTION, target, arg);
 }
 
-/* The names of the nodes, joined by blanks. */
-static const char *names(const cfx_graph *g)
-{
-    static char text[512];
-    size_t used = 0;
-    text[0] = '\0';
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? " " : "",
-                                 cfx_node_name(n, NULL));
-    return text;
-}
-
 static bool run_cse(cfx_graph *g)
 {
     bool changed = false;
@@ -54,7 +42,7 @@ TEST(chains_of_the_same_calls_become_one)
     cfx_node *d = call_op(g, CFX_OP_CALL_METHOD, "abs", cfx_from_node(a));
     cfx_node *out = output_pair(g, c, d);
     CHECK(run_cse(g));
-    CHECK_STR_EQ("x neg abs_1 output", names(g));
+    CHECK_STR_EQ("x neg abs_1 output", node_names(g));
     CHECK_INT_EQ(1, cfx_node_num_users(c));
     CHECK_INT_EQ(2, cfx_use_count(cfx_node_find_use(out, c)));
     CHECK(cfx_node_input(c, 0) == a);
@@ -169,7 +157,7 @@ TEST(a_user_of_many)
     cfx_node *cat = call(g, "torch.cat", cfx_value_list(g, items, N, NULL));
     cfx_graph_output(g, cfx_from_node(cat), NULL);
     CHECK(run_cse(g));
-    CHECK_STR_EQ("x neg cat output", names(g));
+    CHECK_STR_EQ("x neg cat output", node_names(g));
     CHECK_INT_EQ(N, cfx_use_count(cfx_node_find_use(cat, items[0].as.node)));
     cfx_graph_release(g);
 }
@@ -475,7 +463,7 @@ TEST(nothing_is_merged_across_a_call_that_writes)
     call(g, "torch.neg", x);
     output_pair(g, a, b);
     CHECK(run_cse(g));
-    CHECK_STR_EQ("x neg zero_ neg_1 output", names(g));
+    CHECK_STR_EQ("x neg zero_ neg_1 output", node_names(g));
     cfx_graph_release(g);
 }
 
@@ -613,7 +601,7 @@ TEST(regions_three_deep)
     call(at, "torch.relu", cfx_from_node(cfx_graph_first(at)));
     CHECK_INT_EQ(CFX_EFFECT_ALONE, effect_of(cfx_graph_find(g, "cond")));  /* there is a module */
     CHECK(run_cse(g));
-    CHECK_STR_EQ("x relu mod output", names(at));
+    CHECK_STR_EQ("x relu mod output", node_names(at));
     call_op(at, CFX_OP_CALL_METHOD, "add_", cfx_from_node(cfx_graph_first(at)));
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect_of(cfx_graph_find(g, "cond")));
     cfx_graph_release(g);

@@ -8,18 +8,6 @@ static cfx_node *call(cfx_graph *g, const char *target, cfx_value arg)
     return cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, &arg, 1, NULL, 0, NULL);
 }
 
-/* The names of the nodes, joined by blanks. */
-static const char *names(const cfx_graph *g)
-{
-    static char text[512];
-    size_t used = 0;
-    text[0] = '\0';
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? " " : "",
-                                 cfx_node_name(n, NULL));
-    return text;
-}
-
 static bool run_dce(cfx_graph *g)
 {
     bool changed = false;
@@ -42,7 +30,7 @@ TEST(chains_of_dead_nodes_go)
     cfx_graph_call(g, CFX_OP_CALL_MODULE, "mod", &x, 1, NULL, 0, NULL);
     cfx_graph_output(g, cfx_from_node(relu), NULL);
     CHECK(run_dce(g));
-    CHECK_STR_EQ("x unused relu output", names(g));
+    CHECK_STR_EQ("x unused relu output", node_names(g));
     CHECK(!run_dce(g));
     cfx_graph_release(g);
 }
@@ -55,13 +43,13 @@ TEST(graphs_that_are_not_quite_in_order)
     cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
     call(g, "torch.relu", x);
     CHECK(run_dce(g));
-    CHECK_STR_EQ("x", names(g));
+    CHECK_STR_EQ("x", node_names(g));
     cfx_graph_output(g, x, NULL);
     call(g, "torch.relu", x);
     cfx_node *late = cfx_graph_placeholder(g, "late", NULL);
     cfx_graph_output(g, cfx_from_node(late), NULL);
     CHECK(run_dce(g));
-    CHECK_STR_EQ("x output late output_1", names(g));
+    CHECK_STR_EQ("x output late output_1", node_names(g));
     cfx_graph_release(g);
 }
 
@@ -76,7 +64,7 @@ TEST(graphs_that_lint_rejects_are_left_alone)
     bool changed = true;
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_dce(g, NULL, NULL, &changed, &err));
     CHECK(strstr(err.message, "used before it has been defined") != NULL);
-    CHECK_STR_EQ("b a output", names(g));
+    CHECK_STR_EQ("b a output", node_names(g));
     cfx_graph_release(g);
 }
 
@@ -146,11 +134,11 @@ TEST(every_node_is_asked_from_the_end)
     bool changed = false;
     CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, &changed, NULL));
     CHECK_STR_EQ("output neg relu x ", o.seen);
-    CHECK_STR_EQ("x relu", names(g));
+    CHECK_STR_EQ("x relu", node_names(g));
     CHECK(changed);
     o = (opinion){.keep = NULL};
     CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, NULL, NULL));
-    CHECK_STR_EQ("", names(g));
+    CHECK_STR_EQ("", node_names(g));
     cfx_graph_release(g);
 }
 
@@ -161,7 +149,7 @@ TEST(an_opinion_that_fails)
     cfx_dce_options opts = {ask, &o};
     bool changed = false;
     CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, NULL, &opts, &changed, NULL));
-    CHECK_STR_EQ("x relu output", names(g));
+    CHECK_STR_EQ("x relu output", node_names(g));
     CHECK(changed);
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     cfx_graph_release(g);
@@ -251,8 +239,8 @@ TEST(regions_three_deep_are_swept)
     cfx_graph_set_insert_point(at, before, NULL);
     call(at, "torch.neg", cfx_from_node(cfx_graph_first(at)));
     CHECK(run_dce(g));
-    CHECK_STR_EQ("x relu mod output", names(at));
-    CHECK_STR_EQ("x relu cond output", names(g));
+    CHECK_STR_EQ("x relu mod output", node_names(at));
+    CHECK_STR_EQ("x relu cond output", node_names(g));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     cfx_graph_release(g);
 }
@@ -283,8 +271,8 @@ TEST(inputs_and_outputs_of_regions_stay_whatever_the_opinion)
     opinion o = {.keep = "cond"};
     cfx_dce_options opts = {ask, &o};
     CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, NULL, NULL));
-    CHECK_STR_EQ("x cond", names(g));
-    CHECK_STR_EQ("x relu mod output", names(region));
+    CHECK_STR_EQ("x cond", node_names(g));
+    CHECK_STR_EQ("x relu mod output", node_names(region));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     cfx_graph_release(g);
 }

@@ -5,7 +5,20 @@
 #include <cfx/graph.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
+#include <stdio.h>
 #include <string.h>
+
+/* The names of the nodes, joined by blanks: valid until the next call. */
+static inline const char *node_names(const cfx_graph *g)
+{
+    static char text[512];
+    size_t used = 0;
+    text[0] = '\0';
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? " " : "",
+                                 cfx_node_name(n, NULL));
+    return text;
+}
 
 static inline cfx_value text_value(cfx_graph *g, const char *text, cfx_error *err)
 {

@@ -1,5 +1,6 @@
 /* toposort.c - tests of src/transform/toposort.c beyond tests/golden/opt/toposort*.ir. */
 #include "check.h"
+#include "graph_fixture.h"
 #include "test_alloc.h"
 
 #include <cfx/pass.h>
@@ -18,17 +19,6 @@ static bool sorts(cfx_graph *g, bool breadth_first)
     return changed;
 }
 
-static const char *names(const cfx_graph *g)
-{
-    static char text[512];
-    size_t used = 0;
-    text[0] = '\0';
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? " " : "",
-                                 cfx_node_name(n, NULL));
-    return text;
-}
-
 #define CALL(name, args) "%" name " = call_function[target=f](" args ") "
 
 TEST(of_the_ready_nodes_the_first_comes_first)
@@ -36,7 +26,7 @@ TEST(of_the_ready_nodes_the_first_comes_first)
     cfx_graph *g = parse("graph(): " CALL("p", "%q") CALL("r", "") CALL("q", "") CALL("s", "%r")
                          "output((%p, %s))", NULL, NULL);
     CHECK(sorts(g, false));
-    CHECK_STR_EQ("r q p s output", names(g));
+    CHECK_STR_EQ("r q p s output", node_names(g));
     CHECK(!sorts(g, false));
     cfx_graph_release(g);
 }
@@ -48,7 +38,7 @@ TEST(breadth_first)
                          CALL("c", "%x") CALL("e", "") "output((%b, %c))", NULL, NULL);
     CHECK(!sorts(g, false));
     CHECK(sorts(g, true));
-    CHECK_STR_EQ("x e a c b output", names(g));
+    CHECK_STR_EQ("x e a c b output", node_names(g));
     CHECK(!sorts(g, true));
     cfx_graph_release(g);
 }
@@ -72,7 +62,7 @@ TEST(a_cycle_changes_nothing)
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_toposort(g, NULL, NULL, &changed, &err));
     CHECK_STR_EQ("Input graph has cycles: %a uses %b uses %a; make one of them use something else",
                  err.message);
-    CHECK_STR_EQ("late early l output", names(g));
+    CHECK_STR_EQ("late early l output", node_names(g));
     cfx_graph_release(g);
 }
 
