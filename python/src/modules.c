@@ -76,13 +76,8 @@ static PyObject *public_name(PyObject *class)
     PyObject *text = NULL;
     if (public == class)
         text = PyUnicode_FromFormat("torch.nn.%U", name);
-    else if (name && !PyErr_Occurred()) {
-        PyObject *module = PyObject_GetAttrString(class, "__module__");
-        PyObject *qualname = module ? PyObject_GetAttrString(class, "__qualname__") : NULL;
-        text = qualname ? PyUnicode_FromFormat("%S.%S", module, qualname) : NULL;
-        Py_XDECREF(module);
-        Py_XDECREF(qualname);
-    }
+    else if (name && !PyErr_Occurred())
+        text = scope_class_name(class);
     Py_XDECREF(public);
     Py_XDECREF(name);
     return text;
