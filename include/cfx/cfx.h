@@ -5,9 +5,12 @@
 #include <cfx/base.h>
 #include <cfx/check.h>
 #include <cfx/codegen.h>
+#include <cfx/datum.h>
+#include <cfx/dim.h>
 #include <cfx/effect.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>
+#include <cfx/lower.h>
 #include <cfx/match.h>
 #include <cfx/module.h>
 #include <cfx/ops.h>
@@ -15,7 +18,9 @@
 #include <cfx/pass.h>
 #include <cfx/placement.h>
 #include <cfx/repeated.h>
+#include <cfx/runtime.h>
 #include <cfx/split.h>
+#include <cfx/tensor.h>
 #include <cfx/value.h>
 
 #endif

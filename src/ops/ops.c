@@ -28,7 +28,8 @@ typedef struct operator_row {
 
 static const operator_row rows[CFX_OPERATOR_COUNT] = {
     [CFX_OPID_NONE] = {NULL, NULL, "", 0},
-#define CFX_OPERATOR(id, schema, names, flags) [CFX_OPID_##id] = {#id, schema, names, flags},
+#define CFX_OPERATOR(id, schema, names, flags, rule)                                               \
+    [CFX_OPID_##id] = {#id, schema, names, flags},
 #include <cfx/ops.def>
 #undef CFX_OPERATOR
 };
@@ -252,9 +253,22 @@ cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size)
     return found.op || !magic ? found : lookup_magic(name + 2, size - 4);
 }
 
+/* "cfx.ops.max_dim" is the row itself, as lowered graphs call it: a spelling without letters. */
+static cfxi_op_name lookup_row(const char *id, size_t size)
+{
+    cfxi_op_name found = lookup_short(id, size);
+    if (found.spelling)
+        found.op = CFX_OPID_NONE;
+    found.spelling = found.op ? "" : NULL;
+    return found;
+}
+
 cfxi_op_name cfxi_op_lookup(const char *name, size_t size)
 {
+    static const char row[] = "cfx.ops.";
     char text[CFX_SPELLING_SIZE];
+    if (has_prefix(name, size, row))
+        return lookup_row(name + sizeof row - 1, size - (sizeof row - 1));
     size_t n = shorten(name, size, text);
     if (n > 0 && text[0] == '.')
         return cfxi_op_lookup_method(text + 1, n - 1);

@@ -1,0 +1,129 @@
+/* datum.h - what flows along the edges of a graph when it runs: tensors, numbers, lists of them.
+ *
+ * A datum is to running what a value (value.h) is to a graph, but belongs to no graph: any number of
+ * threads can run one graph. Strings, lists and tensors behind it are counted; a datum that is
+ * returned is owned by the caller (cfx_datum_release), one that is passed in is borrowed.
+ */
+#ifndef CFX_DATUM_H
+#define CFX_DATUM_H
+
+#include <cfx/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cfx_datum_kind {
+    CFX_DATUM_INVALID,  /* nothing: what a parameter without argument and default has */
+    CFX_DATUM_NONE,
+    CFX_DATUM_ELLIPSIS,
+    CFX_DATUM_BOOL,
+    CFX_DATUM_INT,
+    CFX_DATUM_FLOAT,
+    CFX_DATUM_COMPLEX,
+    CFX_DATUM_DTYPE,          /* as.i */
+    CFX_DATUM_LAYOUT,         /* as.i */
+    CFX_DATUM_MEMORY_FORMAT,  /* as.i */
+    CFX_DATUM_STR,
+    CFX_DATUM_DEVICE,         /* text, as a STR */
+    CFX_DATUM_TENSOR,
+    CFX_DATUM_LIST,
+    CFX_DATUM_TUPLE,
+    CFX_DATUM_DICT,           /* key, value, key, value, ... */
+    CFX_DATUM_SLICE,          /* start, stop, step */
+    CFX_DATUM_REGION          /* a program (runtime.h), borrowed from the program it is part of */
+} cfx_datum_kind;
+
+typedef struct cfx_data cfx_data;          /* a counted array of data */
+typedef struct cfx_text cfx_text;          /* a counted string */
+struct cfx_program;
+
+typedef struct cfx_datum {
+    uint32_t kind;      /* a cfx_datum_kind */
+    uint32_t symbolic;  /* 1: an INT that is a symbolic size (dim.h) */
+    union {
+        bool b;
+        int64_t i;
+        double f;
+        double c[2];  /* real, imaginary */
+        cfx_text *text;
+        cfx_tensor *tensor;
+        cfx_data *seq;
+        const struct cfx_program *region;
+    } as;
+} cfx_datum;
+
+/* ---- scalars ------------------------------------------------------------------------------- */
+
+static inline cfx_datum cfx_datum_scalar(cfx_datum_kind kind, int64_t i)
+{
+    cfx_datum d;
+    d.kind = (uint32_t)kind;
+    d.symbolic = 0;
+    d.as.c[1] = 0;
+    d.as.i = i;
+    return d;
+}
+static inline cfx_datum cfx_datum_none(void) { return cfx_datum_scalar(CFX_DATUM_NONE, 0); }
+static inline cfx_datum cfx_datum_int(int64_t i) { return cfx_datum_scalar(CFX_DATUM_INT, i); }
+static inline cfx_datum cfx_datum_bool(bool b)
+{
+    cfx_datum d = cfx_datum_scalar(CFX_DATUM_BOOL, 0);
+    d.as.b = b;
+    return d;
+}
+static inline cfx_datum cfx_datum_float(double f)
+{
+    cfx_datum d = cfx_datum_scalar(CFX_DATUM_FLOAT, 0);
+    d.as.f = f;
+    return d;
+}
+static inline cfx_datum cfx_datum_complex(double re, double im)
+{
+    cfx_datum d = cfx_datum_scalar(CFX_DATUM_COMPLEX, 0);
+    d.as.c[0] = re;
+    d.as.c[1] = im;
+    return d;
+}
+static inline cfx_datum cfx_datum_dtype(cfx_dtype dtype)
+{
+    return cfx_datum_scalar(CFX_DATUM_DTYPE, dtype);
+}
+/* Takes over the caller's reference; NULL gives an INVALID datum. */
+static inline cfx_datum cfx_datum_tensor(cfx_tensor *t)
+{
+    cfx_datum d = cfx_datum_scalar(t ? CFX_DATUM_TENSOR : CFX_DATUM_INVALID, 0);
+    d.as.tensor = t;
+    return d;
+}
+
+/* ---- strings and containers ---------------------------------------------------------------- */
+
+/* INVALID, with *err set, if memory is out. `kind` is STR or DEVICE; `text` is copied. */
+CFX_API cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
+                                 const cfx_allocator *allocator, cfx_error *err);
+/* A LIST, TUPLE, DICT or SLICE of the items, each of which is retained. INVALID, with *err set, if an
+ * item is INVALID or memory is out. */
+CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
+                                const cfx_allocator *allocator, cfx_error *err);
+/* The items of a container: borrowed. NULL and 0 for other kinds. Those of a LIST or DICT may be
+ * exchanged in place by who knows that nobody else minds. */
+CFX_API cfx_datum *cfx_datum_items(cfx_datum d, size_t *n);
+CFX_API const char *cfx_datum_str(cfx_datum d, size_t *size);  /* borrowed, terminated; or NULL */
+
+CFX_API cfx_datum cfx_datum_retain(cfx_datum d);
+CFX_API void cfx_datum_release(cfx_datum d);
+
+/* "tensor", "int", ... as Python's names of types. */
+CFX_API const char *cfx_datum_kind_name(cfx_datum_kind kind);
+
+/* Writes it as messages show it: "float32[2, 3]" for a tensor (sizes that are symbols by `dims`'
+ * names; it may be NULL), numbers and containers as Python's repr does. */
+struct cfx_dims;
+CFX_API cfx_status cfx_datum_print(cfx_datum d, const struct cfx_dims *dims, cfx_sink out,
+                                   cfx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,35 @@
+/* lower.h - from what a program says to what computes: a graph in operators of the table.
+ *
+ * Whatever a call is spelled (torch.max(x, 1), x.max(dim=1), torch.ops.aten.max.dim(x, 1), a module
+ * of torch.nn), it becomes one call_function whose target is a row, `cfx.ops.max_dim`, with one
+ * argument for each parameter up to the last that is not its default. Weights become get_attr nodes:
+ *
+ *     %fc = call_module[target=fc](%x)
+ *         =>
+ *     %fc_weight = get_attr[target=fc.weight]()
+ *     %fc_bias = get_attr[target=fc.bias]()
+ *     %fc = call_function[target=cfx.ops.linear](%x, %fc_weight, %fc_bias)
+ *
+ * Such a graph runs in C (runtime.h), without the language it was written in.
+ */
+#ifndef CFX_LOWER_H
+#define CFX_LOWER_H
+
+#include <cfx/module.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What cannot be lowered, for each such node: which call, and why. */
+typedef cfx_status cfx_lower_fn(void *ctx, const cfx_node *n, const char *why);
+
+/* Lowers `g` and its regions in place. Every node that cannot be is told to `each` (may be NULL);
+ * then it fails once, with CFX_E_TYPE and the first of them, and `g` is as it was. */
+CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_fn *each,
+                                   void *ctx, cfx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+/* tensor.h - arrays of numbers: an element type, a shape, strides in bytes, counted memory.
+ *
+ * A tensor is a view: several can share one storage, which lives as long as the last of them.
+ * Tensors are counted; every function that returns one returns a new reference. The count may be
+ * changed by several threads at once; sizes and elements, as in any C program, only by one while
+ * nobody else reads them.
+ *
+ * A tensor without storage has a shape and a type only ("abstract"): shapes propagate through a
+ * graph as such tensors. Their sizes may be symbols (dim.h); those of other tensors never are.
+ */
+#ifndef CFX_TENSOR_H
+#define CFX_TENSOR_H
+
+#include <cfx/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CFX_MAX_DIMS = 8 };
+
+typedef struct cfx_tensor cfx_tensor;
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+/* Uninitialised, contiguous. CFX_E_SHAPE for a negative size, more than CFX_MAX_DIMS sizes or
+ * more bytes than fit, CFX_E_TYPE for an element type without arithmetic (quantized). */
+CFX_API cfx_tensor *cfx_tensor_new(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                                   const cfx_allocator *allocator, cfx_error *err);
+/* Likewise, dense, with the given strides in bytes: `strides` is a permutation of contiguous ones,
+ * or anything else whose elements do not overlap. */
+CFX_API cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes,
+                                           const int64_t *strides, size_t ndim,
+                                           const cfx_allocator *allocator, cfx_error *err);
+/* No storage; sizes may be symbols. */
+CFX_API cfx_tensor *cfx_tensor_new_abstract(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                                            const cfx_allocator *allocator, cfx_error *err);
+
+/* Over memory of the caller's: `data` is the first element, `strides` (bytes, may be negative; NULL:
+ * contiguous) must stay within what the caller has. `release` (may be NULL) is called with `ctx`
+ * once the last tensor that shares it is gone; if this fails it is not called. */
+CFX_API cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes,
+                                           const int64_t *strides, size_t ndim, void *data,
+                                           bool read_only, void (*release)(void *ctx), void *ctx,
+                                           const cfx_allocator *allocator, cfx_error *err);
+
+/* Shares the storage of `base`: the first element is `offset` bytes after the first of `base`.
+ * CFX_E_SHAPE if an element would lie outside the storage. */
+CFX_API cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *sizes,
+                                    const int64_t *strides, size_t ndim, int64_t offset,
+                                    cfx_error *err);
+
+/* A 0-dimensional tensor of one number: bool, int64, float64 or complex128, as Python's numbers are;
+ * it gives way to the types of other tensors where types are promoted. `v` is BOOL, INT or FLOAT. */
+CFX_API cfx_tensor *cfx_tensor_from_number(cfx_value v, const cfx_allocator *allocator,
+                                           cfx_error *err);
+
+CFX_API cfx_tensor *cfx_tensor_retain(cfx_tensor *t);   /* NULL is allowed here and below */
+CFX_API void cfx_tensor_release(cfx_tensor *t);
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+CFX_API cfx_dtype cfx_tensor_dtype(const cfx_tensor *t);
+CFX_API size_t cfx_tensor_ndim(const cfx_tensor *t);
+CFX_API const int64_t *cfx_tensor_sizes(const cfx_tensor *t);     /* borrowed; ndim of them */
+CFX_API const int64_t *cfx_tensor_strides(const cfx_tensor *t);   /* in bytes */
+CFX_API int64_t cfx_tensor_numel(const cfx_tensor *t);            /* of sizes without symbols */
+CFX_API void *cfx_tensor_data(const cfx_tensor *t);               /* NULL if abstract or empty */
+CFX_API bool cfx_tensor_is_abstract(const cfx_tensor *t);
+CFX_API bool cfx_tensor_is_read_only(const cfx_tensor *t);
+CFX_API bool cfx_tensor_is_contiguous(const cfx_tensor *t);       /* row-major and dense */
+/* Whether the two can have an element in common (conservative: the spans of their memory meet). */
+CFX_API bool cfx_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b);
+
+/* Whether the type can be computed with: bool, integers, floats of 16 to 64 bits, complex64 and
+ * complex128. */
+CFX_API bool cfx_dtype_is_computable(cfx_dtype dtype);
+CFX_API bool cfx_dtype_is_float(cfx_dtype dtype);
+CFX_API bool cfx_dtype_is_complex(cfx_dtype dtype);
+CFX_API bool cfx_dtype_is_integer(cfx_dtype dtype);               /* bool is none */
+
+/* Writes what torch.Tensor's repr shows: "tensor([[1., 2.]])". (print.c) */
+CFX_API cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink out, cfx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,262 @@
+/* arguments.c - arguments in the form that the schema promises, and how rules and kernels read them. */
+#include "runtime_impl.h"
+
+/* ---- converting ---------------------------------------------------------------------------- */
+
+static bool is_number(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
+           d.kind == CFX_DATUM_COMPLEX;
+}
+
+cfx_dtype cfxi_scalar_dtype(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_BOOL  ? CFX_DTYPE_BOOL
+           : d.kind == CFX_DATUM_INT ? CFX_DTYPE_INT64
+           : d.kind == CFX_DATUM_FLOAT ? CFX_DTYPE_FLOAT64
+                                       : CFX_DTYPE_COMPLEX128;
+}
+
+/* A number as a tensor without dimensions; an abstract one if the number is not known. */
+static cfx_datum wrap(cfxi_call *c, cfx_datum d)
+{
+    cfx_tensor *t = d.symbolic ? cfx_tensor_new_abstract(cfxi_scalar_dtype(d), NULL, 0,
+                                                         c->rt->allocator, c->err)
+                               : cfx_tensor_new(cfxi_scalar_dtype(d), NULL, 0, c->rt->allocator,
+                                                c->err);
+    if (!t)
+        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    t->number = true;
+    if (!d.symbolic)
+        memcpy(t->data, &d.as, cfx_dtype_size((cfx_dtype)t->dtype));
+    return cfx_datum_tensor(t);
+}
+
+/* The number in a tensor of one element, as torch takes such a tensor for an int or float. */
+static bool unwrap(cfx_datum d, cfx_datum *out)
+{
+    const cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
+    if (!t || !t->storage || cfxi_numel(t) != 1)
+        return false;
+    if (t->dtype == CFX_DTYPE_BOOL)
+        *out = cfx_datum_bool(*t->data != 0);
+    else if (cfx_dtype_is_integer((cfx_dtype)t->dtype))
+        *out = cfx_datum_int(cfxi_load_int((cfx_dtype)t->dtype, t->data));
+    else if (cfx_dtype_is_float((cfx_dtype)t->dtype))
+        *out = cfx_datum_float(cfxi_load_float((cfx_dtype)t->dtype, t->data));
+    else
+        return false;
+    return true;
+}
+
+/* One argument or item of a list; INVALID if it does not fit. Owned. */
+static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
+{
+    const cfx_datum misfit = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum number = d;
+    switch (type) {
+    case CFXI_PARAM_TENSOR:
+        return is_number(d) ? wrap(c, d) : d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
+    case CFXI_PARAM_INT:
+        if (d.kind == CFX_DATUM_STR)  /* padding="same" */
+            return cfx_datum_retain(d);
+        if (number.kind == CFX_DATUM_TENSOR && !unwrap(d, &number))
+            return misfit;
+        if (number.kind == CFX_DATUM_BOOL)
+            return cfx_datum_int(number.as.b);
+        return number.kind == CFX_DATUM_INT ? number : misfit;
+    case CFXI_PARAM_FLOAT:
+        if (number.kind == CFX_DATUM_TENSOR && !unwrap(d, &number))
+            return misfit;
+        if (number.kind == CFX_DATUM_BOOL)
+            return cfx_datum_float(number.as.b);
+        if (number.kind == CFX_DATUM_INT) {
+            cfx_datum f = cfx_datum_float((double)number.as.i);
+            f.symbolic = number.symbolic;
+            return f;
+        }
+        return number.kind == CFX_DATUM_FLOAT ? number : misfit;
+    case CFXI_PARAM_BOOL:
+        if (number.kind == CFX_DATUM_TENSOR && !unwrap(d, &number))
+            return misfit;
+        if (number.kind == CFX_DATUM_INT && !number.symbolic)
+            return cfx_datum_bool(number.as.i != 0);
+        return number.kind == CFX_DATUM_BOOL ? number : misfit;
+    case CFXI_PARAM_SCALAR:
+        return is_number(d) || d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
+    case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : misfit;
+    case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
+    }
+    return misfit;
+}
+
+static bool is_none(cfx_datum d) { return d.kind == CFX_DATUM_NONE || d.kind == CFX_DATUM_INVALID; }
+
+/* Whether the items are what they should be already: then the list is shared. */
+static bool fits_as_it_is(const cfxi_signature_param *p, const cfx_datum *items, size_t n)
+{
+    if (p->length && n == 1 && p->length > 1)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        bool fits = p->type == CFXI_PARAM_OTHER ||
+                    (p->type == CFXI_PARAM_TENSOR && items[i].kind == CFX_DATUM_TENSOR) ||
+                    (p->type == CFXI_PARAM_INT && items[i].kind == CFX_DATUM_INT) ||
+                    (p->type == CFXI_PARAM_FLOAT && items[i].kind == CFX_DATUM_FLOAT) ||
+                    (p->items_optional && items[i].kind == CFX_DATUM_NONE);
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+/* A list of `length` times the same, or of the items converted. */
+static cfx_datum convert_items(cfxi_call *c, const cfxi_signature_param *p, const cfx_datum *items,
+                               size_t n)
+{
+    cfx_datum some[16];
+    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    size_t length = n == 1 && p->length > 1 ? p->length : n;
+    cfx_datum *made = length <= 16 ? some : cfxi_scratch(c->rt, length * sizeof *made);
+    if (!made) {
+        cfxi_nomem(c->err);
+        return result;
+    }
+    size_t i = 0;
+    for (; i < length; i++) {
+        cfx_datum item = items[n == 1 ? 0 : i];
+        made[i] = p->items_optional && is_none(item) ? cfx_datum_none()
+                                                     : convert_one(c, (cfxi_param_type)p->type, item);
+        if (made[i].kind == CFX_DATUM_INVALID)
+            break;
+    }
+    if (i == length)
+        result = cfx_datum_seq(CFX_DATUM_LIST, made, length, c->rt->allocator, c->err);
+    while (i-- > 0)
+        cfx_datum_release(made[i]);
+    if (made != some)
+        cfxi_scratch_free(c->rt, made);
+    return result;
+}
+
+static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    if (p->type == CFXI_PARAM_INT && d.kind == CFX_DATUM_STR)
+        return cfx_datum_retain(d);
+    if (d.kind != CFX_DATUM_LIST && d.kind != CFX_DATUM_TUPLE)
+        return convert_items(c, p, &d, 1);  /* one number for all */
+    if (fits_as_it_is(p, items, n))
+        return cfx_datum_retain(d);
+    return convert_items(c, p, items, n);
+}
+
+static cfx_status refuse(cfxi_call *c, cfx_operator op, size_t i, cfx_datum d)
+{
+    cfx_param param;
+    cfx_operator_param(op, i, &param);
+    if (c->err->status == CFX_E_NOMEM)
+        return CFX_E_NOMEM;
+    if (d.kind == CFX_DATUM_INVALID)
+        return cfxi_fail(c, CFX_E_TYPE, "'%.*s' is missing", (int)param.name.size, param.name.text);
+    return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not %s", (int)param.name.size, param.name.text,
+                     param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
+}
+
+cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s,
+                          const cfx_datum *args, size_t n, cfx_datum *full)
+{
+    for (size_t i = 0; i < s->num_params; i++)
+        full[i] = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    if (n > s->num_params)
+        return cfxi_fail(c, CFX_E_TYPE, "it takes %u arguments, not %zu", s->num_params, n);
+    for (size_t i = 0; i < s->num_params; i++) {
+        const cfxi_signature_param *p = &s->params[i];
+        cfx_datum given = i < n ? args[i] : full[i];
+        if (given.kind == CFX_DATUM_INVALID) {
+            if (p->value.kind == CFX_DATUM_INVALID && p->type != CFXI_PARAM_OTHER && !p->optional)
+                return refuse(c, op, i, given);
+            full[i] = cfx_datum_retain(p->value);
+            continue;
+        }
+        if (given.kind == CFX_DATUM_NONE && (p->optional || p->type == CFXI_PARAM_OTHER))
+            full[i] = given;
+        else
+            full[i] = p->list ? convert_list(c, p, given)
+                              : convert_one(c, (cfxi_param_type)p->type, given);
+        if (full[i].kind == CFX_DATUM_INVALID)
+            return refuse(c, op, i, given);
+    }
+    return CFX_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+double cfxi_scalar(const cfxi_call *c, size_t i)
+{
+    cfx_datum d = c->args[i];
+    if (d.kind == CFX_DATUM_TENSOR && !unwrap(d, &d))
+        return 0;
+    return d.kind == CFX_DATUM_BOOL ? d.as.b : d.kind == CFX_DATUM_INT ? (double)d.as.i : d.as.f;
+}
+
+cfx_status cfxi_number(cfxi_call *c, size_t i, int64_t *out)
+{
+    if (c->args[i].kind != CFX_DATUM_INT || c->args[i].symbolic)
+        return cfxi_fail(c, CFX_E_VALUE, "argument %zu must be a number that is known", i);
+    *out = c->args[i].as.i;
+    return CFX_OK;
+}
+
+cfx_status cfxi_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n)
+{
+    const cfx_datum *items = cfx_datum_items(c->args[i], n);
+    if (*n > CFX_MAX_DIMS)
+        return cfxi_fail(c, CFX_E_SHAPE, "a list of %zu sizes: cfx has up to %d", *n, CFX_MAX_DIMS);
+    for (size_t k = 0; k < *n; k++)
+        out[k] = items[k].as.i;
+    return CFX_OK;
+}
+
+cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
+{
+    int64_t n = ndim ? (int64_t)ndim : 1;
+    if (dim < -n || dim >= n)
+        return cfxi_fail(c, CFX_E_INDEX,
+                         "Dimension out of range (expected to be in range of [%lld, %lld], but got "
+                         "%lld)", (long long)-n, (long long)n - 1, (long long)dim);
+    *out = (size_t)(dim < 0 ? dim + n : dim);
+    return CFX_OK;
+}
+
+/* ---- sizes --------------------------------------------------------------------------------- */
+
+int64_t cfxi_fresh(cfxi_call *c)
+{
+    return c->infer && c->dims ? cfx_dims_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
+}
+
+cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
+                          int64_t sizes[CFX_MAX_DIMS], size_t *ndim)
+{
+    *ndim = 0;
+    for (size_t i = 0; i < n; i++)
+        if (tensors[i] && tensors[i]->ndim > *ndim)
+            *ndim = tensors[i]->ndim;
+    for (size_t d = 0; d < *ndim; d++)
+        sizes[d] = 1;
+    for (size_t i = 0; i < n; i++) {
+        size_t skip = tensors[i] ? *ndim - tensors[i]->ndim : *ndim;
+        for (size_t d = skip; d < *ndim; d++) {
+            int64_t size = tensors[i]->size[d - skip];
+            if (sizes[d] == 1)
+                sizes[d] = size;
+            else if (size != 1 && !cfxi_same_size(c, size, sizes[d]))
+                return cfxi_fail(c, CFX_E_SHAPE,
+                                 "The size of tensor a (%lld) must match the size of tensor b (%lld) "
+                                 "at non-singleton dimension %zu", (long long)sizes[d],
+                                 (long long)size, d);
+        }
+    }
+    return CFX_OK;
+}

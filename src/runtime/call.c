@@ -1,0 +1,337 @@
+/* call.c - one operator: arguments, rule, memory, kernel. runtime_impl.h is the manual. */
+#include "runtime_impl.h"
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static cfx_status by_rule(cfxi_call *c)
+{
+    (void)c;
+    return CFX_OK;
+}
+
+typedef struct row {
+    cfxi_op_fn *rule;
+    cfxi_op_fn *kernel;
+} row;
+
+static const row rows[CFX_OPERATOR_COUNT] = {
+#define CFX_OPERATOR(id, schema, spellings, flags, rule)                                           \
+    [CFX_OPID_##id] = {cfxi_rule_##rule, cfxi_kernel_##id},
+#define CFX_BY_RULE(id, schema, spellings, flags, rule)                                            \
+    [CFX_OPID_##id] = {cfxi_rule_##rule, by_rule},
+#define CFX_IN_PLACE(id, schema, spellings, flags)
+#define CFX_HOST_ONLY(id, schema, spellings, flags)
+#include <cfx/ops.def>
+#undef CFX_OPERATOR
+};
+
+bool cfx_operator_has_kernel(cfx_operator op)
+{
+    if ((unsigned)op >= CFX_OPERATOR_COUNT)
+        return false;
+    return rows[op].rule || rows[cfx_operator_functional(op)].rule;
+}
+
+/* ---- results ------------------------------------------------------------------------------- */
+
+cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim)
+{
+    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, c->rt->allocator, c->err);
+    if (!t)
+        return c->err ? c->err->status : CFX_E_SHAPE;
+    cfxi_result_datum(c, i, cfx_datum_tensor(t));
+    return CFX_OK;
+}
+
+/* Whether the elements lie without gaps or overlaps; *order receives the dimensions, outermost first. */
+static bool dense_order(const cfx_tensor *t, uint8_t order[CFX_MAX_DIMS])
+{
+    int64_t step = (int64_t)cfxi_itemsize(t);
+    for (uint8_t i = 0; i < t->ndim; i++) {
+        uint8_t at = i;
+        for (; at > 0 && t->stride[order[at - 1]] < t->stride[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (size_t i = t->ndim; i-- > 0;) {
+        if (t->size[order[i]] == 1)
+            continue;
+        if (t->stride[order[i]] != step)
+            return false;
+        step *= t->size[order[i]];
+    }
+    return true;
+}
+
+cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t)
+{
+    uint8_t order[CFX_MAX_DIMS];
+    CFX_TRY(cfxi_result(c, i, dtype, t->size, t->ndim));
+    if (t->storage && cfxi_numel(t) > 0 && dense_order(t, order))
+        cfxi_ordered_strides(t->size, t->ndim, cfx_dtype_size(dtype), order,
+                             cfxi_result_at(c, i)->stride);
+    return CFX_OK;
+}
+
+void cfxi_result_datum(cfxi_call *c, size_t i, cfx_datum d)
+{
+    cfx_datum_release(c->results[i]);
+    c->results[i] = d;
+}
+
+cfx_status cfxi_result_view(cfxi_call *c, size_t i, const cfx_tensor *base, const int64_t *strides,
+                            int64_t offset)
+{
+    cfx_tensor *t = cfxi_result_at(c, i);
+    for (size_t d = 0; d < t->ndim; d++)
+        t->stride[d] = strides[d];
+    return cfxi_tensor_share(t, base, offset, c->err);
+}
+
+cfx_status cfxi_result_allocate(cfxi_call *c, size_t i)
+{
+    return cfxi_tensor_allocate(cfxi_result_at(c, i), c->err);
+}
+
+static bool is_known(const cfx_tensor *t)
+{
+    for (size_t i = 0; i < t->ndim; i++)
+        if (t->size[i] == CFX_DIM_UNKNOWN)
+            return false;
+    return true;
+}
+
+/* Memory for the results that the kernel only fills. */
+static cfx_status allocate_results(cfxi_call *c, const cfxi_signature *s)
+{
+    for (size_t i = 0; i < s->num_results; i++) {
+        if (c->results[i].kind != CFX_DATUM_TENSOR || s->alias & 1u << i)
+            continue;
+        cfx_tensor *t = cfxi_result_at(c, i);
+        if (!t->storage && is_known(t))
+            CFX_TRY(cfxi_tensor_allocate(t, c->err));
+    }
+    return CFX_OK;
+}
+
+/* What the row returns, of the results: taken over. */
+static cfx_datum pack_results(cfxi_call *c, const cfxi_signature *s)
+{
+    if (s->num_results == 0)
+        return cfx_datum_none();
+    if (s->num_results == 1) {
+        cfx_datum one = c->results[0];
+        c->results[0].kind = CFX_DATUM_INVALID;
+        return one;
+    }
+    cfx_datum all = cfx_datum_seq(CFX_DATUM_TUPLE, c->results, s->num_results, c->rt->allocator,
+                                  c->err);
+    if (all.kind == CFX_DATUM_TUPLE)
+        all.as.seq->op = (uint32_t)c->op;
+    return all;
+}
+
+static void drop_results(cfxi_call *c)
+{
+    for (size_t i = 0; i < CFXI_MOST_RESULTS; i++)
+        cfx_datum_release(c->results[i]);
+}
+
+/* ---- in place ------------------------------------------------------------------------------ */
+
+/* Whether the kernel can write straight to `self`: the same type and sizes, and every other argument
+ * is either exactly it or elsewhere. */
+static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
+{
+    const cfx_tensor *out = cfxi_result_at(c, 0);
+    if (!(cfx_operator_flags(c->op) & CFX_OPERATOR_ELEMENTWISE) || out->dtype != self->dtype)
+        return false;
+    for (size_t i = 0; i < self->ndim; i++)
+        if (self->stride[i] < 0 || (self->stride[i] == 0 && self->size[i] > 1))
+            return false;
+    for (size_t i = 1; i < s->num_params; i++) {
+        const cfx_tensor *t = cfxi_tensor(c, i);
+        if (t && cfx_tensor_may_overlap(self, t) &&
+            !(t->data == self->data && t->dtype == self->dtype && t->ndim == self->ndim &&
+              memcmp(t->size, self->size, t->ndim * sizeof *t->size) == 0 &&
+              memcmp(t->stride, self->stride, t->ndim * sizeof *t->stride) == 0))
+            return false;
+    }
+    return true;
+}
+
+static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
+{
+    const cfx_tensor *out = cfxi_result_at(c, 0);
+    bool fits = out->ndim == self->ndim;
+    for (size_t i = 0; fits && i < out->ndim; i++)
+        fits = cfxi_same_size(c, out->size[i], self->size[i]);
+    if (!fits)
+        return cfxi_fail(c, CFX_E_SHAPE, "the result does not have the shape of what it is written to");
+    if (!cfxi_can_cast((cfx_dtype)out->dtype, (cfx_dtype)self->dtype))
+        return cfxi_fail(c, CFX_E_SHAPE, "result type %s can't be cast to the desired output type %s",
+                         cfx_dtype_name((cfx_dtype)out->dtype),
+                         cfx_dtype_name((cfx_dtype)self->dtype));
+    if (cfx_tensor_is_read_only(self))
+        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
+    return CFX_OK;
+}
+
+/* `self` takes the sizes and memory of the view that squeeze_ and the like give. */
+static void become_view(cfx_tensor *self, const cfx_tensor *view)
+{
+    self->ndim = view->ndim;
+    memcpy(self->size, view->size, sizeof self->size);
+    memcpy(self->stride, view->stride, sizeof self->stride);
+    self->data = view->data;
+}
+
+/* Views of the same memory change `self`'s header; other results its elements. */
+static bool is_view_of(const cfx_tensor *out, const cfx_tensor *self)
+{
+    return out->storage && out->storage == self->storage && out != self;
+}
+
+static cfx_status compute_in_place(cfxi_call *c, const cfxi_signature *s, cfx_tensor *self)
+{
+    if (c->results[0].kind != CFX_DATUM_TENSOR)
+        return cfxi_fail(c, CFX_E_TYPE, "it gives no tensor that could be written");
+    if (s->alias & 1) {  /* squeeze_, t_, ... or dropout_, whose result may be its argument */
+        CFX_TRY(rows[c->op].kernel(c));
+        if (is_view_of(cfxi_result_at(c, 0), self)) {
+            become_view(self, cfxi_result_at(c, 0));
+            return CFX_OK;
+        }
+        if (cfxi_result_at(c, 0) == self)
+            return CFX_OK;
+        CFX_TRY(check_in_place(c, self));
+        return cfxi_copy(c->rt, self, cfxi_result_at(c, 0), c->err);
+    }
+    CFX_TRY(check_in_place(c, self));
+    if (writes_directly(c, s, self)) {
+        cfxi_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(self)));
+        return rows[c->op].kernel(c);
+    }
+    CFX_TRY(allocate_results(c, s));
+    CFX_TRY(rows[c->op].kernel(c));
+    return cfxi_copy(c->rt, self, cfxi_result_at(c, 0), c->err);
+}
+
+/* The row `c->op` computes; its first argument receives the result and is what comes back. */
+static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
+{
+    cfx_tensor *self = cfxi_tensor(c, 0);
+    cfx_status status = CFX_OK;
+    if (!self)
+        status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor that could be written to");
+    if (status == CFX_OK)
+        status = rows[c->op].rule(c);
+    if (status == CFX_OK && c->infer && !(s->alias & 1))
+        status = check_in_place(c, self);
+    else if (status == CFX_OK && c->infer)
+        become_view(self, cfxi_result_at(c, 0));
+    else if (status == CFX_OK)
+        status = compute_in_place(c, s, self);
+    drop_results(c);
+    return status == CFX_OK ? cfx_datum_tensor(cfx_tensor_retain(self))
+                            : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+}
+
+/* ---- calling ------------------------------------------------------------------------------- */
+
+static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
+{
+    bool handled = false;
+    cfx_status status = cfxi_python_call(c, &handled);
+    if (status == CFX_OK && !handled) {
+        status = rows[c->op].rule(c);
+        if (status == CFX_OK && !c->infer)
+            status = allocate_results(c, s);
+        if (status == CFX_OK && !c->infer)
+            status = rows[c->op].kernel(c);
+    }
+    cfx_datum result = status == CFX_OK ? pack_results(c, s) : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    drop_results(c);
+    return result;
+}
+
+/* "matmul(float32[2, 3], float32[4, 5]): inner sizes differ" */
+static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s)
+{
+    char what[sizeof c->err->message];
+    cfx_buffer text;
+    if (!c->err || c->err->status == CFX_E_NOMEM)
+        return;
+    memcpy(what, c->err->message, sizeof what);
+    cfx_buffer_init(&text, c->rt->allocator);
+    for (size_t i = 0; i < s->num_params; i++) {
+        if (c->args[i].kind == CFX_DATUM_INVALID || c->args[i].kind == CFX_DATUM_NONE)
+            continue;
+        if (text.size)
+            cfx_buffer_append(&text, ", ", 2);
+        cfx_datum_print(c->args[i], c->dims, cfx_buffer_sink(&text), NULL);
+    }
+    cfx_error_set(c->err, c->err->status, "%s(%.300s): %.160s", cfx_operator_name(op), text.data, what);
+    cfx_buffer_free(&text);
+}
+
+cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
+                        const cfx_datum *args, size_t n, cfx_error *err)
+{
+    cfx_error own = {0};
+    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum full[CFXI_MOST_PARAMS];
+    err = cfxi_error_or(err, &own);
+    if (!cfx_operator_has_kernel(op)) {
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is computed by no kernel of cfx",
+                      cfx_operator_name(op) ? cfx_operator_name(op) : "?");
+        return result;
+    }
+    const cfxi_signature *s = cfxi_signature_of(rt, op, err);
+    if (!s)
+        return result;
+    bool in_place = !rows[op].rule;
+    cfxi_call c = {.op = in_place ? s->functional : op, .args = full, .rt = rt, .dims = dims,
+                   .infer = infer, .err = err};
+    cfx_status status = cfxi_arguments(&c, op, s, args, n, full);
+    if (status == CFX_OK && in_place) {
+        const cfxi_signature *functional = cfxi_signature_of(rt, c.op, err);
+        if (functional)
+            result = run_in_place(&c, functional);
+    } else if (status == CFX_OK) {
+        result = run_plain(&c, s);
+    }
+    if (result.kind == CFX_DATUM_INVALID)
+        explain(&c, op, s);
+    for (size_t i = 0; i < s->num_params; i++)
+        cfx_datum_release(full[i]);
+    return result;
+}
+
+cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,
+                           cfx_error *err)
+{
+    return cfxi_call_run(rt, NULL, false, op, args, n, err);
+}
+
+cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op, const cfx_datum *args,
+                             size_t n, cfx_error *err)
+{
+    return cfxi_call_run(rt, dims, true, op, args, n, err);
+}
+
+cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
+{
+    return cfxi_call_run(c->rt, c->dims, c->infer, op, args, n, c->err);
+}
+
+cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
+{
+    cfx_datum d = cfxi_sub(c, op, args, n);
+    if (d.kind == CFX_DATUM_TENSOR)
+        return d.as.tensor;
+    if (d.kind != CFX_DATUM_INVALID)
+        cfxi_fail(c, CFX_E_TYPE, "'%s' gave no tensor", cfx_operator_name(op));
+    cfx_datum_release(d);
+    return NULL;
+}

@@ -1,0 +1,283 @@
+/* runtime_impl.h - what rules and kernels are written with.
+ *
+ * An operator is computed in three steps, by cfxi_call_run (call.c):
+ *
+ *   1. arguments   are brought into the form that the schema promises: one datum for each parameter,
+ *                  defaults filled in, a number for a Tensor parameter wrapped, 3 for int[2] made
+ *                  [3, 3], an int for a float parameter converted, None only where the type ends in
+ *                  '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
+ *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
+ *                  header without memory (cfxi_result). It may not look at elements; sizes may be
+ *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
+ *                  cfx_dim_* and compares them with cfxi_same_size. A size that only the elements
+ *                  tell is CFX_DIM_UNKNOWN, or a fresh symbol when c->dims is there (cfxi_fresh).
+ *   3. the kernel  cfxi_kernel_<id>(c) computes. Results have memory by then, of their own (dense,
+ *                  strides as the rule left them), unless the schema says that the result may alias
+ *                  an argument, or a size is unknown: those the kernel makes (cfxi_result_view,
+ *                  cfxi_result_allocate). It may assume what the rule has checked. Arguments have any
+ *                  strides (0 and negative ones, too) and any of the types that the rule lets pass;
+ *                  results are dense and never overlap an argument, except for ELEMENTWISE rows:
+ *                  there a result may be exactly an argument (same memory, same strides; in place).
+ *
+ * Messages say what is wrong with the arguments ("inner sizes differ"): the caller adds the operator,
+ * the types and shapes, and the user's line.
+ */
+#ifndef CFXI_RUNTIME_IMPL_H
+#define CFXI_RUNTIME_IMPL_H
+
+#include "tensor_impl.h"
+
+#include <cfx/runtime.h>
+
+enum { CFXI_MOST_PARAMS = 24, CFXI_MOST_RESULTS = 8 };
+
+/* ---- signatures (signature.c) -------------------------------------------------------------- */
+
+typedef enum cfxi_param_type {
+    CFXI_PARAM_TENSOR,
+    CFXI_PARAM_INT,
+    CFXI_PARAM_FLOAT,
+    CFXI_PARAM_BOOL,
+    CFXI_PARAM_SCALAR,
+    CFXI_PARAM_STR,
+    CFXI_PARAM_OTHER  /* dtype, device, Any, Graph, ...: taken as it is */
+} cfxi_param_type;
+
+typedef struct cfxi_signature_param {
+    uint8_t type;      /* cfxi_param_type, of the items if it is a list */
+    bool list;
+    bool optional;     /* None is allowed */
+    bool items_optional;
+    uint8_t length;    /* of a list that a single number may stand for: int[2]; else 0 */
+    cfx_datum value;   /* the default; INVALID: there is none */
+} cfxi_signature_param;
+
+typedef struct cfxi_signature {
+    uint8_t num_params;
+    uint8_t num_results;
+    uint8_t alias;              /* bit i: result i may share the memory of an argument */
+    cfx_operator functional;    /* of an in-place row: the row that computes it; else NONE */
+    cfxi_signature_param params[CFXI_MOST_PARAMS];
+} cfxi_signature;
+
+/* ---- runtime (runtime.c) ------------------------------------------------------------------- */
+
+typedef struct cfxi_pool cfxi_pool;
+
+struct cfx_runtime {
+    const cfx_allocator *allocator;
+    cfxi_pool *pool;
+    cfx_isa isa;
+    bool reference;
+    _Atomic uint64_t seed;
+    _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
+    _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
+};
+
+/* NULL with *err set if memory is out. */
+const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
+void cfxi_signatures_free(cfx_runtime *rt);
+
+/* Memory for a kernel's own use, aligned to 64 bytes; NULL if it is out. */
+void *cfxi_scratch(cfx_runtime *rt, size_t size);
+void cfxi_scratch_free(cfx_runtime *rt, void *scratch);
+
+/* ---- threads (pool.c) ---------------------------------------------------------------------- */
+
+/* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the threads of
+ * the pool and this one; returns when all are done. From inside such a function, and while another
+ * thread uses the pool, it runs here alone. */
+typedef void cfxi_range_fn(void *ctx, int64_t begin, int64_t end);
+void cfxi_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx);
+
+cfxi_pool *cfxi_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err);
+void cfxi_pool_free(cfxi_pool *pool);
+unsigned cfxi_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
+
+/* ---- random numbers (random.c) ------------------------------------------------------------- */
+
+/* The generator is a function of (seed, number of the block): any part of a tensor can be drawn by any
+ * thread, and the result does not depend on how many there are. */
+typedef struct cfxi_random {
+    uint64_t seed;
+    uint64_t first;  /* number of the first block */
+} cfxi_random;
+/* Reserves blocks for `n` numbers. */
+cfxi_random cfxi_random_reserve(cfx_runtime *rt, int64_t n);
+uint64_t cfxi_random_bits(cfxi_random r, int64_t i);      /* the i-th number's 64 bits */
+double cfxi_random_uniform(cfxi_random r, int64_t i);     /* in [0, 1), 53 bits */
+double cfxi_random_normal(cfxi_random r, int64_t i);
+
+/* ---- calls (call.c) ------------------------------------------------------------------------ */
+
+typedef struct cfxi_call {
+    cfx_operator op;
+    const cfx_datum *args;  /* one for each parameter of the row */
+    cfx_datum results[CFXI_MOST_RESULTS];
+    cfx_runtime *rt;
+    cfx_dims *dims;         /* of symbols; may be NULL */
+    bool infer;             /* only the rule is asked: tensors may be abstract */
+    cfx_error *err;
+} cfxi_call;
+
+/* A rule or a kernel. All of them are declared here, and must be there: a row without is not linked. */
+typedef cfx_status cfxi_op_fn(cfxi_call *c);
+#define CFX_OPERATOR(id, schema, spellings, flags, rule)                                           \
+    cfxi_op_fn cfxi_rule_##rule;                                                                   \
+    cfxi_op_fn cfxi_kernel_##id;
+#define CFX_BY_RULE(id, schema, spellings, flags, rule) cfxi_op_fn cfxi_rule_##rule;
+#define CFX_IN_PLACE(id, schema, spellings, flags)
+#define CFX_HOST_ONLY(id, schema, spellings, flags)
+#include <cfx/ops.def>
+#undef CFX_OPERATOR
+
+/* Runs `op` on arguments by its row's parameters; see cfx_operator_run and cfx_operator_infer. */
+cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
+                        const cfx_datum *args, size_t n, cfx_error *err);
+
+/* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c) */
+cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s,
+                          const cfx_datum *args, size_t n, cfx_datum *full);
+
+/* For a row that is made of others: computes `op` of tensors and numbers, inside a rule or kernel, in
+ * c's mode. The result is the caller's; INVALID with c->err set. */
+cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
+/* The same where the result is one tensor: a new reference, or NULL. */
+cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
+
+/* Sets the message and returns the status: what is wrong with the arguments. */
+#define cfxi_fail(c, status, ...) cfx_error_set((c)->err, status, __VA_ARGS__)
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+/* NULL if it is None. */
+static inline cfx_tensor *cfxi_tensor(const cfxi_call *c, size_t i)
+{
+    return c->args[i].kind == CFX_DATUM_TENSOR ? c->args[i].as.tensor : NULL;
+}
+static inline bool cfxi_is_none(const cfxi_call *c, size_t i)
+{
+    return c->args[i].kind == CFX_DATUM_NONE || c->args[i].kind == CFX_DATUM_INVALID;
+}
+static inline bool cfxi_bool(const cfxi_call *c, size_t i) { return c->args[i].as.b; }
+static inline double cfxi_float(const cfxi_call *c, size_t i) { return c->args[i].as.f; }
+/* Of an INT that may be a symbol (sizes); cfxi_number where it must be known. */
+static inline int64_t cfxi_int(const cfxi_call *c, size_t i) { return c->args[i].as.i; }
+/* A number of any kind as a double: a Scalar. */
+double cfxi_scalar(const cfxi_call *c, size_t i);
+/* The type a Scalar has: bool, int64, float64, complex128. */
+cfx_dtype cfxi_scalar_dtype(cfx_datum d);
+/* An INT that must not be a symbol. */
+cfx_status cfxi_number(cfxi_call *c, size_t i, int64_t *out);
+/* An int[] (sizes may be symbols) into out[CFX_MAX_DIMS]; *n its length, 0 for None. */
+cfx_status cfxi_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n);
+/* Items of a Tensor[]: borrowed. */
+static inline const cfx_datum *cfxi_list(const cfxi_call *c, size_t i, size_t *n)
+{
+    return cfx_datum_items(c->args[i], n);
+}
+static inline const char *cfxi_str(const cfxi_call *c, size_t i)  /* NULL if None */
+{
+    return cfx_datum_str(c->args[i], NULL);
+}
+/* The dtype given, or `otherwise` for None. */
+static inline cfx_dtype cfxi_dtype_or(const cfxi_call *c, size_t i, cfx_dtype otherwise)
+{
+    return c->args[i].kind == CFX_DATUM_DTYPE ? (cfx_dtype)c->args[i].as.i : otherwise;
+}
+/* A dimension counted from the end if negative, of a tensor with `ndim` (0 counts as 1): CFX_E_INDEX in
+ * PyTorch's words if it is none. */
+cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
+
+/* ---- results ------------------------------------------------------------------------------- */
+
+/* In a rule: result i is a tensor of this type and these sizes, contiguous. */
+cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim);
+/* Likewise with the sizes of `t`, and its strides' order if it is dense (as PyTorch's element-wise
+ * functions and *_like keep it). */
+cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
+/* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument). */
+void cfxi_result_datum(cfxi_call *c, size_t i, cfx_datum d);
+/* The tensor that result i is. */
+static inline cfx_tensor *cfxi_result_at(const cfxi_call *c, size_t i) { return c->results[i].as.tensor; }
+
+/* In a kernel: result i, whose header the rule has made, becomes a view of `base` with these strides. */
+cfx_status cfxi_result_view(cfxi_call *c, size_t i, const cfx_tensor *base, const int64_t *strides,
+                            int64_t offset);
+/* Gives it memory of its own; its sizes must be known by now (set them in the header). */
+cfx_status cfxi_result_allocate(cfxi_call *c, size_t i);
+
+/* ---- sizes --------------------------------------------------------------------------------- */
+
+/* Whether two sizes are the same; of symbols it may be assumed (dim.h). */
+static inline bool cfxi_same_size(const cfxi_call *c, int64_t a, int64_t b)
+{
+    return a == b || ((cfx_dim_is_symbol(a) || cfx_dim_is_symbol(b)) &&
+                      cfx_dim_expect_eq(c->dims, a, b));
+}
+/* A size nobody knows yet: CFX_DIM_UNKNOWN when computing. */
+int64_t cfxi_fresh(cfxi_call *c);
+/* The sizes that the tensors have together, as PyTorch broadcasts them; CFX_E_SHAPE in its words. */
+cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
+                          int64_t sizes[CFX_MAX_DIMS], size_t *ndim);
+
+/* ---- types (promote.c) --------------------------------------------------------------------- */
+
+/* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide over
+ * those without, those over numbers, within a category (bool < integer < float < complex). NULL entries
+ * are skipped. */
+cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
+cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
+/* Whether a result of type `from` may be written to `to`: not to a lower category. */
+bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+
+/* ---- copies (copy.c) ----------------------------------------------------------------------- */
+
+/* dst[...] = src, broadcast and converted. They may overlap only if they are the same. */
+cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
+/* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with c->err
+ * set. */
+cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
+/* One element as a number, and back. (convert.c) */
+double cfxi_load_float(cfx_dtype dtype, const void *at);
+int64_t cfxi_load_int(cfx_dtype dtype, const void *at);
+void cfxi_load_complex(cfx_dtype dtype, const void *at, double out[2]);
+void cfxi_store_float(cfx_dtype dtype, void *at, double f);
+void cfxi_store_int(cfx_dtype dtype, void *at, int64_t i);
+void cfxi_store_complex(cfx_dtype dtype, void *at, const double c[2]);
+float cfxi_half_to_float(uint16_t h);
+uint16_t cfxi_float_to_half(float f);  /* to nearest, ties to even */
+static inline float cfxi_bfloat_to_float(uint16_t b)
+{
+    union { uint32_t i; float f; } u = {(uint32_t)b << 16};
+    return u.f;
+}
+uint16_t cfxi_float_to_bfloat(float f);
+
+/* ---- matrix products (gemm.c) -------------------------------------------------------------- */
+
+/* C = alpha * A B + beta * C, A is m x k, B k x n; element strides in elements for rows and columns, so
+ * that transposed operands need no copy. beta 0 does not read C. On the pool. `bias` (may be NULL) is
+ * added: one for each column (or row, if `bias_rows`) of C. */
+typedef struct cfxi_gemm {
+    int64_t m, n, k;
+    const void *a;
+    int64_t a_row, a_col;
+    const void *b;
+    int64_t b_row, b_col;
+    void *c;
+    int64_t c_row, c_col;
+    double alpha, beta;
+    const void *bias;
+    bool bias_rows;
+} cfxi_gemm;
+/* `dtype` is float32 or float64; NOMEM if there is no scratch. */
+cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, cfx_error *err);
+
+/* ---- Python's operations (python_ops.c) ---------------------------------------------------- */
+
+/* For arithmetic and comparison rows called without any tensor: what Python's operator does on numbers,
+ * strings and containers. *handled is false where the row has no such meaning. */
+cfx_status cfxi_python_call(cfxi_call *c, bool *handled);
+
+#endif

@@ -1,0 +1,355 @@
+/* tensor.c - tensors: headers over counted storage. */
+#include "tensor_impl.h"
+
+#include <stdlib.h>
+
+/* ---- storage ------------------------------------------------------------------------------- */
+
+/* Elements follow the struct in one block, aligned by hand: the allocator promises 16 bytes. */
+static cfxi_storage *storage_new(size_t size, const cfx_allocator *allocator)
+{
+    size_t block;
+    if (!cfxi_mul_size(size, 1, sizeof(cfxi_storage) + CFXI_ALIGN, &block))
+        return NULL;
+    cfxi_storage *s = cfxi_alloc(allocator, block);
+    if (!s)
+        return NULL;
+    uintptr_t first = (uintptr_t)(s + 1);
+    *s = (cfxi_storage){
+        .data = (char *)((first + CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN),
+        .size = size,
+        .allocator = allocator,
+        .block = block,
+    };
+    atomic_init(&s->refs, 1);
+    return s;
+}
+
+static void storage_release(cfxi_storage *s)
+{
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    if (s->release)
+        s->release(s->ctx);
+    cfxi_free(s->allocator, s, s->block);
+}
+
+/* ---- sizes --------------------------------------------------------------------------------- */
+
+void cfxi_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize, int64_t *strides)
+{
+    int64_t step = (int64_t)itemsize;
+    for (size_t i = ndim; i-- > 0;) {
+        strides[i] = step;
+        if (!cfx_dim_is_symbol(sizes[i]) && sizes[i] > 1)
+            step *= sizes[i];
+    }
+}
+
+void cfxi_ordered_strides(const int64_t *sizes, size_t ndim, size_t itemsize, const uint8_t *order,
+                          int64_t *strides)
+{
+    int64_t step = (int64_t)itemsize;
+    for (size_t i = ndim; i-- > 0;) {
+        strides[order[i]] = step;
+        if (sizes[order[i]] > 1)
+            step *= sizes[order[i]];
+    }
+}
+
+/* The bytes of all elements must fit, as if no size were 0. Symbols are taken for 1. */
+static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim, cfx_error *err)
+{
+    if ((unsigned)dtype >= CFX_DTYPE_COUNT || !cfx_dtype_is_computable(dtype))
+        return cfx_error_set(err, CFX_E_TYPE, "cfx does not compute with tensors of %s",
+                             (unsigned)dtype < CFX_DTYPE_COUNT ? cfx_dtype_name(dtype) : "no type");
+    if (ndim > CFX_MAX_DIMS)
+        return cfx_error_set(err, CFX_E_SHAPE, "a tensor of %zu dimensions: cfx has up to %d", ndim,
+                             CFX_MAX_DIMS);
+    int64_t bytes = (int64_t)cfx_dtype_size(dtype);
+    for (size_t i = 0; i < ndim; i++) {
+        if (cfx_dim_is_symbol(sizes[i]))
+            continue;
+        if (sizes[i] < 0 && sizes[i] != CFX_DIM_UNKNOWN)
+            return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor is negative: %lld", i,
+                                 (long long)sizes[i]);
+        if (sizes[i] > 1 && __builtin_mul_overflow(bytes, sizes[i], &bytes))
+            return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more elements than memory can hold");
+    }
+    return CFX_OK;
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+cfx_tensor *cfxi_tensor_header(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                               const cfx_allocator *allocator, cfx_error *err)
+{
+    if (check_sizes(dtype, sizes, ndim, err) != CFX_OK)
+        return NULL;
+    allocator = cfxi_allocator(allocator);
+    cfx_tensor *t = cfxi_alloc(allocator, sizeof *t);
+    if (!t) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    *t = (cfx_tensor){.dtype = (uint8_t)dtype, .ndim = (uint8_t)ndim, .allocator = allocator};
+    atomic_init(&t->refs, 1);
+    for (size_t i = 0; i < ndim; i++)
+        t->size[i] = sizes[i];
+    cfxi_contiguous_strides(sizes, ndim, cfx_dtype_size(dtype), t->stride);
+    return t;
+}
+
+/* The bytes before and after the first element that the elements span; false if there are none. */
+static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
+{
+    *before = 0;
+    *after = (int64_t)cfxi_itemsize(t);
+    for (size_t i = 0; i < t->ndim; i++) {
+        int64_t reach;
+        if (t->size[i] == 0)
+            return false;
+        if (__builtin_mul_overflow(t->size[i] - 1, t->stride[i], &reach))
+            reach = t->stride[i] < 0 ? INT64_MIN / 16 : INT64_MAX / 16;  /* refused by whoever asks */
+        if (reach < 0)
+            *before += reach;
+        else
+            *after += reach;
+    }
+    return true;
+}
+
+cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err)
+{
+    int64_t before;
+    int64_t after;
+    bool any = span_of(t, &before, &after);
+    t->storage = storage_new(any ? (size_t)after : 0, t->allocator);
+    if (!t->storage)
+        return cfxi_nomem(err);
+    t->data = t->storage->data;
+    return CFX_OK;
+}
+
+cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offset, cfx_error *err)
+{
+    int64_t before;
+    int64_t after;
+    if (!base->storage)
+        return CFX_OK;
+    int64_t first = base->data - base->storage->data;
+    if (__builtin_add_overflow(first, offset, &first))
+        return cfx_error_set(err, CFX_E_SHAPE, "a view that begins outside its tensor's memory");
+    if (span_of(t, &before, &after)) {
+        if (first + before < 0 || first + after > (int64_t)base->storage->size)
+            return cfx_error_set(err, CFX_E_SHAPE,
+                                 "a view of bytes %lld to %lld of a memory of %zu bytes",
+                                 (long long)(first + before), (long long)(first + after),
+                                 base->storage->size);
+    } else {
+        first = base->data - base->storage->data;  /* no element: stay where it is safe */
+    }
+    atomic_fetch_add_explicit(&base->storage->refs, 1, memory_order_relaxed);
+    storage_release(t->storage);
+    t->storage = base->storage;
+    t->data = t->storage->data + first;
+    return CFX_OK;
+}
+
+/* Hands `t` on if `status` is good, else lets go of it. */
+static cfx_tensor *finish(cfx_tensor *t, cfx_status status)
+{
+    if (status == CFX_OK)
+        return t;
+    cfx_tensor_release(t);
+    return NULL;
+}
+
+cfx_tensor *cfx_tensor_new(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                           const cfx_allocator *allocator, cfx_error *err)
+{
+    return cfx_tensor_new_strided(dtype, sizes, NULL, ndim, allocator, err);
+}
+
+cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes, const int64_t *strides,
+                                   size_t ndim, const cfx_allocator *allocator, cfx_error *err)
+{
+    for (size_t i = 0; i < ndim && i < CFX_MAX_DIMS; i++)
+        if (sizes[i] < 0 || (strides && strides[i] < 0)) {
+            cfx_error_set(err, CFX_E_SHAPE, "size or stride %zu of a tensor is negative", i);
+            return NULL;
+        }
+    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
+    if (!t)
+        return NULL;
+    for (size_t i = 0; strides && i < ndim; i++)
+        t->stride[i] = strides[i];
+    return finish(t, cfxi_tensor_allocate(t, err));
+}
+
+cfx_tensor *cfx_tensor_new_abstract(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                                    const cfx_allocator *allocator, cfx_error *err)
+{
+    return cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
+}
+
+/* A storage over the memory that `t`, whose strides are set, spans around `data`. */
+static cfxi_storage *adopt(const cfx_tensor *t, char *data, bool read_only)
+{
+    int64_t before;
+    int64_t after;
+    cfxi_storage *s = cfxi_alloc(t->allocator, sizeof *s);
+    if (!s)
+        return NULL;
+    bool any = span_of(t, &before, &after);
+    *s = (cfxi_storage){
+        .read_only = read_only,
+        .data = any ? data + before : data,
+        .size = any ? (size_t)(after - before) : 0,
+        .allocator = t->allocator,
+        .block = sizeof *s,
+    };
+    atomic_init(&s->refs, 1);
+    return s;
+}
+
+cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const int64_t *strides,
+                                   size_t ndim, void *data, bool read_only,
+                                   void (*release)(void *ctx), void *ctx,
+                                   const cfx_allocator *allocator, cfx_error *err)
+{
+    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
+    if (!t)
+        return NULL;
+    for (size_t i = 0; strides && i < ndim; i++)
+        t->stride[i] = strides[i];
+    t->storage = adopt(t, data, read_only);
+    if (!t->storage)
+        return finish(t, cfxi_nomem(err));
+    t->data = data ? data : t->storage->data;
+    t->storage->release = release;
+    t->storage->ctx = ctx;
+    return t;
+}
+
+cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *sizes,
+                            const int64_t *strides, size_t ndim, int64_t offset, cfx_error *err)
+{
+    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, base->allocator, err);
+    if (!t)
+        return NULL;
+    for (size_t i = 0; i < ndim; i++)
+        t->stride[i] = strides[i];
+    return finish(t, cfxi_tensor_share(t, base, offset, err));
+}
+
+cfx_tensor *cfx_tensor_from_number(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
+{
+    cfx_dtype dtype = v.kind == CFX_KIND_BOOL    ? CFX_DTYPE_BOOL
+                      : v.kind == CFX_KIND_INT   ? CFX_DTYPE_INT64
+                      : v.kind == CFX_KIND_FLOAT ? CFX_DTYPE_FLOAT64
+                                                 : CFX_DTYPE_COUNT;
+    if (dtype == CFX_DTYPE_COUNT) {
+        cfx_error_set(err, CFX_E_TYPE, "a tensor from a value that is no number");
+        return NULL;
+    }
+    cfx_tensor *t = cfx_tensor_new(dtype, NULL, 0, allocator, err);
+    if (!t)
+        return NULL;
+    t->number = true;
+    memcpy(t->data, &v.as, cfx_dtype_size(dtype));
+    return t;
+}
+
+cfx_tensor *cfx_tensor_retain(cfx_tensor *t)
+{
+    if (t)
+        atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+void cfx_tensor_release(cfx_tensor *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    storage_release(t->storage);
+    cfxi_free(t->allocator, t, sizeof *t);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+cfx_dtype cfx_tensor_dtype(const cfx_tensor *t) { return (cfx_dtype)t->dtype; }
+size_t cfx_tensor_ndim(const cfx_tensor *t) { return t->ndim; }
+const int64_t *cfx_tensor_sizes(const cfx_tensor *t) { return t->size; }
+const int64_t *cfx_tensor_strides(const cfx_tensor *t) { return t->stride; }
+int64_t cfx_tensor_numel(const cfx_tensor *t) { return cfxi_numel(t); }
+void *cfx_tensor_data(const cfx_tensor *t) { return t->data; }
+bool cfx_tensor_is_abstract(const cfx_tensor *t) { return !t->storage; }
+bool cfx_tensor_is_read_only(const cfx_tensor *t) { return t->storage && t->storage->read_only; }
+
+bool cfx_tensor_is_contiguous(const cfx_tensor *t)
+{
+    int64_t step = (int64_t)cfxi_itemsize(t);
+    if (!t->storage || cfxi_numel(t) == 0)
+        return true;
+    for (size_t i = t->ndim; i-- > 0;) {
+        if (t->size[i] == 1)
+            continue;
+        if (t->stride[i] != step)
+            return false;
+        step *= t->size[i];
+    }
+    return true;
+}
+
+bool cfxi_is_channels_last(const cfx_tensor *t)
+{
+    static const uint8_t orders[2][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}};
+    int64_t step = (int64_t)cfxi_itemsize(t);
+    if (t->ndim < 4 || t->ndim > 5)
+        return false;
+    for (size_t i = t->ndim; i-- > 0;) {
+        size_t d = orders[t->ndim - 4][i];
+        if (t->size[d] == 0)
+            return false;
+        if (t->size[d] == 1)
+            continue;
+        if (t->stride[d] != step)
+            return false;
+        step *= t->size[d];
+    }
+    return true;
+}
+
+bool cfx_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
+{
+    int64_t before_a;
+    int64_t after_a;
+    int64_t before_b;
+    int64_t after_b;
+    if (!a->storage || !b->storage || !span_of(a, &before_a, &after_a) ||
+        !span_of(b, &before_b, &after_b))
+        return false;
+    return a->data + before_a < b->data + after_b && b->data + before_b < a->data + after_a;
+}
+
+/* ---- element types ------------------------------------------------------------------------- */
+
+bool cfx_dtype_is_float(cfx_dtype d)
+{
+    return d == CFX_DTYPE_FLOAT16 || d == CFX_DTYPE_BFLOAT16 || d == CFX_DTYPE_FLOAT32 ||
+           d == CFX_DTYPE_FLOAT64;
+}
+
+bool cfx_dtype_is_complex(cfx_dtype d) { return d == CFX_DTYPE_COMPLEX64 || d == CFX_DTYPE_COMPLEX128; }
+
+bool cfx_dtype_is_integer(cfx_dtype d)
+{
+    return d == CFX_DTYPE_UINT8 || (d >= CFX_DTYPE_INT8 && d <= CFX_DTYPE_INT64);
+}
+
+bool cfx_dtype_is_computable(cfx_dtype d)
+{
+    return d == CFX_DTYPE_BOOL || cfx_dtype_is_integer(d) || cfx_dtype_is_float(d) ||
+           cfx_dtype_is_complex(d);
+}

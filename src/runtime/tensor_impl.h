@@ -1,0 +1,78 @@
+/* tensor_impl.h - the structs behind tensor.h and datum.h, and their small accessors. */
+#ifndef CFXI_TENSOR_IMPL_H
+#define CFXI_TENSOR_IMPL_H
+
+#include "../base/base_impl.h"
+
+#include <cfx/datum.h>
+#include <cfx/dim.h>
+
+#include <stdatomic.h>
+
+/* The memory that tensors share. */
+typedef struct cfxi_storage {
+    atomic_int refs;
+    bool read_only;
+    char *data;   /* aligned to CFXI_ALIGN if it is our own */
+    size_t size;  /* in bytes from `data`; tensors stay within */
+    void (*release)(void *ctx);  /* of memory that is not ours; may be NULL */
+    void *ctx;
+    const cfx_allocator *allocator;
+    size_t block;  /* bytes of the block that this struct begins, elements included if ours */
+} cfxi_storage;
+
+enum { CFXI_ALIGN = 64 };
+
+struct cfx_tensor {
+    atomic_int refs;
+    uint8_t dtype;
+    uint8_t ndim;
+    bool number;  /* was a number: gives way where types are promoted */
+    cfxi_storage *storage;  /* NULL: abstract */
+    char *data;             /* the first element; NULL if abstract */
+    const cfx_allocator *allocator;
+    int64_t size[CFX_MAX_DIMS];
+    int64_t stride[CFX_MAX_DIMS];  /* in bytes */
+};
+
+struct cfx_text {
+    atomic_int refs;
+    size_t size;
+    const cfx_allocator *allocator;
+    char data[];  /* terminated */
+};
+
+struct cfx_data {
+    atomic_int refs;
+    uint32_t op;  /* cfx_operator whose results these are, which names them; 0: none */
+    size_t size;
+    const cfx_allocator *allocator;
+    cfx_datum items[];
+};
+
+static inline size_t cfxi_itemsize(const cfx_tensor *t) { return cfx_dtype_size((cfx_dtype)t->dtype); }
+
+static inline int64_t cfxi_numel(const cfx_tensor *t)
+{
+    int64_t n = 1;
+    for (size_t i = 0; i < t->ndim; i++)
+        n *= t->size[i];
+    return n;
+}
+
+/* A header alone: no storage, contiguous strides. Sizes are checked (see cfx_tensor_new). */
+cfx_tensor *cfxi_tensor_header(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                               const cfx_allocator *allocator, cfx_error *err);
+/* Gives a header memory of its own, for its strides, which must not be negative. */
+cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err);
+/* Makes a header a view of `base`'s memory, with the strides it has; see cfx_tensor_view. */
+cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offset, cfx_error *err);
+/* Strides of a dense row-major tensor, in bytes. */
+void cfxi_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize, int64_t *strides);
+/* Dense, with the dimensions ordered as `order` has them, outermost first. */
+void cfxi_ordered_strides(const int64_t *sizes, size_t ndim, size_t itemsize, const uint8_t *order,
+                          int64_t *strides);
+/* Whether it is dense with NHWC (NDHWC) strides. */
+bool cfxi_is_channels_last(const cfx_tensor *t);
+
+#endif
