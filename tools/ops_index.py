@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, INDEX = ROOT / "include/cfx/ops.def", ROOT / "src/ops/ops_index.inc"
 STRING = r'(?:"[^"]*"\s*)+'
-ROW = re.compile(rf"^CFX_(?:OPERATOR|IN_PLACE|HOST_ONLY|BY_RULE)\((\w+),\s*({STRING}),\s*({STRING}),", re.M)
+FORMS = "OPERATOR|BY_RULE|IN_PLACE|HOST_ONLY"
+ROW = re.compile(rf"^CFX_(?:{FORMS})\((\w+),\s*({STRING}),\s*({STRING}),", re.M)
 TITLE = ("/* ops_index.inc - made by tools/ops_index.py: row and offset of each name of ops.def,"
          " sorted. */")
 ID = 0xFFFF  # the offset that stands for the row's id

@@ -1,7 +1,7 @@
 /* datum.h - what flows along the edges of a graph when it runs: tensors, numbers, lists of them.
  *
- * A datum is to running what a value (value.h) is to a graph, but belongs to no graph: any number of
- * threads can run one graph. Strings, lists and tensors behind it are counted; a datum that is
+ * A datum is to running what a value (value.h) is to a graph, but belongs to no graph: any number
+ * of threads can run one graph. Strings, lists and tensors behind it are counted; a datum that is
  * returned is owned by the caller (cfx_datum_release), one that is passed in is borrowed.
  */
 #ifndef CFX_DATUM_H
@@ -102,8 +102,8 @@ static inline cfx_datum cfx_datum_tensor(cfx_tensor *t)
 /* INVALID, with *err set, if memory is out. `kind` is STR or DEVICE; `text` is copied. */
 CFX_API cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
                                  const cfx_allocator *allocator, cfx_error *err);
-/* A LIST, TUPLE, DICT or SLICE of the items, each of which is retained. INVALID, with *err set, if an
- * item is INVALID or memory is out. */
+/* A LIST, TUPLE, DICT or SLICE of the items, each of which is retained. INVALID, with *err set, if
+ * an item is INVALID or memory is out. */
 CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                                 const cfx_allocator *allocator, cfx_error *err);
 /* The items of a container: borrowed. NULL and 0 for other kinds. Those of a LIST or DICT may be

@@ -1,9 +1,10 @@
 /* dim.h - sizes that are not known yet: N, N + 1, 2*N, (N - 3)//2 + 1.
  *
  * A size is an int64_t: a number, or a symbol of a cfx_dims, which holds the expressions. Equal
- * expressions are one symbol: expressions are kept in a normal form (sums of products), so comparing
- * two sizes is comparing two integers. Where an operator's rule asks what cannot be known (is N the
- * same as M?), the answer is the one that lets it go on, and the assumption is written down.
+ * expressions are one symbol: expressions are kept in a normal form (sums of products), so
+ * comparing two sizes is comparing two integers. Where an operator's rule asks what cannot be known
+ * (is N the same as M?), the answer is the one that lets it go on, and the assumption is written
+ * down.
  */
 #ifndef CFX_DIM_H
 #define CFX_DIM_H
@@ -35,8 +36,9 @@ CFX_API int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err);
 CFX_API int64_t cfx_dims_parse(cfx_dims *dims, const char *text, size_t size, cfx_error *err);
 CFX_API cfx_status cfx_dims_print(const cfx_dims *dims, int64_t d, cfx_sink out, cfx_error *err);
 
-/* Arithmetic; of numbers it needs no `dims` (NULL is allowed). Overflow is CFX_E_SHAPE, a division by
- * zero CFX_E_VALUE; the result is then CFX_DIM_UNKNOWN. An unknown operand gives an unknown result. */
+/* Arithmetic; of numbers it needs no `dims` (NULL is allowed). Overflow is CFX_E_SHAPE, a division
+ * by zero CFX_E_VALUE; the result is then CFX_DIM_UNKNOWN. An unknown operand gives an unknown
+ * result. */
 CFX_API int64_t cfx_dim_add(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
 CFX_API int64_t cfx_dim_sub(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
 CFX_API int64_t cfx_dim_mul(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
@@ -49,7 +51,8 @@ CFX_API int64_t cfx_dim_min(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err
 CFX_API int cfx_dim_compare_eq(const cfx_dims *dims, int64_t a, int64_t b);
 CFX_API int cfx_dim_compare_lt(const cfx_dims *dims, int64_t a, int64_t b);
 
-/* Whether they are the same: if it depends, that is assumed from here on, and the answer is true. */
+/* Whether they are the same: if it depends, that is assumed from here on, and the answer is true.
+ * */
 CFX_API bool cfx_dim_expect_eq(cfx_dims *dims, int64_t a, int64_t b);
 CFX_API bool cfx_dim_expect_le(cfx_dims *dims, int64_t a, int64_t b);
 
@@ -57,10 +60,11 @@ CFX_API bool cfx_dim_expect_le(cfx_dims *dims, int64_t a, int64_t b);
 CFX_API cfx_status cfx_dims_print_assumptions(const cfx_dims *dims, cfx_sink out, size_t *n,
                                               cfx_error *err);
 
-/* The value of `d` when each symbol has the value that `value` tells; CFX_E_KEY if it knows none. */
+/* The value of `d` when each symbol has the value that `value` tells; CFX_E_KEY if it knows none.
+ * */
 typedef int64_t cfx_dim_value_fn(void *ctx, const char *name);
-CFX_API cfx_status cfx_dims_eval(const cfx_dims *dims, int64_t d, cfx_dim_value_fn *value, void *ctx,
-                                 int64_t *out, cfx_error *err);
+CFX_API cfx_status cfx_dims_eval(const cfx_dims *dims, int64_t d, cfx_dim_value_fn *value,
+                                 void *ctx, int64_t *out, cfx_error *err);
 
 #ifdef __cplusplus
 }

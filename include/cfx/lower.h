@@ -2,7 +2,8 @@
  *
  * Whatever a call is spelled (torch.max(x, 1), x.max(dim=1), torch.ops.aten.max.dim(x, 1), a module
  * of torch.nn), it becomes one call_function whose target is a row, `cfx.ops.max_dim`, with one
- * argument for each parameter up to the last that is not its default. Weights become get_attr nodes:
+ * argument for each parameter up to the last that is not its default. Weights become get_attr
+ * nodes:
  *
  *     %fc = call_module[target=fc](%x)
  *         =>

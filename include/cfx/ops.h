@@ -93,8 +93,8 @@ CFX_API const char *cfx_operator_short_spelling(cfx_operator op, size_t i,
 
 /* The operator of a name: any spelling, in full or short; an overload packet, which is what its
  * default overload is ("torch.ops.aten.relu"); the names under which Python's introspection knows
- * the same functions ("torch._C._nn.gelu", "_operator.add"); the row itself ("cfx.ops.max_dim"); or a
- * row's id. NONE if it is none of these. */
+ * the same functions ("torch._C._nn.gelu", "_operator.add"); the row itself ("cfx.ops.max_dim"); or
+ * a row's id. NONE if it is none of these. */
 CFX_API cfx_operator cfx_operator_parse(const char *name);
 /* Likewise, but no ids: "relu" is then nothing. `size` in bytes. */
 CFX_API cfx_operator cfx_operator_find(const char *name, size_t size);

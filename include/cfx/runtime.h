@@ -7,8 +7,9 @@
  *     cfx_program *p = cfx_program_new(g, state, NULL, &err);                 a graph
  *     cfx_datum y = cfx_program_run(p, rt, inputs, n, &err);
  *
- * Every operator has a rule that says what its results are (type, shape, whether the arguments fit),
- * and a kernel that computes them; eager calls, programs and later the planned executor share them.
+ * Every operator has a rule that says what its results are (type, shape, whether the arguments
+ * fit), and a kernel that computes them; eager calls, programs and later the planned executor share
+ * them.
  */
 #ifndef CFX_RUNTIME_H
 #define CFX_RUNTIME_H
@@ -24,8 +25,8 @@ extern "C" {
 /* ---- runtime ------------------------------------------------------------------------------- */
 
 /* What computing needs: threads, a random generator, memory. Nothing else is global, so any number
- * of runtimes work side by side; one can be used by several threads at once (they share its threads,
- * and draw from one generator). */
+ * of runtimes work side by side; one can be used by several threads at once (they share its
+ * threads, and draw from one generator). */
 typedef struct cfx_runtime cfx_runtime;
 
 typedef enum cfx_isa { CFX_ISA_PLAIN, CFX_ISA_AVX2, CFX_ISA_AVX512, CFX_ISA_COUNT } cfx_isa;
@@ -53,13 +54,14 @@ CFX_API void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed);
 CFX_API bool cfx_operator_has_kernel(cfx_operator op);
 
 /* Computes `op`. `args` are by the row's parameters, in order; missing or INVALID ones take their
- * defaults. Returns what the row returns: a TUPLE if it has several results. INVALID with *err set if
- * it fails: the message names the operator, the types and shapes it was given, and what is wrong. */
-CFX_API cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,
-                                   cfx_error *err);
+ * defaults. Returns what the row returns: a TUPLE if it has several results. INVALID with *err set
+ * if it fails: the message names the operator, the types and shapes it was given, and what is
+ * wrong. */
+CFX_API cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *args,
+                                   size_t n, cfx_error *err);
 
-/* The types and shapes of the results, from those of the arguments: nothing is computed, tensors may
- * be abstract and come back abstract. */
+/* The types and shapes of the results, from those of the arguments: nothing is computed, tensors
+ * may be abstract and come back abstract. */
 CFX_API cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
                                      const cfx_datum *args, size_t n, cfx_error *err);
 
@@ -74,7 +76,8 @@ CFX_API void cfx_state_free(cfx_state *s);
 CFX_API cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_error *err);
 CFX_API cfx_tensor *cfx_state_get(const cfx_state *s, const char *name);  /* borrowed, or NULL */
 CFX_API size_t cfx_state_size(const cfx_state *s);
-/* The i-th, in the order in which they were first set: its name, borrowed; *t (may be NULL) likewise. */
+/* The i-th, in the order in which they were first set: its name, borrowed; *t (may be NULL)
+ * likewise. */
 CFX_API const char *cfx_state_at(const cfx_state *s, size_t i, cfx_tensor **t);
 
 /* ---- graphs -------------------------------------------------------------------------------- */
@@ -84,28 +87,29 @@ CFX_API const char *cfx_state_at(const cfx_state *s, size_t i, cfx_tensor **t);
  * any number of threads can run it, each with its own values. */
 typedef struct cfx_program cfx_program;
 
-/* Of a lowered graph (lower.h): every call is an operator with its arguments by the row's parameters.
- * The program keeps the tensors of `state` that the graph reads (NULL: it reads none), but neither
- * `g` nor `state`. Fails with CFX_E_KEY if a parameter is missing, CFX_E_TYPE for a call that is no
- * operator with a kernel: all of them are named. */
+/* Of a lowered graph (lower.h): every call is an operator with its arguments by the row's
+ * parameters. The program keeps the tensors of `state` that the graph reads (NULL: it reads none),
+ * but neither `g` nor `state`. Fails with CFX_E_KEY if a parameter is missing, CFX_E_TYPE for a
+ * call that is no operator with a kernel: all of them are named. */
 CFX_API cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
                                      const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_program_free(cfx_program *p);
 
 CFX_API size_t cfx_program_num_inputs(const cfx_program *p);
-CFX_API const char *cfx_program_input(const cfx_program *p, size_t i);  /* its name; NULL past the last */
+/* The i-th input's name; NULL past the last. */
+CFX_API const char *cfx_program_input(const cfx_program *p, size_t i);
 
 /* Runs it; inputs past `n` take the placeholders' defaults. A failing instruction is reported with
  * the node's name and the user's line. */
 CFX_API cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs,
                                   size_t n, cfx_error *err);
 
-/* Propagates types and shapes. `each` (may be NULL) is told what each node of the graph gives, by its
- * name; inside regions with the path of the nodes around it ("cond/add"). */
+/* Propagates types and shapes. `each` (may be NULL) is told what each node of the graph gives, by
+ * its name; inside regions with the path of the nodes around it ("cond/add"). */
 typedef cfx_status cfx_infer_fn(void *ctx, const char *node, cfx_datum result);
 CFX_API cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
-                                    const cfx_datum *inputs, size_t n, cfx_infer_fn *each, void *ctx,
-                                    cfx_error *err);
+                                    const cfx_datum *inputs, size_t n, cfx_infer_fn *each,
+                                    void *ctx, cfx_error *err);
 
 #ifdef __cplusplus
 }

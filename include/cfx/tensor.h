@@ -36,9 +36,9 @@ CFX_API cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes
 CFX_API cfx_tensor *cfx_tensor_new_abstract(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
                                             const cfx_allocator *allocator, cfx_error *err);
 
-/* Over memory of the caller's: `data` is the first element, `strides` (bytes, may be negative; NULL:
- * contiguous) must stay within what the caller has. `release` (may be NULL) is called with `ctx`
- * once the last tensor that shares it is gone; if this fails it is not called. */
+/* Over memory of the caller's: `data` is the first element, `strides` (bytes, may be negative;
+ * NULL: contiguous) must stay within what the caller has. `release` (may be NULL) is called with
+ * `ctx` once the last tensor that shares it is gone; if this fails it is not called. */
 CFX_API cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes,
                                            const int64_t *strides, size_t ndim, void *data,
                                            bool read_only, void (*release)(void *ctx), void *ctx,
@@ -50,8 +50,9 @@ CFX_API cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int
                                     const int64_t *strides, size_t ndim, int64_t offset,
                                     cfx_error *err);
 
-/* A 0-dimensional tensor of one number: bool, int64, float64 or complex128, as Python's numbers are;
- * it gives way to the types of other tensors where types are promoted. `v` is BOOL, INT or FLOAT. */
+/* A 0-dimensional tensor of one number: bool, int64, float64 or complex128, as Python's numbers
+ * are; it gives way to the types of other tensors where types are promoted. `v` is BOOL, INT or
+ * FLOAT. */
 CFX_API cfx_tensor *cfx_tensor_from_number(cfx_value v, const cfx_allocator *allocator,
                                            cfx_error *err);
 

@@ -1,4 +1,5 @@
-/* arguments.c - arguments in the form that the schema promises, and how rules and kernels read them. */
+/* arguments.c - arguments in the form that the schema promises, and how rules and kernels read
+ * them. */
 #include "runtime_impl.h"
 
 /* ---- converting ---------------------------------------------------------------------------- */
@@ -56,7 +57,9 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
     cfx_datum number = d;
     switch (type) {
     case CFXI_PARAM_TENSOR:
-        return is_number(d) ? wrap(c, d) : d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
+        if (is_number(d))
+            return wrap(c, d);
+        return d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_INT:
         if (d.kind == CFX_DATUM_STR)  /* padding="same" */
             return cfx_datum_retain(d);
@@ -124,8 +127,8 @@ static cfx_datum convert_items(cfxi_call *c, const cfxi_signature_param *p, cons
     size_t i = 0;
     for (; i < length; i++) {
         cfx_datum item = items[n == 1 ? 0 : i];
-        made[i] = p->items_optional && is_none(item) ? cfx_datum_none()
-                                                     : convert_one(c, (cfxi_param_type)p->type, item);
+        bool none = p->items_optional && is_none(item);
+        made[i] = none ? cfx_datum_none() : convert_one(c, (cfxi_param_type)p->type, item);
         if (made[i].kind == CFX_DATUM_INVALID)
             break;
     }
@@ -159,8 +162,8 @@ static cfx_status refuse(cfxi_call *c, cfx_operator op, size_t i, cfx_datum d)
         return CFX_E_NOMEM;
     if (d.kind == CFX_DATUM_INVALID)
         return cfxi_fail(c, CFX_E_TYPE, "'%.*s' is missing", (int)param.name.size, param.name.text);
-    return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not %s", (int)param.name.size, param.name.text,
-                     param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not %s", (int)param.name.size,
+                     param.name.text, param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }
 
 cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s,
@@ -253,8 +256,8 @@ cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t
                 sizes[d] = size;
             else if (size != 1 && !cfxi_same_size(c, size, sizes[d]))
                 return cfxi_fail(c, CFX_E_SHAPE,
-                                 "The size of tensor a (%lld) must match the size of tensor b (%lld) "
-                                 "at non-singleton dimension %zu", (long long)sizes[d],
+                                 "The size of tensor a (%lld) must match the size of tensor b (%lld)"
+                                 " at non-singleton dimension %zu", (long long)sizes[d],
                                  (long long)size, d);
         }
     }

@@ -43,7 +43,8 @@ cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *s
     return CFX_OK;
 }
 
-/* Whether the elements lie without gaps or overlaps; *order receives the dimensions, outermost first. */
+/* Whether the elements lie without gaps or overlaps; *order receives the dimensions, outermost
+ * first. */
 static bool dense_order(const cfx_tensor *t, uint8_t order[CFX_MAX_DIMS])
 {
     int64_t step = (int64_t)cfxi_itemsize(t);
@@ -139,8 +140,8 @@ static void drop_results(cfxi_call *c)
 
 /* ---- in place ------------------------------------------------------------------------------ */
 
-/* Whether the kernel can write straight to `self`: the same type and sizes, and every other argument
- * is either exactly it or elsewhere. */
+/* Whether the kernel can write straight to `self`: the same type and sizes, and every other
+ * argument is either exactly it or elsewhere. */
 static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
 {
     const cfx_tensor *out = cfxi_result_at(c, 0);
@@ -167,9 +168,11 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
     for (size_t i = 0; fits && i < out->ndim; i++)
         fits = cfxi_same_size(c, out->size[i], self->size[i]);
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "the result does not have the shape of what it is written to");
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "the result does not have the shape of what it is written to");
     if (!cfxi_can_cast((cfx_dtype)out->dtype, (cfx_dtype)self->dtype))
-        return cfxi_fail(c, CFX_E_SHAPE, "result type %s can't be cast to the desired output type %s",
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "result type %s can't be cast to the desired output type %s",
                          cfx_dtype_name((cfx_dtype)out->dtype),
                          cfx_dtype_name((cfx_dtype)self->dtype));
     if (cfx_tensor_is_read_only(self))
@@ -223,7 +226,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     cfx_tensor *self = cfxi_tensor(c, 0);
     cfx_status status = CFX_OK;
     if (!self)
-        status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor that could be written to");
+        status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor: it cannot be written to");
     if (status == CFX_OK)
         status = rows[c->op].rule(c);
     if (status == CFX_OK && c->infer && !(s->alias & 1))
@@ -250,7 +253,9 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
         if (status == CFX_OK && !c->infer)
             status = rows[c->op].kernel(c);
     }
-    cfx_datum result = status == CFX_OK ? pack_results(c, s) : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    if (status == CFX_OK)
+        result = pack_results(c, s);
     drop_results(c);
     return result;
 }
@@ -271,7 +276,8 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
             cfx_buffer_append(&text, ", ", 2);
         cfx_datum_print(c->args[i], c->dims, cfx_buffer_sink(&text), NULL);
     }
-    cfx_error_set(c->err, c->err->status, "%s(%.300s): %.160s", cfx_operator_name(op), text.data, what);
+    cfx_error_set(c->err, c->err->status, "%s(%.300s): %.160s", cfx_operator_name(op),
+                  text.data, what);
     cfx_buffer_free(&text);
 }
 
@@ -314,8 +320,8 @@ cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *ar
     return cfxi_call_run(rt, NULL, false, op, args, n, err);
 }
 
-cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op, const cfx_datum *args,
-                             size_t n, cfx_error *err)
+cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
+                             const cfx_datum *args, size_t n, cfx_error *err)
 {
     return cfxi_call_run(rt, dims, true, op, args, n, err);
 }

@@ -23,7 +23,8 @@ cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cf
     int64_t step[CFX_MAX_DIMS] = {0};
     (void)rt;
     if (src->ndim > dst->ndim)
-        return cfx_error_set(err, CFX_E_SHAPE, "a copy of %u dimensions to %u", src->ndim, dst->ndim);
+        return cfx_error_set(err, CFX_E_SHAPE, "a copy of %u dimensions to %u", src->ndim,
+                             dst->ndim);
     size_t skip = (size_t)(dst->ndim - src->ndim);
     for (size_t d = skip; d < dst->ndim; d++) {
         if (src->size[d - skip] != dst->size[d] && src->size[d - skip] != 1)

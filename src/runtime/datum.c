@@ -6,7 +6,9 @@ cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
 {
     size_t block;
     allocator = cfxi_allocator(allocator);
-    cfx_text *t = cfxi_mul_size(size, 1, sizeof *t + 1, &block) ? cfxi_alloc(allocator, block) : NULL;
+    cfx_text *t = NULL;
+    if (cfxi_mul_size(size, 1, sizeof *t + 1, &block))
+        t = cfxi_alloc(allocator, block);
     if (!t) {
         cfxi_nomem(err);
         return cfx_datum_scalar(CFX_DATUM_INVALID, 0);

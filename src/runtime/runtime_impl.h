@@ -2,8 +2,8 @@
  *
  * An operator is computed in three steps, by cfxi_call_run (call.c):
  *
- *   1. arguments   are brought into the form that the schema promises: one datum for each parameter,
- *                  defaults filled in, a number for a Tensor parameter wrapped, 3 for int[2] made
+ *   1. arguments   are brought into the form that the schema promises: one datum for each
+ *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for int[2] made
  *                  [3, 3], an int for a float parameter converted, None only where the type ends in
  *                  '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
@@ -14,13 +14,13 @@
  *   3. the kernel  cfxi_kernel_<id>(c) computes. Results have memory by then, of their own (dense,
  *                  strides as the rule left them), unless the schema says that the result may alias
  *                  an argument, or a size is unknown: those the kernel makes (cfxi_result_view,
- *                  cfxi_result_allocate). It may assume what the rule has checked. Arguments have any
- *                  strides (0 and negative ones, too) and any of the types that the rule lets pass;
+ *                  cfxi_result_allocate). It may assume what the rule has checked. Arguments have
+ *                  any strides (0 and negative ones, too) and any of the types that the rule lets pass;
  *                  results are dense and never overlap an argument, except for ELEMENTWISE rows:
  *                  there a result may be exactly an argument (same memory, same strides; in place).
  *
- * Messages say what is wrong with the arguments ("inner sizes differ"): the caller adds the operator,
- * the types and shapes, and the user's line.
+ * Messages say what is wrong with the arguments ("inner sizes differ"): the caller adds the
+ * operator, the types and shapes, and the user's line.
  */
 #ifndef CFXI_RUNTIME_IMPL_H
 #define CFXI_RUNTIME_IMPL_H
@@ -84,9 +84,9 @@ void cfxi_scratch_free(cfx_runtime *rt, void *scratch);
 
 /* ---- threads (pool.c) ---------------------------------------------------------------------- */
 
-/* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the threads of
- * the pool and this one; returns when all are done. From inside such a function, and while another
- * thread uses the pool, it runs here alone. */
+/* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the
+ * threads of the pool and this one; returns when all are done. From inside such a function, and
+ * while another thread uses the pool, it runs here alone. */
 typedef void cfxi_range_fn(void *ctx, int64_t begin, int64_t end);
 void cfxi_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx);
 
@@ -96,8 +96,8 @@ unsigned cfxi_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
 
 /* ---- random numbers (random.c) ------------------------------------------------------------- */
 
-/* The generator is a function of (seed, number of the block): any part of a tensor can be drawn by any
- * thread, and the result does not depend on how many there are. */
+/* The generator is a function of (seed, number of the block): any part of a tensor can be drawn by
+ * any thread, and the result does not depend on how many there are. */
 typedef struct cfxi_random {
     uint64_t seed;
     uint64_t first;  /* number of the first block */
@@ -120,7 +120,8 @@ typedef struct cfxi_call {
     cfx_error *err;
 } cfxi_call;
 
-/* A rule or a kernel. All of them are declared here, and must be there: a row without is not linked. */
+/* A rule or a kernel. All of them are declared here, and must be there: a row without is not
+ * linked. */
 typedef cfx_status cfxi_op_fn(cfxi_call *c);
 #define CFX_OPERATOR(id, schema, spellings, flags, rule)                                           \
     cfxi_op_fn cfxi_rule_##rule;                                                                   \
@@ -135,12 +136,13 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
                         const cfx_datum *args, size_t n, cfx_error *err);
 
-/* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c) */
+/* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
+ * */
 cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s,
                           const cfx_datum *args, size_t n, cfx_datum *full);
 
-/* For a row that is made of others: computes `op` of tensors and numbers, inside a rule or kernel, in
- * c's mode. The result is the caller's; INVALID with c->err set. */
+/* For a row that is made of others: computes `op` of tensors and numbers, inside a rule or kernel,
+ * in c's mode. The result is the caller's; INVALID with c->err set. */
 cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
 /* The same where the result is one tensor: a new reference, or NULL. */
 cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
@@ -185,8 +187,8 @@ static inline cfx_dtype cfxi_dtype_or(const cfxi_call *c, size_t i, cfx_dtype ot
 {
     return c->args[i].kind == CFX_DATUM_DTYPE ? (cfx_dtype)c->args[i].as.i : otherwise;
 }
-/* A dimension counted from the end if negative, of a tensor with `ndim` (0 counts as 1): CFX_E_INDEX in
- * PyTorch's words if it is none. */
+/* A dimension counted from the end if negative, of a tensor with `ndim` (0 counts as 1):
+ * CFX_E_INDEX in PyTorch's words if it is none. */
 cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
 
 /* ---- results ------------------------------------------------------------------------------- */
@@ -196,12 +198,17 @@ cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *s
 /* Likewise with the sizes of `t`, and its strides' order if it is dense (as PyTorch's element-wise
  * functions and *_like keep it). */
 cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
-/* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument). */
+/* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument).
+ * */
 void cfxi_result_datum(cfxi_call *c, size_t i, cfx_datum d);
 /* The tensor that result i is. */
-static inline cfx_tensor *cfxi_result_at(const cfxi_call *c, size_t i) { return c->results[i].as.tensor; }
+static inline cfx_tensor *cfxi_result_at(const cfxi_call *c, size_t i)
+{
+    return c->results[i].as.tensor;
+}
 
-/* In a kernel: result i, whose header the rule has made, becomes a view of `base` with these strides. */
+/* In a kernel: result i, whose header the rule has made, becomes a view of `base` with these
+ * strides. */
 cfx_status cfxi_result_view(cfxi_call *c, size_t i, const cfx_tensor *base, const int64_t *strides,
                             int64_t offset);
 /* Gives it memory of its own; its sizes must be known by now (set them in the header). */
@@ -217,15 +224,16 @@ static inline bool cfxi_same_size(const cfxi_call *c, int64_t a, int64_t b)
 }
 /* A size nobody knows yet: CFX_DIM_UNKNOWN when computing. */
 int64_t cfxi_fresh(cfxi_call *c);
-/* The sizes that the tensors have together, as PyTorch broadcasts them; CFX_E_SHAPE in its words. */
+/* The sizes that the tensors have together, as PyTorch broadcasts them; CFX_E_SHAPE in its words.
+ * */
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
                           int64_t sizes[CFX_MAX_DIMS], size_t *ndim);
 
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 
-/* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide over
- * those without, those over numbers, within a category (bool < integer < float < complex). NULL entries
- * are skipped. */
+/* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide
+ * over those without, those over numbers, within a category (bool < integer < float < complex).
+ * NULL entries are skipped. */
 cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
@@ -235,8 +243,8 @@ bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
 
 /* dst[...] = src, broadcast and converted. They may overlap only if they are the same. */
 cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
-/* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with c->err
- * set. */
+/* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
+ * c->err set. */
 cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
 /* One element as a number, and back. (convert.c) */
 double cfxi_load_float(cfx_dtype dtype, const void *at);
@@ -256,9 +264,9 @@ uint16_t cfxi_float_to_bfloat(float f);
 
 /* ---- matrix products (gemm.c) -------------------------------------------------------------- */
 
-/* C = alpha * A B + beta * C, A is m x k, B k x n; element strides in elements for rows and columns, so
- * that transposed operands need no copy. beta 0 does not read C. On the pool. `bias` (may be NULL) is
- * added: one for each column (or row, if `bias_rows`) of C. */
+/* C = alpha * A B + beta * C, A is m x k, B k x n; element strides in elements for rows and
+ * columns, so that transposed operands need no copy. beta 0 does not read C. On the pool. `bias`
+ * (may be NULL) is added: one for each column (or row, if `bias_rows`) of C. */
 typedef struct cfxi_gemm {
     int64_t m, n, k;
     const void *a;
@@ -276,8 +284,8 @@ cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, c
 
 /* ---- Python's operations (python_ops.c) ---------------------------------------------------- */
 
-/* For arithmetic and comparison rows called without any tensor: what Python's operator does on numbers,
- * strings and containers. *handled is false where the row has no such meaning. */
+/* For arithmetic and comparison rows called without any tensor: what Python's operator does on
+ * numbers, strings and containers. *handled is false where the row has no such meaning. */
 cfx_status cfxi_python_call(cfxi_call *c, bool *handled);
 
 #endif

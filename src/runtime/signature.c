@@ -97,7 +97,8 @@ static void signature_free(cfxi_signature *s, const cfx_allocator *allocator)
     cfxi_free(allocator, s, sizeof *s);
 }
 
-static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *allocator, cfx_error *err)
+static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *allocator,
+                                     cfx_error *err)
 {
     cfx_error own = {0};
     cfx_param param;

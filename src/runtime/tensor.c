@@ -74,7 +74,7 @@ static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim
             return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor is negative: %lld", i,
                                  (long long)sizes[i]);
         if (sizes[i] > 1 && __builtin_mul_overflow(bytes, sizes[i], &bytes))
-            return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more elements than memory can hold");
+            return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more bytes than memory can hold");
     }
     return CFX_OK;
 }
@@ -110,7 +110,7 @@ static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
         if (t->size[i] == 0)
             return false;
         if (__builtin_mul_overflow(t->size[i] - 1, t->stride[i], &reach))
-            reach = t->stride[i] < 0 ? INT64_MIN / 16 : INT64_MAX / 16;  /* refused by whoever asks */
+            reach = t->stride[i] < 0 ? INT64_MIN / 16 : INT64_MAX / 16;  /* refused by who asks */
         if (reach < 0)
             *before += reach;
         else
@@ -341,7 +341,10 @@ bool cfx_dtype_is_float(cfx_dtype d)
            d == CFX_DTYPE_FLOAT64;
 }
 
-bool cfx_dtype_is_complex(cfx_dtype d) { return d == CFX_DTYPE_COMPLEX64 || d == CFX_DTYPE_COMPLEX128; }
+bool cfx_dtype_is_complex(cfx_dtype d)
+{
+    return d == CFX_DTYPE_COMPLEX64 || d == CFX_DTYPE_COMPLEX128;
+}
 
 bool cfx_dtype_is_integer(cfx_dtype d)
 {

@@ -50,7 +50,10 @@ struct cfx_data {
     cfx_datum items[];
 };
 
-static inline size_t cfxi_itemsize(const cfx_tensor *t) { return cfx_dtype_size((cfx_dtype)t->dtype); }
+static inline size_t cfxi_itemsize(const cfx_tensor *t)
+{
+    return cfx_dtype_size((cfx_dtype)t->dtype);
+}
 
 static inline int64_t cfxi_numel(const cfx_tensor *t)
 {
