@@ -3,9 +3,9 @@
  * An operator is computed in three steps, by cfxi_call_run (call.c):
  *
  *   1. arguments   are brought into the form that the schema promises: one datum for each
- *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for int[2] made
- *                  [3, 3], an int for a float parameter converted, None only where the type ends in
- *                  '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
+ *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
+ *                  int[2] made [3, 3], an int for a float parameter converted, None only where
+ *                  the type ends in '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
  *                  header without memory (cfxi_result). It may not look at elements; sizes may be
  *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
@@ -15,7 +15,7 @@
  *                  strides as the rule left them), unless the schema says that the result may alias
  *                  an argument, or a size is unknown: those the kernel makes (cfxi_result_view,
  *                  cfxi_result_allocate). It may assume what the rule has checked. Arguments have
- *                  any strides (0 and negative ones, too) and any of the types that the rule lets pass;
+ *                  any strides (0 and negative ones, too) and any type that the rule lets pass;
  *                  results are dense and never overlap an argument, except for ELEMENTWISE rows:
  *                  there a result may be exactly an argument (same memory, same strides; in place).
  *
