@@ -5,7 +5,7 @@
  *   1. arguments   are brought into the form that the schema promises: one datum for each
  *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
  *                  int[2] made [3, 3], an int for a float parameter converted, None only where
- *                  the type ends in '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
+ *                  the type ends in '?'. (A `Scalar` may still be a tensor, int[] a str: "same".)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
  *                  header without memory (cfxi_result). It may not look at elements; sizes may be
  *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
