@@ -30,6 +30,7 @@
 #include <cfx/runtime.h>
 
 enum { CFXI_MOST_PARAMS = 24, CFXI_MOST_RESULTS = 8 };
+enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
 
 /* ---- signatures (signature.c) -------------------------------------------------------------- */
 
@@ -72,6 +73,7 @@ struct cfx_runtime {
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
+    _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
 };
 
 /* NULL with *err set if memory is out. */
