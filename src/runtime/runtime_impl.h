@@ -104,6 +104,8 @@ typedef struct cfxi_random {
     uint64_t seed;
     uint64_t first;  /* number of the first block */
 } cfxi_random;
+/* One block: four numbers of 32 bits from the block's number and the seed. */
+void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* Reserves blocks for `n` numbers. */
 cfxi_random cfxi_random_reserve(cfx_runtime *rt, int64_t n);
 uint64_t cfxi_random_bits(cfxi_random r, int64_t i);      /* the i-th number's 64 bits */
