@@ -226,7 +226,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     cfx_tensor *self = cfxi_tensor(c, 0);
     cfx_status status = CFX_OK;
     if (!self)
-        status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor: it cannot be written to");
+        status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor to write to");
     if (status == CFX_OK)
         status = rows[c->op].rule(c);
     if (status == CFX_OK && c->infer && !(s->alias & 1))
