@@ -58,3 +58,45 @@ cfx_status cfx_dims_print(const cfx_dims *dims, int64_t d, cfx_sink out, cfx_err
     (void)err;
     return out.write(out.ctx, "?", 1);
 }
+
+int64_t cfx_dim_max(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
+{
+    (void)dims;
+    (void)err;
+    return a > b ? a : b;
+}
+
+int64_t cfx_dim_min(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
+{
+    (void)dims;
+    (void)err;
+    return a < b ? a : b;
+}
+
+int64_t cfx_dim_mod(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
+{
+    (void)dims;
+    if (b == 0) {
+        cfx_error_set(err, CFX_E_VALUE, "a size divided by zero");
+        return CFX_DIM_UNKNOWN;
+    }
+    return a - b * cfx_dim_div(dims, a, b, err);
+}
+
+int cfx_dim_compare_eq(const cfx_dims *dims, int64_t a, int64_t b)
+{
+    (void)dims;
+    return a == b;
+}
+
+int cfx_dim_compare_lt(const cfx_dims *dims, int64_t a, int64_t b)
+{
+    (void)dims;
+    return a < b;
+}
+
+bool cfx_dim_expect_le(cfx_dims *dims, int64_t a, int64_t b)
+{
+    (void)dims;
+    return a <= b;
+}
