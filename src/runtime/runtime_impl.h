@@ -121,6 +121,7 @@ typedef struct cfxi_call {
     cfx_runtime *rt;
     cfx_dims *dims;         /* of symbols; may be NULL */
     bool infer;             /* only the rule is asked: tensors may be abstract */
+    const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfx_error *err;
 } cfxi_call;
 
@@ -139,6 +140,19 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 /* Runs `op` on arguments by its row's parameters; see cfx_operator_run and cfx_operator_infer. */
 cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
                         const cfx_datum *args, size_t n, cfx_error *err);
+
+/* Who is told what each node gives, and the node that this is a region of. (program_run.c) */
+typedef struct cfxi_watch {
+    cfx_infer_fn *each;  /* or NULL */
+    void *ctx;
+    const char *node;    /* NULL: it is no region */
+    const struct cfxi_watch *outer;
+} cfxi_watch;
+/* Likewise; the regions among the arguments are watched by `watch` (may be NULL). */
+cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                            cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
+/* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
+cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 
 /* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
  * */
