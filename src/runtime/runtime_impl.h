@@ -5,7 +5,7 @@
  *   1. arguments   are brought into the form that the schema promises: one datum for each
  *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
  *                  int[2] made [3, 3], an int for a float parameter converted, None only where
- *                  the type ends in '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
+ *                  the type ends in '?'. (A `Scalar` may still be a tensor, int[] a str: "same".)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
  *                  header without memory (cfxi_result). It may not look at elements; sizes may be
  *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
@@ -30,6 +30,7 @@
 #include <cfx/runtime.h>
 
 enum { CFXI_MOST_PARAMS = 24, CFXI_MOST_RESULTS = 8 };
+enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
 
 /* ---- signatures (signature.c) -------------------------------------------------------------- */
 
@@ -72,6 +73,7 @@ struct cfx_runtime {
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
+    _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
 };
 
 /* NULL with *err set if memory is out. */
@@ -102,6 +104,8 @@ typedef struct cfxi_random {
     uint64_t seed;
     uint64_t first;  /* number of the first block */
 } cfxi_random;
+/* One block: four numbers of 32 bits from the block's number and the seed. */
+void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* Reserves blocks for `n` numbers. */
 cfxi_random cfxi_random_reserve(cfx_runtime *rt, int64_t n);
 uint64_t cfxi_random_bits(cfxi_random r, int64_t i);      /* the i-th number's 64 bits */
