@@ -186,7 +186,8 @@ static cfx_status substitute(cfx_dims *dims, const cfxi_poly *p, size_t i, int64
 }
 
 /* k*(a//c) lies between k*(a - c + 1)/c and k*a/c. To show p > -1 it is enough to show c*p > -c
- * with the lower of them. Of c only a lower bound may be known: a//c is largest for that, if a >= 0. */
+ * with the lower of them. Of c only a lower bound may be known: a//c is largest for that, if
+ * a >= 0. */
 static cfx_status prove_by_quotient(cfx_dims *dims, const cfxi_poly *p, size_t i,
                                     const cfxi_dim_expr *e, int depth, bool *proven,
                                     cfx_error *err)

@@ -6,7 +6,7 @@
 
 static cfx_tensor *number(int64_t i, const cfx_allocator *a, cfx_error *err)
 {
-    return cfx_tensor_from_number(cfx_value_int(i), a, err);
+    return cfx_tensor_from_number(cfx_int(i), a, err);
 }
 
 TEST(names_keep_their_order)
