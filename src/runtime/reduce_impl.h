@@ -14,7 +14,7 @@ typedef enum cfxi_compute { CFXI_F32, CFXI_F64, CFXI_I64, CFXI_C128 } cfxi_compu
 enum { CFXI_RUN = 1024 };  /* elements converted at once; 16 bytes each at most */
 
 cfxi_compute cfxi_compute_of(cfx_dtype dtype);
-cfx_dtype cfxi_compute_dtype(cfxi_compute compute);  /* float32, float64, int64, complex128 */
+cfx_dtype cfxi_run_dtype(cfxi_compute compute);  /* float32, float64, int64, complex128 */
 static inline size_t cfxi_compute_size(cfxi_compute k)
 {
     return k == CFXI_F32 ? 4 : k == CFXI_C128 ? 16 : 8;
@@ -28,7 +28,7 @@ void cfxi_store_run(cfxi_compute k, const void *buf, cfx_dtype dtype, char *at, 
 static inline const void *cfxi_read_run(cfxi_compute k, void *buf, cfx_dtype dtype, const char *at,
                                         int64_t stride, int64_t n)
 {
-    if (dtype == cfxi_compute_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype))
+    if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype))
         return at;
     cfxi_load_run(k, buf, dtype, at, stride, n);
     return buf;

@@ -31,6 +31,19 @@ cfx_tensor *cfxi_view_tensor(cfxi_call *c, const cfx_tensor *base, const cfxi_vi
     return NULL;
 }
 
+void cfxi_view_borrow(cfx_tensor *t, const cfx_tensor *base, const cfxi_view *v)
+{
+    *t = (cfx_tensor){
+        .dtype = (uint8_t)v->dtype,
+        .ndim = (uint8_t)v->ndim,
+        .storage = base->storage,
+        .data = base->data + v->offset,
+        .allocator = base->allocator,
+    };
+    memcpy(t->size, v->size, sizeof t->size);
+    memcpy(t->stride, v->stride, sizeof t->stride);
+}
+
 /* ---- messages ------------------------------------------------------------------------------ */
 
 const char *cfxi_sizes_text(const int64_t *sizes, size_t n, char out[CFXI_SIZES_TEXT])

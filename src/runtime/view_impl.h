@@ -26,6 +26,9 @@ cfx_status cfxi_view_result(cfxi_call *c, size_t i, const cfx_tensor *base, cons
 /* The view as a tensor; NULL with c->err set. */
 cfx_tensor *cfxi_view_tensor(cfxi_call *c, const cfx_tensor *base, const cfxi_view *v);
 
+/* The same on the caller's stack, for as long as `base` lives: neither retained nor released. */
+void cfxi_view_borrow(cfx_tensor *t, const cfx_tensor *base, const cfxi_view *v);
+
 /* Removes dimension `at`; puts one before it (CFX_E_SHAPE if there are CFX_MAX_DIMS already). */
 void cfxi_view_remove(cfxi_view *v, size_t at);
 cfx_status cfxi_view_insert(cfxi_call *c, cfxi_view *v, size_t at, int64_t size, int64_t stride);
@@ -58,6 +61,18 @@ static inline int64_t cfxi_wrap_mul(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
+
+/* Fails as PyTorch does for a `memory_format` that a tensor of `ndim` cannot have. Gives the format
+ * that argument i names, or PRESERVE for None. */
+cfx_status cfxi_memory_format(cfxi_call *c, size_t i, size_t ndim, cfx_memory_format *out);
+/* Result i has the sizes of `t` in this format (PRESERVE: its own, as cfxi_result_like). */
+cfx_status cfxi_result_format(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t,
+                              cfx_memory_format format);
+/* Dense strides with the channels (dimension 1) innermost, for 4 or 5 dimensions. */
+void cfxi_channels_last_strides(cfx_tensor *t);
+
+/* The element at `at` as a number of Python's. (cast.c) */
+cfx_datum cfxi_element(cfx_dtype dtype, const void *at);
 
 /* Fails unless argument i is None or names the CPU: cfx computes nowhere else. */
 cfx_status cfxi_check_device(cfxi_call *c, size_t i);

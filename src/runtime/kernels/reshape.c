@@ -17,12 +17,9 @@ static cfx_status copy_in_order(cfxi_call *c, cfx_tensor *y, const cfx_tensor *x
     v.ndim = x->ndim;
     memcpy(v.size, x->size, sizeof v.size);
     cfxi_contiguous_strides(v.size, v.ndim, cfxi_itemsize(y), v.stride);
-    cfx_tensor *as_x = cfxi_view_tensor(c, y, &v);
-    if (!as_x)
-        return c->err->status;
-    cfx_status status = cfxi_copy(c->rt, as_x, x, c->err);
-    cfx_tensor_release(as_x);
-    return status;
+    cfx_tensor as_x;
+    cfxi_view_borrow(&as_x, y, &v);
+    return cfxi_copy(c->rt, &as_x, x, c->err);
 }
 
 /* For all rows here: the copy, if the rule did not find a view. */

@@ -268,7 +268,7 @@ cfx_status cfxi_rule_slice(cfxi_call *c)
     cfxi_view v = cfxi_view_of(x);
     size_t dim;
     if (v.ndim == 0)
-        return cfxi_fail(c, CFX_E_SHAPE, "slice() cannot be applied to a 0-dim tensor.");
+        return cfxi_fail(c, CFX_E_INDEX, "slice() cannot be applied to a 0-dim tensor.");
     CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), v.ndim, &dim));
     int64_t step = cfxi_int(c, 4);
     if (step <= 0 && !cfx_dim_is_symbol(step))
