@@ -6,7 +6,8 @@
 #   make lint python golden bench fuzz coverage install clean
 #
 # Flavours, each with its own object folder: SAN=1 (address and undefined behaviour sanitizers),
-# DEBUG=1 (-O0, asserts), COV=1 (gcov), FUZZ=1 (SAN plus edge tracing). V=1 shows the commands.
+# DEBUG=1 (-O0, asserts), COV=1 (gcov), FUZZ=1 (SAN plus edge tracing), TSAN=1 (data races; run
+# build-tsan/tests/pool). V=1 shows the commands.
 
 CC      ?= cc
 CXX     ?= g++
@@ -33,6 +34,10 @@ endif
 ifeq ($(SAN),1)
 B   := build-san
 OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+ifeq ($(TSAN),1)
+B   := build-tsan
+OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=thread -Wno-maybe-uninitialized
 endif
 ifeq ($(COV),1)
 B   := build-cov
@@ -184,6 +189,6 @@ install: all
 	echo 'Programs find $(SONAME) after ldconfig, or with LD_LIBRARY_PATH=$(LIBDIR)'
 
 clean:
-	rm -rf build build-debug build-san build-cov build-fuzz python/cfx/_core.*.so
+	rm -rf build build-debug build-san build-tsan build-cov build-fuzz python/cfx/_core.*.so
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -14,7 +14,8 @@ RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "capture": 4
 # Public headers whose name is not that of their layer; an unlisted name is free for all to use.
 PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "value": "ir",
           "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
-          "datum": "runtime", "dim": "runtime", "lower": "transform", "weights": "format",
+          "datum": "runtime", "dim": "runtime", "dlpack": "runtime", "lower": "transform",
+          "weights": "format",
           "pass": "transform", "check": "transform", "split": "transform", "match": "transform",
           "partition": "transform", "repeated": "transform"}
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')

@@ -7,6 +7,7 @@
 #include <cfx/codegen.h>
 #include <cfx/datum.h>
 #include <cfx/dim.h>
+#include <cfx/dlpack.h>
 #include <cfx/effect.h>
 #include <cfx/graph.h>
 #include <cfx/host.h>

@@ -97,6 +97,11 @@ static inline cfx_datum cfx_datum_tensor(cfx_tensor *t)
     return d;
 }
 
+/* One element of a tensor as a number: BOOL, INT, FLOAT or COMPLEX by its type. */
+CFX_API cfx_datum cfx_datum_load(cfx_dtype dtype, const void *at);
+/* The number `d` as an element, converted as a cast does; false if it is no number. */
+CFX_API bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at);
+
 /* ---- strings and containers ---------------------------------------------------------------- */
 
 /* INVALID, with *err set, if memory is out. `kind` is STR or DEVICE; `text` is copied. */

@@ -256,8 +256,8 @@ cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t
                 sizes[d] = size;
             else if (size != 1 && !cfxi_same_size(c, size, sizes[d]))
                 return cfxi_fail(c, CFX_E_SHAPE,
-                                 "The size of tensor a (%lld) must match the size of tensor b (%lld)"
-                                 " at non-singleton dimension %zu", (long long)sizes[d],
+                                 "The size of tensor a (%lld) must match the size of tensor b "
+                                 "(%lld) at non-singleton dimension %zu", (long long)sizes[d],
                                  (long long)size, d);
         }
     }

@@ -142,3 +142,29 @@ void cfxi_store_complex(cfx_dtype dtype, void *at, const double c[2])
     else if (dtype == CFX_DTYPE_COMPLEX128)
         ((double *)at)[1] = c[1];
 }
+
+/* ---- as data ------------------------------------------------------------------------------- */
+
+cfx_datum cfx_datum_load(cfx_dtype dtype, const void *at)
+{
+    double c[2];
+    if (dtype == CFX_DTYPE_BOOL)
+        return cfx_datum_bool(cfxi_load_int(dtype, at) != 0);
+    if (cfx_dtype_is_float(dtype))
+        return cfx_datum_float(cfxi_load_float(dtype, at));
+    if (!cfx_dtype_is_complex(dtype))
+        return cfx_datum_int(cfxi_load_int(dtype, at));
+    cfxi_load_complex(dtype, at, c);
+    return cfx_datum_complex(c[0], c[1]);
+}
+
+bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at)
+{
+    switch ((cfx_datum_kind)d.kind) {
+    case CFX_DATUM_BOOL: cfxi_store_int(dtype, at, d.as.b); return true;
+    case CFX_DATUM_INT: cfxi_store_int(dtype, at, d.as.i); return true;
+    case CFX_DATUM_FLOAT: cfxi_store_float(dtype, at, d.as.f); return true;
+    case CFX_DATUM_COMPLEX: cfxi_store_complex(dtype, at, d.as.c); return true;
+    default: return false;
+    }
+}

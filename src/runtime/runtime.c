@@ -34,6 +34,88 @@ static unsigned machine_threads(void)
     return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
 }
 
+/* ---- scratch ------------------------------------------------------------------------------- */
+
+/* Large blocks that were given back wait for the next who asks, by powers of two of their size: a
+ * fresh one costs a page fault for every 4 KiB. A slot is taken and filled by exchanging pointers,
+ * so threads need no lock. */
+enum {
+    SMALLEST_KEPT = 15,  /* 32 KiB: malloc itself is quick below */
+    LARGEST_KEPT = SMALLEST_KEPT + CFXI_SCRATCH_SIZES - 1,
+    LARGEST_OFTEN = 21   /* up to 2 MiB a block for each of some threads, above one */
+};
+
+/* What stands before the memory that is handed out. */
+typedef struct scratch_head {
+    size_t block;     /* bytes from the allocator */
+    uint32_t offset;  /* of the memory in it */
+    uint32_t log2;    /* size class; 0: not kept */
+} scratch_head;
+
+static unsigned size_class(size_t size)
+{
+    for (unsigned k = SMALLEST_KEPT; k <= LARGEST_KEPT; k++)
+        if (size <= (size_t)1 << k)
+            return size > (size_t)1 << (SMALLEST_KEPT - 1) ? k : 0;
+    return 0;
+}
+
+static unsigned slots_of(unsigned class)
+{
+    return class <= LARGEST_OFTEN ? CFXI_SCRATCH_SLOTS : 1;
+}
+
+void *cfxi_scratch(cfx_runtime *rt, size_t size)
+{
+    size_t block;
+    unsigned class = size_class(size);
+    for (unsigned i = 0; class && i < slots_of(class); i++) {
+        void *kept = atomic_exchange(&rt->scratch[class - SMALLEST_KEPT][i], NULL);
+        if (kept)
+            return kept;
+    }
+    if (!cfxi_mul_size(class ? (size_t)1 << class : size, 1, 2 * CFXI_ALIGN, &block))
+        return NULL;
+    char *raw = cfxi_alloc(rt->allocator, block);
+    if (!raw)
+        return NULL;
+    uintptr_t first = ((uintptr_t)raw + 2 * CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN;
+    scratch_head *head = (scratch_head *)first - 1;
+    *head = (scratch_head){block, (uint32_t)(first - (uintptr_t)raw), class};
+    return (void *)first;
+}
+
+static void scratch_drop(cfx_runtime *rt, void *scratch)
+{
+    const scratch_head *head = (scratch_head *)scratch - 1;
+    cfxi_free(rt->allocator, (char *)scratch - head->offset, head->block);
+}
+
+void cfxi_scratch_free(cfx_runtime *rt, void *scratch)
+{
+    if (!scratch)
+        return;
+    unsigned class = ((scratch_head *)scratch - 1)->log2;
+    for (unsigned i = 0; class && i < slots_of(class); i++) {
+        void *empty = NULL;
+        if (atomic_compare_exchange_strong(&rt->scratch[class - SMALLEST_KEPT][i], &empty, scratch))
+            return;
+    }
+    scratch_drop(rt, scratch);
+}
+
+static void scratch_drop_all(cfx_runtime *rt)
+{
+    for (size_t k = 0; k < CFXI_SCRATCH_SIZES; k++)
+        for (size_t i = 0; i < CFXI_SCRATCH_SLOTS; i++) {
+            void *kept = atomic_load(&rt->scratch[k][i]);
+            if (kept)
+                scratch_drop(rt, kept);
+        }
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
 cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
 {
     const cfx_runtime_options defaults = {0};
@@ -65,6 +147,7 @@ void cfx_runtime_free(cfx_runtime *rt)
         return;
     cfxi_pool_free(rt->pool);
     cfxi_signatures_free(rt);
+    scratch_drop_all(rt);
     cfxi_free(rt->allocator, rt, sizeof *rt);
 }
 
@@ -75,30 +158,4 @@ void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed)
 {
     atomic_store(&rt->seed, seed);
     atomic_store(&rt->drawn, 0);
-}
-
-/* ---- scratch ------------------------------------------------------------------------------- */
-
-/* The size of the block stands before the memory that is handed out. */
-void *cfxi_scratch(cfx_runtime *rt, size_t size)
-{
-    size_t block;
-    if (!cfxi_mul_size(size, 1, 2 * CFXI_ALIGN, &block))
-        return NULL;
-    char *raw = cfxi_alloc(rt->allocator, block);
-    if (!raw)
-        return NULL;
-    uintptr_t first = ((uintptr_t)raw + 2 * CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN;
-    size_t *head = (size_t *)first - 2;
-    head[0] = block;
-    head[1] = first - (uintptr_t)raw;
-    return (void *)first;
-}
-
-void cfxi_scratch_free(cfx_runtime *rt, void *scratch)
-{
-    if (!scratch)
-        return;
-    size_t *head = (size_t *)scratch - 2;
-    cfxi_free(rt->allocator, (char *)scratch - head[1], head[0]);
 }

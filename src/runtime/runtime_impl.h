@@ -3,9 +3,9 @@
  * An operator is computed in three steps, by cfxi_call_run (call.c):
  *
  *   1. arguments   are brought into the form that the schema promises: one datum for each
- *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for int[2] made
- *                  [3, 3], an int for a float parameter converted, None only where the type ends in
- *                  '?'. (A `Scalar` parameter may still be a tensor, int[] a str: "same".)
+ *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
+ *                  int[2] made [3, 3], an int for a float parameter converted, None only where
+ *                  the type ends in '?'. (A `Scalar` may still be a tensor, int[] a str: "same".)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
  *                  header without memory (cfxi_result). It may not look at elements; sizes may be
  *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
@@ -15,7 +15,7 @@
  *                  strides as the rule left them), unless the schema says that the result may alias
  *                  an argument, or a size is unknown: those the kernel makes (cfxi_result_view,
  *                  cfxi_result_allocate). It may assume what the rule has checked. Arguments have
- *                  any strides (0 and negative ones, too) and any of the types that the rule lets pass;
+ *                  any strides (0 and negative ones, too) and any type that the rule lets pass;
  *                  results are dense and never overlap an argument, except for ELEMENTWISE rows:
  *                  there a result may be exactly an argument (same memory, same strides; in place).
  *
@@ -30,6 +30,7 @@
 #include <cfx/runtime.h>
 
 enum { CFXI_MOST_PARAMS = 24, CFXI_MOST_RESULTS = 8 };
+enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
 
 /* ---- signatures (signature.c) -------------------------------------------------------------- */
 
@@ -72,6 +73,7 @@ struct cfx_runtime {
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
+    _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
 };
 
 /* NULL with *err set if memory is out. */
@@ -102,6 +104,8 @@ typedef struct cfxi_random {
     uint64_t seed;
     uint64_t first;  /* number of the first block */
 } cfxi_random;
+/* One block: four numbers of 32 bits from the block's number and the seed. */
+void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* Reserves blocks for `n` numbers. */
 cfxi_random cfxi_random_reserve(cfx_runtime *rt, int64_t n);
 uint64_t cfxi_random_bits(cfxi_random r, int64_t i);      /* the i-th number's 64 bits */
@@ -117,6 +121,7 @@ typedef struct cfxi_call {
     cfx_runtime *rt;
     cfx_dims *dims;         /* of symbols; may be NULL */
     bool infer;             /* only the rule is asked: tensors may be abstract */
+    const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfx_error *err;
 } cfxi_call;
 
@@ -135,6 +140,19 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 /* Runs `op` on arguments by its row's parameters; see cfx_operator_run and cfx_operator_infer. */
 cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
                         const cfx_datum *args, size_t n, cfx_error *err);
+
+/* Who is told what each node gives, and the node that this is a region of. (program_run.c) */
+typedef struct cfxi_watch {
+    cfx_infer_fn *each;  /* or NULL */
+    void *ctx;
+    const char *node;    /* NULL: it is no region */
+    const struct cfxi_watch *outer;
+} cfxi_watch;
+/* Likewise; the regions among the arguments are watched by `watch` (may be NULL). */
+cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                            cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
+/* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
+cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 
 /* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
  * */
@@ -229,6 +247,23 @@ int64_t cfxi_fresh(cfxi_call *c);
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
                           int64_t sizes[CFX_MAX_DIMS], size_t *ndim);
 
+/* In a rule: result i has the sizes of the tensors together and the layout that PyTorch's
+ * element-wise functions give it: the order of dimensions is that of the operands' strides, where
+ * they differ that of the first; broadcast ones have no say. NULL entries are skipped. (loop.c) */
+cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
+                                 const cfx_tensor *const *tensors, size_t n);
+
+/* ---- loops over elements (loop.c) ----------------------------------------------------------- */
+
+enum { CFXI_MOST_OPERANDS = 5 };
+
+/* n elements of each operand, beginning at at[k], step[k] bytes apart (0 where it is broadcast). */
+typedef void cfxi_loop_fn(void *ctx, int64_t n, char *const *at, const int64_t *step);
+/* fn over all elements of operands[0], to whose sizes the others are broadcast, in as few and long
+ * rows as the strides allow, on the pool: pieces have at least `grain` elements. */
+void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+               cfxi_loop_fn *fn, void *ctx);
+
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 
 /* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide
@@ -246,6 +281,10 @@ cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cf
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
 cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
+/* dst[0..n) = src[0..n), converted as PyTorch converts; both are without gaps. (convert_blocks.c)
+ * */
+void cfxi_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
+                  int64_t n);
 /* One element as a number, and back. (convert.c) */
 double cfxi_load_float(cfx_dtype dtype, const void *at);
 int64_t cfxi_load_int(cfx_dtype dtype, const void *at);
@@ -261,6 +300,14 @@ static inline float cfxi_bfloat_to_float(uint16_t b)
     return u.f;
 }
 uint16_t cfxi_float_to_bfloat(float f);
+
+/* ---- functions of float32 (kernels/map.c) --------------------------------------------------- */
+
+/* y[i] = f(x[i]) for n elements without gaps, vectors where the machine has them; y may be x. */
+void cfxi_exp_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
+void cfxi_log_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
+void cfxi_tanh_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
+void cfxi_sigmoid_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
 
 /* ---- matrix products (gemm.c) -------------------------------------------------------------- */
 

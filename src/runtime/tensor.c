@@ -100,7 +100,10 @@ cfx_tensor *cfxi_tensor_header(cfx_dtype dtype, const int64_t *sizes, size_t ndi
     return t;
 }
 
-/* The bytes before and after the first element that the elements span; false if there are none. */
+/* The bytes before and after the first element that the elements span, each cut at FAR, which no
+ * memory has; false if there are no elements. */
+#define FAR (INT64_MAX / 16)
+
 static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
 {
     *before = 0;
@@ -109,8 +112,9 @@ static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
         int64_t reach;
         if (t->size[i] == 0)
             return false;
-        if (__builtin_mul_overflow(t->size[i] - 1, t->stride[i], &reach))
-            reach = t->stride[i] < 0 ? INT64_MIN / 16 : INT64_MAX / 16;  /* refused by who asks */
+        if (__builtin_mul_overflow(t->size[i] - 1, t->stride[i], &reach) || reach < -FAR ||
+            reach > FAR)
+            reach = t->stride[i] < 0 ? -FAR : FAR;
         if (reach < 0)
             *before += reach;
         else
@@ -138,17 +142,15 @@ cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offs
     if (!base->storage)
         return CFX_OK;
     int64_t first = base->data - base->storage->data;
-    if (__builtin_add_overflow(first, offset, &first))
-        return cfx_error_set(err, CFX_E_SHAPE, "a view that begins outside its tensor's memory");
     if (span_of(t, &before, &after)) {
+        if (__builtin_add_overflow(first, offset, &first) || first < -FAR || first > FAR)
+            return cfx_error_set(err, CFX_E_SHAPE, "a view that begins outside its memory");
         if (first + before < 0 || first + after > (int64_t)base->storage->size)
             return cfx_error_set(err, CFX_E_SHAPE,
                                  "a view of bytes %lld to %lld of a memory of %zu bytes",
                                  (long long)(first + before), (long long)(first + after),
                                  base->storage->size);
-    } else {
-        first = base->data - base->storage->data;  /* no element: stay where it is safe */
-    }
+    }  /* without elements it stays where it is safe */
     atomic_fetch_add_explicit(&base->storage->refs, 1, memory_order_relaxed);
     storage_release(t->storage);
     t->storage = base->storage;

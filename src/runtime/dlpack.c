@@ -1,0 +1,231 @@
+/* dlpack.c - tensors to and from DLPack's structs. Nothing in what comes in is trusted but that its
+ * memory is as large as it says. */
+#include "tensor_impl.h"
+
+#include <cfx/dlpack.h>
+
+_Static_assert(sizeof(cfx_dl_tensor) == 48, "the standard's layout");
+_Static_assert(offsetof(cfx_dl_versioned, tensor) == 32, "the standard's layout");
+
+/* ---- element types ------------------------------------------------------------------------- */
+
+enum { CODE_INT, CODE_UINT, CODE_FLOAT, CODE_OPAQUE, CODE_BFLOAT, CODE_COMPLEX, CODE_BOOL };
+
+static uint8_t code_of(cfx_dtype dtype)
+{
+    if (dtype == CFX_DTYPE_BOOL)
+        return CODE_BOOL;
+    if (dtype == CFX_DTYPE_BFLOAT16)
+        return CODE_BFLOAT;
+    if (cfx_dtype_is_complex(dtype))
+        return CODE_COMPLEX;
+    if (cfx_dtype_is_float(dtype))
+        return CODE_FLOAT;
+    return dtype == CFX_DTYPE_UINT8 ? CODE_UINT : CODE_INT;
+}
+
+static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error *err)
+{
+    static const char *const names[] = {"int", "uint", "float", "opaque", "bfloat", "complex",
+                                        "bool"};
+    for (int d = 0; d < CFX_DTYPE_COUNT && dl->lanes == 1; d++) {
+        *dtype = (cfx_dtype)d;
+        if (cfx_dtype_is_computable(*dtype) && code_of(*dtype) == dl->type_code &&
+            cfx_dtype_size(*dtype) * 8 == dl->bits)
+            return CFX_OK;
+    }
+    return cfx_error_set(err, CFX_E_TYPE,
+                         "cfx does not compute with elements of DLPack's type %s%u, lanes %u",
+                         dl->type_code <= CODE_BOOL ? names[dl->type_code] : "#", dl->bits,
+                         dl->lanes);
+}
+
+/* ---- in ------------------------------------------------------------------------------------ */
+
+static cfx_status check_header(const cfx_dl_tensor *dl, cfx_error *err)
+{
+    if (dl->device_type != CFX_DL_CPU && dl->device_type != CFX_DL_CUDA_HOST)
+        return cfx_error_set(err, CFX_E_VALUE,
+                             "a tensor on device type %d of DLPack: cfx computes on the CPU only",
+                             dl->device_type);
+    if (dl->ndim < 0 || dl->ndim > CFX_MAX_DIMS)
+        return cfx_error_set(err, CFX_E_SHAPE, "a tensor of %d dimensions: cfx has up to %d",
+                             dl->ndim, CFX_MAX_DIMS);
+    if (dl->ndim > 0 && !dl->shape)
+        return cfx_error_set(err, CFX_E_VALUE, "a DLPack tensor without a shape");
+    for (int i = 0; i < dl->ndim; i++)
+        if (dl->shape[i] < 0)
+            return cfx_error_set(err, CFX_E_SHAPE, "size %d of a tensor is negative: %lld", i,
+                                 (long long)dl->shape[i]);
+    return CFX_OK;
+}
+
+/* Strides in bytes; the first and the last byte of all elements must be addresses. */
+static cfx_status byte_strides(const cfx_dl_tensor *dl, size_t itemsize, bool *empty,
+                               int64_t strides[CFX_MAX_DIMS], cfx_error *err)
+{
+    int64_t before = 0;
+    int64_t after = (int64_t)itemsize;
+    *empty = false;
+    if (!dl->strides)
+        cfxi_contiguous_strides(dl->shape, (size_t)dl->ndim, itemsize, strides);
+    for (int i = 0; i < dl->ndim; i++) {
+        int64_t reach;
+        int64_t size = dl->shape[i] ? dl->shape[i] : 1;
+        *empty = *empty || dl->shape[i] == 0;
+        if ((dl->strides &&
+             __builtin_mul_overflow(dl->strides[i], (int64_t)itemsize, &strides[i])) ||
+            __builtin_mul_overflow(size - 1, strides[i], &reach) ||
+            __builtin_add_overflow(reach < 0 ? before : after, reach,
+                                   reach < 0 ? &before : &after))
+            return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more bytes than memory can hold");
+    }
+    return CFX_OK;
+}
+
+static cfx_tensor *import_tensor(const cfx_dl_tensor *dl, bool read_only, void (*release)(void *),
+                                 void *ctx, const cfx_allocator *allocator, cfx_error *err)
+{
+    cfx_dtype dtype = CFX_DTYPE_COUNT;
+    int64_t strides[CFX_MAX_DIMS];
+    bool empty;
+    if (check_header(dl, err) != CFX_OK || dtype_of(dl, &dtype, err) != CFX_OK ||
+        byte_strides(dl, cfx_dtype_size(dtype), &empty, strides, err) != CFX_OK)
+        return NULL;
+    char *data = dl->data ? (char *)dl->data + dl->byte_offset : NULL;
+    if (!data && !empty) {
+        cfx_error_set(err, CFX_E_VALUE, "a DLPack tensor without memory");
+        return NULL;
+    }
+    size_t alignment = cfx_dtype_size(dtype) / (cfx_dtype_is_complex(dtype) ? 2 : 1);
+    if (!empty && (uintptr_t)data % alignment) {
+        cfx_error_set(err, CFX_E_VALUE, "the elements are not aligned to %zu bytes: copy them",
+                      alignment);
+        return NULL;
+    }
+    return cfx_tensor_from_memory(dtype, dl->shape, strides, (size_t)dl->ndim,
+                                  empty ? NULL : data, read_only, release, ctx, allocator, err);
+}
+
+static void release_versioned(void *ctx)
+{
+    cfx_dl_versioned *m = ctx;
+    if (m->deleter)
+        m->deleter(m);
+}
+
+static void release_unversioned(void *ctx)
+{
+    cfx_dl_managed *m = ctx;
+    if (m->deleter)
+        m->deleter(m);
+}
+
+cfx_tensor *cfx_tensor_from_dlpack(cfx_dl_versioned *m, const cfx_allocator *allocator,
+                                   cfx_error *err)
+{
+    if (m->major == CFX_DL_MAJOR)
+        return import_tensor(&m->tensor, m->flags & CFX_DL_READ_ONLY, release_versioned, m,
+                             allocator, err);
+    cfx_error_set(err, CFX_E_VALUE, "DLPack's version %u.%u: cfx reads %d", m->major, m->minor,
+                  CFX_DL_MAJOR);
+    return NULL;
+}
+
+cfx_tensor *cfx_tensor_from_dlpack_unversioned(cfx_dl_managed *m, const cfx_allocator *allocator,
+                                               cfx_error *err)
+{
+    return import_tensor(&m->tensor, false, release_unversioned, m, allocator, err);
+}
+
+/* ---- out ----------------------------------------------------------------------------------- */
+
+/* What the struct that is handed out points into. */
+typedef struct exported {
+    union {
+        cfx_dl_managed unversioned;
+        cfx_dl_versioned versioned;
+    } as;
+    cfx_tensor *t;
+    int64_t shape[CFX_MAX_DIMS];
+    int64_t strides[CFX_MAX_DIMS];
+} exported;
+
+static void drop(exported *e)
+{
+    const cfx_allocator *allocator = e->t->allocator;
+    cfx_tensor_release(e->t);
+    cfxi_free(allocator, e, sizeof *e);
+}
+
+static void delete_versioned(cfx_dl_versioned *self) { drop(self->ctx); }
+static void delete_unversioned(cfx_dl_managed *self) { drop(self->ctx); }
+
+static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
+{
+    int64_t itemsize = (int64_t)cfxi_itemsize(t);
+    if (!t->storage) {
+        cfx_error_set(err, CFX_E_VALUE, "a tensor without elements in memory cannot be shared");
+        return NULL;
+    }
+    exported *e = cfxi_alloc(t->allocator, sizeof *e);
+    if (!e) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    for (size_t i = 0; i < t->ndim; i++) {
+        if (t->size[i] > 1 && t->stride[i] % itemsize) {
+            cfx_error_set(err, CFX_E_VALUE, "stride %zu is %lld bytes, no multiple of an element's "
+                          "%lld: DLPack cannot say so", i, (long long)t->stride[i],
+                          (long long)itemsize);
+            cfxi_free(t->allocator, e, sizeof *e);
+            return NULL;
+        }
+        e->shape[i] = t->size[i];
+        e->strides[i] = t->stride[i] / itemsize;
+    }
+    e->t = cfx_tensor_retain(t);
+    *dl = (cfx_dl_tensor){
+        .data = cfxi_numel(t) ? t->data : NULL,
+        .device_type = CFX_DL_CPU,
+        .ndim = t->ndim,
+        .type_code = code_of((cfx_dtype)t->dtype),
+        .bits = (uint8_t)(itemsize * 8),
+        .lanes = 1,
+        .shape = e->shape,
+        .strides = e->strides,
+    };
+    return e;
+}
+
+cfx_dl_versioned *cfx_tensor_to_dlpack(cfx_tensor *t, cfx_error *err)
+{
+    cfx_dl_tensor dl;
+    exported *e = export_tensor(t, &dl, err);
+    if (!e)
+        return NULL;
+    e->as.versioned = (cfx_dl_versioned){
+        .major = CFX_DL_MAJOR,
+        .minor = CFX_DL_MINOR,
+        .ctx = e,
+        .deleter = delete_versioned,
+        .flags = cfx_tensor_is_read_only(t) ? CFX_DL_READ_ONLY : 0,
+        .tensor = dl,
+    };
+    return &e->as.versioned;
+}
+
+cfx_dl_managed *cfx_tensor_to_dlpack_unversioned(cfx_tensor *t, cfx_error *err)
+{
+    cfx_dl_tensor dl;
+    if (cfx_tensor_is_read_only(t)) {
+        cfx_error_set(err, CFX_E_VALUE,
+                      "read-only memory cannot be shared by DLPack before version 1");
+        return NULL;
+    }
+    exported *e = export_tensor(t, &dl, err);
+    if (!e)
+        return NULL;
+    e->as.unversioned = (cfx_dl_managed){.tensor = dl, .ctx = e, .deleter = delete_unversioned};
+    return &e->as.unversioned;
+}
