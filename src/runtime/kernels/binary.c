@@ -115,9 +115,16 @@ cfx_status cfxi_kernel_div(cfxi_call *c)
     cfxi_map m = map_both(c, CFXI_FN_div);
     if (!mode)
         m.common = cfxi_float_of(m.common);
-    else
-        m.fn = mode[0] == 't' ? CFXI_FN_div_trunc : CFXI_FN_div_floor;
-    return run(c, &m);
+    else if (mode[0] == 'f')
+        m.fn = CFXI_FN_div_floor;
+    else if (m.common != CFX_DTYPE_FLOAT16 && m.common != CFX_DTYPE_BFLOAT16)
+        m.fn = CFXI_FN_div_trunc;
+    CFX_TRY(run(c, &m));
+    if (!mode || mode[0] == 'f' || m.fn == CFXI_FN_div_trunc)
+        return CFX_OK;
+    /* The quotient of 16-bit floats is rounded before it is cut, as PyTorch does. */
+    cfxi_map cut = {.fn = CFXI_FN_trunc, .common = m.common, .n = 1, .args = {cfxi_result_at(c, 0)}};
+    return run(c, &cut);
 }
 
 /* ---- extremes, shifts ----------------------------------------------------------------------- */

@@ -63,8 +63,8 @@ cfx_status cfxi_rule_where(cfxi_call *c)
 {
     const cfx_tensor *args[3] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1), cfxi_tensor(c, 2)};
     if (!is_mask(args[0]))
-        return cfxi_fail(c, CFX_E_SHAPE, "where expected condition to be a boolean tensor, but got a "
-                         "tensor with dtype %s", cfx_dtype_name(dtype_of(args[0])));
+        return cfxi_fail(c, CFX_E_SHAPE, "where expected condition to be a boolean tensor, but got "
+                         "a tensor with dtype %s", cfx_dtype_name(dtype_of(args[0])));
     return cfxi_result_broadcast(c, 0, cfxi_promote(args + 1, 2), args, 3);
 }
 
@@ -145,7 +145,7 @@ cfx_status cfxi_rule_copy(cfxi_call *c)
         fits = src->size[d] == 1 || cfxi_same_size(c, src->size[d], size);
     }
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "the source does not broadcast to the shape of the target");
+        return cfxi_fail(c, CFX_E_SHAPE, "the source does not broadcast to the target's shape");
     return cfxi_result_like(c, 0, dtype_of(self), self);
 }
 

@@ -1,4 +1,4 @@
-/* unary.c - functions of one tensor, element by element, that are more than a function of blocks. */
+/* unary.c - functions of one tensor that are more than a function of blocks. */
 #include "blocks.h"
 
 #include <float.h>
