@@ -17,8 +17,9 @@ extern "C" {
 
 typedef struct cfx_dims cfx_dims;
 
-/* A size that nobody knows before computing: how many elements are not zero. */
-#define CFX_DIM_UNKNOWN (-1)
+/* A size that nobody knows before computing: how many elements are not zero. No number that occurs
+ * (-1 is one: sizes are subtracted from each other). */
+#define CFX_DIM_UNKNOWN (INT64_MIN / 2)
 
 static inline bool cfx_dim_is_symbol(int64_t d) { return d < INT64_MIN / 2; }
 
@@ -32,7 +33,8 @@ CFX_API int64_t cfx_dims_symbol(cfx_dims *dims, const char *name, int64_t min, c
 /* A new symbol "u0", "u1", ... that may be 0. */
 CFX_API int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err);
 
-/* Reads "N", "N + 1", "2*N", "(N + 1)//2"; new names become symbols. */
+/* Reads "N", "N + 1", "2*N", "(N + 1)//2", "N%8", "max(N, 3)"; new names become symbols, at least
+ * 2. CFX_E_SYNTAX, with the column. */
 CFX_API int64_t cfx_dims_parse(cfx_dims *dims, const char *text, size_t size, cfx_error *err);
 CFX_API cfx_status cfx_dims_print(const cfx_dims *dims, int64_t d, cfx_sink out, cfx_error *err);
 
@@ -47,7 +49,7 @@ CFX_API int64_t cfx_dim_mod(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err
 CFX_API int64_t cfx_dim_max(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
 CFX_API int64_t cfx_dim_min(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
 
-/* 1 it is so, 0 it is not, -1 it depends. */
+/* 1 it is so, 0 it is not, -1 it depends (or no proof was found). */
 CFX_API int cfx_dim_compare_eq(const cfx_dims *dims, int64_t a, int64_t b);
 CFX_API int cfx_dim_compare_lt(const cfx_dims *dims, int64_t a, int64_t b);
 
@@ -60,8 +62,8 @@ CFX_API bool cfx_dim_expect_le(cfx_dims *dims, int64_t a, int64_t b);
 CFX_API cfx_status cfx_dims_print_assumptions(const cfx_dims *dims, cfx_sink out, size_t *n,
                                               cfx_error *err);
 
-/* The value of `d` when each symbol has the value that `value` tells; CFX_E_KEY if it knows none.
- * */
+/* The value of `d` when each symbol has the value that `value` tells; CFX_E_KEY if that is
+ * CFX_DIM_UNKNOWN and no assumption tells it either. */
 typedef int64_t cfx_dim_value_fn(void *ctx, const char *name);
 CFX_API cfx_status cfx_dims_eval(const cfx_dims *dims, int64_t d, cfx_dim_value_fn *value,
                                  void *ctx, int64_t *out, cfx_error *err);

@@ -288,6 +288,7 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     cfx_datum full[CFXI_MOST_PARAMS];
     err = cfxi_error_or(err, &own);
+    err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
     if (!cfx_operator_has_kernel(op)) {
         cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is computed by no kernel of cfx",
                       cfx_operator_name(op) ? cfx_operator_name(op) : "?");
