@@ -6,7 +6,7 @@ Works without torch; what needs torch says so when it is used.
 import importlib
 from typing import Any
 
-from ._core import __version__, map_aggregate, map_arg
+from ._core import Runtime, Tensor, __version__, manual_seed, map_aggregate, map_arg
 from .graph import CodeGen, Graph, PythonCode
 from .immutable_collections import immutable_dict, immutable_list
 from .interpreter import Interpreter, Transformer
@@ -15,9 +15,10 @@ from .ops import cond, for_loop, while_loop
 from .text import equal, parse, structural_hash, text
 
 __all__ = [
-    "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Transformer", "cond", "equal",
-    "for_loop", "has_side_effect", "immutable_dict", "immutable_list", "map_aggregate", "map_arg",
-    "parse", "structural_hash", "text", "while_loop",
+    "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Runtime", "Tensor",
+    "Transformer", "cond", "equal", "for_loop", "has_side_effect", "immutable_dict",
+    "immutable_list", "manual_seed", "map_aggregate", "map_arg", "parse", "structural_hash", "text",
+    "while_loop",
 ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.

@@ -20,5 +20,10 @@ def register(torch, tokens):
                 tokens[_core._kind_number(kind), name] = obj
         _core._register_tokens(type_, kind, numbers)
     _core._register_tokens(torch.device, "device", None)
+    from torch.utils.dlpack import from_dlpack, to_dlpack
+
+    _core._register(
+        torch_tensor=torch.Tensor, torch_to_dlpack=to_dlpack, torch_from_dlpack=from_dlpack
+    )
     immutable_collections._register_with_torch()
     node._register_side_effects(torch)

@@ -1,5 +1,9 @@
 """The operator table, and control flow as operators: the regions of a graph are arguments of these
 functions. Called directly they run: a region may be any callable or a Graph.
+
+Every other row is a function, too, that computes in C: `cfx.ops.add(x, y, alpha=2)`, by the row's
+parameters. Tensors may be cfx's, torch's, numpy's or of any library with DLPack; the results are
+torch's if one of them was, else numpy's, else cfx's.
 """
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -54,6 +58,13 @@ def find(target: Any) -> Operator | None:
     `torch.relu`, `torch.nn.ReLU`, `"F.relu"` and the node of `x.relu()`. None if it has no row."""
     row = _core._operator(target)
     return Operator(*row) if row else None
+
+
+def __getattr__(name: str) -> Any:
+    function = _core._operator_function(name)
+    if function is None:
+        raise AttributeError(f"the operator table has no row '{name}'")
+    return function
 
 
 for _function in (cond, while_loop, for_loop):

@@ -103,7 +103,8 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
     X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
-    X(listeners) X(node_source) X(tensor_metadata) X(lone_modules) X(lone_in_training)
+    X(listeners) X(node_source) X(tensor_metadata) X(lone_modules) X(lone_in_training)             \
+    X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -249,6 +250,9 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->TracerBaseType, &tracer_base_spec, NULL) < 0 ||
         add_type(module, &st->WrappedType, &wrapped_spec, NULL) < 0 ||
         add_type(module, &st->LazyType, &lazy_spec, NULL) < 0 ||
+        add_type(module, &st->TensorType, &tensor_spec, NULL) < 0 ||
+        add_type(module, &st->RuntimeType, &runtime_spec, NULL) < 0 ||
+        add_type(module, &st->OperatorType, &operator_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
@@ -289,6 +293,8 @@ static int add_constants(module_state *st)
     st->token_types = PyDict_New();
     st->patches = PyList_New(0);
     st->torch_targets = PyDict_New();
+    st->operator_functions = PyDict_New();
+    st->runtime_variable = PyContextVar_New("cfx_runtime", NULL);
     st->operators = proxy_operators();
     PyObject *builtins = PyEval_GetBuiltins();
     st->builtin_getattr = Py_XNewRef(PyDict_GetItemString(builtins, "getattr"));
@@ -314,6 +320,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddFunctions(module, placement_functions) < 0 ||
+        PyModule_AddFunctions(module, runtime_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

@@ -29,7 +29,9 @@
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)                \
-    X(lone_in_training) X(shape_names) X(tensor_metadata)
+    X(lone_in_training) X(shape_names) X(tensor_metadata)                                          \
+    X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
+    X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -46,7 +48,9 @@
     X(str_getattr, "__getattr__") X(str_inplace, "inplace") X(str_is_impure, "_is_impure")        \
     X(str_training, "training") X(str_overloadpacket, "overloadpacket")                   \
     X(str_forward_hooks, "_forward_hooks") X(str_forward_pre_hooks, "_forward_pre_hooks")          \
-    X(str_backward_hooks, "_backward_hooks") X(str_backward_pre_hooks, "_backward_pre_hooks")
+    X(str_backward_hooks, "_backward_hooks") X(str_backward_pre_hooks, "_backward_pre_hooks")      \
+    X(str_dlpack, "__dlpack__") X(str_is_conj, "is_conj") X(str_is_neg, "is_neg")                  \
+    X(str_max_version, "max_version") X(str_input, "input")
 
 /* Freed memory of graphs, by size: see chunks.c. */
 enum { CHUNK_CLASSES = 9 };
@@ -362,5 +366,65 @@ int shape_prop_init(PyObject *module);
 extern PyMethodDef run_and_record_def;  /* the method ShapeProp.run_node */
 /* What it does, of an Interpreter and a Node: a new reference, NULL with an exception. */
 PyObject *run_and_record(PyObject *self, PyObject *node);
+
+/* ---- tensors (tensor.c, tensor_import.c, tensor_export.c) ---------------------------------- */
+
+typedef struct PyTensor {
+    PyObject_HEAD
+    cfx_tensor *t;
+    PyObject *weak;
+} PyTensor;
+
+static inline bool is_cfx_tensor(const module_state *st, PyObject *o)
+{
+    return Py_TYPE(o) == (PyTypeObject *)st->TensorType;
+}
+
+/* Whose arrays were seen among arguments; results are given back as those of the last of these. */
+typedef enum array_kind { ARRAY_NONE, ARRAY_CFX, ARRAY_NUMPY, ARRAY_TORCH } array_kind;
+
+/* What reading arguments has found out. Start it as {0}. */
+typedef struct arrays_seen {
+    array_kind kind;
+    bool copied;  /* an array could only be copied: writing to the tensor does not reach it */
+} arrays_seen;
+
+/* A cfx.Tensor that takes over `t`; NULL with an exception, also if `t` is NULL. */
+PyObject *tensor_wrap(module_state *st, cfx_tensor *t);
+/* The tensor that shares memory with a cfx.Tensor, a torch tensor, or whatever has __dlpack__ or
+ * the buffer protocol: a new reference; NULL with an exception. */
+cfx_tensor *tensor_from_py(module_state *st, PyObject *o, arrays_seen *seen);
+/* Likewise, but NULL without an exception if `o` is no torch tensor or ndarray. */
+cfx_tensor *array_from_py(module_state *st, PyObject *o, arrays_seen *seen);
+/* `t` as an object of that library: a new reference, sharing the memory. ARRAY_NONE is CFX. */
+PyObject *tensor_to_py(module_state *st, cfx_tensor *t, array_kind kind);
+/* A dtype by torch's object, its name, or Python's type: false with an exception. */
+bool dtype_from_py(module_state *st, PyObject *o, cfx_dtype *dtype);
+int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags);
+void tensor_releasebuffer(PyObject *self, Py_buffer *view);
+PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *tensor_numpy(PyObject *self, PyObject *unused);
+PyObject *tensor_torch(PyObject *self, PyObject *unused);
+
+/* ---- what flows when a graph runs (datum.c) ------------------------------------------------ */
+
+/* A Python object as a datum, owned by the caller: numbers, None, strings, torch's dtypes and the
+ * like, tensors of any library, and containers of these. INVALID with an exception. *seen (not
+ * NULL) collects what arrays there were. */
+cfx_datum datum_from_py(module_state *st, PyObject *o, arrays_seen *seen);
+/* A new reference; tensors as that library's (see tensor_to_py). NULL with an exception. */
+PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind);
+
+/* ---- computing (runtime.c, operator_call.c) ------------------------------------------------- */
+
+/* The Runtime that computes here: of the innermost `with cfx.Runtime(...)`, or the default one,
+ * which is made when first asked for. A new reference; NULL with an exception. */
+PyObject *runtime_current(module_state *st);
+cfx_runtime *runtime_of(PyObject *runtime);  /* borrowed: as long as the object lives */
+/* cfx_operator_run in the current runtime, without the interpreter's lock; INVALID with an
+ * exception. */
+cfx_datum run_operator(module_state *st, cfx_operator op, const cfx_datum *args, size_t n);
+extern PyType_Spec tensor_spec, runtime_spec, operator_spec;
+extern PyMethodDef runtime_functions[];  /* manual_seed, _operator_function, _kernels */
 
 #endif

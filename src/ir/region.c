@@ -26,10 +26,13 @@ static const region_form forms[] = {
     {"cfx.for_loop", for_parameters, 1, 1, 2, 1, 1},
 };
 
+/* "cfx.cond", and "cfx.ops.cond" in a lowered graph. */
 static const region_form *find_form(const cfx_str *name)
 {
     for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++)
-        if (strcmp(forms[i].name, name->data) == 0)
+        if (strcmp(forms[i].name, name->data) == 0 ||
+            (strncmp(name->data, "cfx.ops.", 8) == 0 &&
+             strcmp(forms[i].name + 4, name->data + 8) == 0))
             return &forms[i];
     return NULL;
 }

@@ -33,27 +33,52 @@ static bool is_param(const cfx_param *param, const char *name, size_t size)
     return param->name.size == size && memcmp(param->name.text, name, size) == 0;
 }
 
+static bool has_own_params(const char *spelling)
+{
+    return spelling[strcspn(spelling, " (")] == '(';
+}
+
+/* An item of a spelling's own list: "train:training=True" is the parameter `train`, called
+ * `training`, True if it is not given. */
+typedef struct own_param {
+    cfx_schema_text name;
+    cfx_schema_text keyword;
+    cfx_schema_text value;
+} own_param;
+
+static bool own_at(const char *list, size_t i, own_param *out)
+{
+    cfx_schema_text item = cfxi_schema_next(&list);
+    for (; i > 0 && item.size > 0; i--)
+        item = cfxi_schema_next(&list);
+    const char *equals = item.size ? memchr(item.text, '=', item.size) : NULL;
+    const size_t size = equals ? (size_t)(equals - item.text) : item.size;
+    const char *colon = size ? memchr(item.text, ':', size) : NULL;
+    out->name = (cfx_schema_text){item.text, colon ? (size_t)(colon - item.text) : size};
+    out->keyword = out->name;
+    if (colon)
+        out->keyword = (cfx_schema_text){colon + 1, size - out->name.size - 1};
+    out->value = equals ? (cfx_schema_text){equals + 1, item.size - size - 1}
+                        : (cfx_schema_text){NULL, 0};
+    return item.size > 0;
+}
+
+static const char *own_list(const char *spelling)
+{
+    return spelling + strcspn(spelling, "(") + 1;
+}
+
 /* Where a spelling with parameters of its own ("F.embedding(indices:input,weight)") takes `name`;
  * SIZE_MAX if it has none. *keyword is what it is called there. */
 static size_t own_place(const char *spelling, const char *name, cfx_schema_text *keyword)
 {
-    const char *cursor = spelling + strcspn(spelling, "(") + 1;
-    for (size_t i = 0;; i++) {
-        cfx_schema_text item = cfxi_schema_next(&cursor);
-        if (item.size == 0)
-            return SIZE_MAX;
-        const char *colon = memchr(item.text, ':', item.size);
-        size_t size = colon ? (size_t)(colon - item.text) : item.size;
-        if (!cfxi_text_is((cfx_schema_text){item.text, size}, name, strlen(name)))
-            continue;
-        *keyword = colon ? (cfx_schema_text){colon + 1, item.size - size - 1} : item;
-        return i;
-    }
-}
-
-static bool has_own_params(const char *spelling)
-{
-    return spelling[strcspn(spelling, " (")] == '(';
+    own_param own;
+    for (size_t i = 0; own_at(own_list(spelling), i, &own); i++)
+        if (cfxi_text_is(own.name, name, strlen(name))) {
+            *keyword = own.keyword;
+            return i;
+        }
+    return SIZE_MAX;
 }
 
 static cfx_value find_kwarg(const cfx_node *n, const char *name, size_t size)
@@ -98,53 +123,61 @@ cfx_value cfx_node_operand(const cfx_node *n, const char *name)
     return known && is_loose(v, &param) ? cfx_invalid() : v;
 }
 
+static size_t param_named(cfx_operator op, cfx_schema_text text)
+{
+    char name[CFX_SPELLING_SIZE];
+    if (text.size >= sizeof name)
+        return SIZE_MAX;
+    memcpy(name, text.text, text.size);
+    name[text.size] = '\0';
+    return cfx_operator_find_param(op, name);
+}
+
 size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword)
 {
     cfx_operator op = cfx_node_operator(n);
-    char name[CFX_SPELLING_SIZE];
     const char *spelling = op ? name_of(n).spelling : NULL;
     if (keyword)
         return strcmp(keyword, "input") == 0 && cfx_operator_find_param(op, "input") == SIZE_MAX
                    ? 0 : cfx_operator_find_param(op, keyword);
     if (!spelling || !has_own_params(spelling))
         return place < cfx_operator_num_params(op) ? place : SIZE_MAX;
-    const char *cursor = spelling + strcspn(spelling, "(") + 1;
-    cfx_schema_text item = cfxi_schema_next(&cursor);
-    for (; place > 0 && item.size > 0; place--)
-        item = cfxi_schema_next(&cursor);
-    const char *colon = memchr(item.text, ':', item.size);
-    size_t size = colon ? (size_t)(colon - item.text) : item.size;
-    memcpy(name, item.text, size);
-    name[size] = '\0';
-    return cfx_operator_find_param(op, name);
+    own_param own;
+    return own_at(own_list(spelling), place, &own) ? param_named(op, own.name) : SIZE_MAX;
+}
+
+bool cfxi_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out)
+{
+    own_param own;
+    cfx_param param;
+    if (list) {
+        if (!own_at(list, i, &own))
+            return false;
+        *out = (cfxi_spelled_param){own.keyword, param_named(op, own.name), false, own.value};
+        return true;
+    }
+    if (!op || !cfx_operator_param(op, i, &param))
+        return false;
+    *out = (cfxi_spelled_param){param.name, i, param.keyword_only, param.value};
+    return true;
+}
+
+const char *cfxi_spelling_list(const char *spelling)
+{
+    return spelling && has_own_params(spelling) ? own_list(spelling) : NULL;
+}
+
+const char *cfxi_node_spelling(const cfx_node *n)
+{
+    return cfx_node_operator(n) ? name_of(n).spelling : NULL;
 }
 
 bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own)
 {
-    cfx_operator op = cfx_node_operator(n);
-    cfx_param param;
-    const char *spelling = op ? name_of(n).spelling : NULL;
-    const bool has_own = spelling && has_own_params(spelling);
+    const char *list = cfxi_spelling_list(cfxi_node_spelling(n));
     if (own)
-        *own = has_own;
-    if (!has_own) {
-        bool known = op && cfx_operator_param(op, i, &param);
-        if (known)
-            *out = (cfxi_spelled_param){param.name, i, param.keyword_only};
-        return known;
-    }
-    const char *cursor = spelling + strcspn(spelling, "(") + 1;
-    cfx_schema_text item = cfxi_schema_next(&cursor);
-    for (size_t k = 0; k < i && item.size > 0; k++)
-        item = cfxi_schema_next(&cursor);
-    if (item.size == 0)
-        return false;
-    const char *colon = memchr(item.text, ':', item.size);
-    const size_t size = colon ? (size_t)(colon - item.text) : item.size;
-    *out = (cfxi_spelled_param){item, cfxi_node_param_of(n, i, NULL), false};
-    if (colon)
-        out->name = (cfx_schema_text){colon + 1, item.size - size - 1};
-    return true;
+        *own = list != NULL;
+    return cfxi_listed_param(cfx_node_operator(n), list, i, out);
 }
 
 bool cfxi_spelling_has_params(const char *name)

@@ -34,12 +34,18 @@ typedef struct cfxi_spelled_param {
     cfx_schema_text name;  /* as a keyword; "self" of a function of torch is `input` there */
     size_t param;          /* of the row; SIZE_MAX if it has none (`inplace`) */
     bool keyword_only;
+    cfx_schema_text value;  /* what it is if it is not given; or nothing */
 } cfxi_spelled_param;
 
 /* The i-th parameter of the spelling that a call_function or call_method in the table uses; false
  * past the last. *own (may be NULL) tells whether the spelling has parameters of its own, whose
  * defaults need not be those of the row. (node.c) */
 bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own);
+/* Likewise of a list that stands alone: "self,dim,keepdim"; NULL: the row's own. (node.c) */
+bool cfxi_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out);
+/* The list of a spelling in ops.def that has one, else NULL; and the spelling that a call uses. */
+const char *cfxi_spelling_list(const char *spelling);
+const char *cfxi_node_spelling(const cfx_node *n);
 
 /* ---- what modules are asked (module.c) ----------------------------------------------------- */
 

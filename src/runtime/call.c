@@ -265,8 +265,8 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
 {
     char what[sizeof c->err->message];
     cfx_buffer text;
-    if (!c->err || c->err->status == CFX_E_NOMEM)
-        return;
+    if (!c->err || c->err->status == CFX_E_NOMEM || cfx_operator_regions(op) > 0)
+        return;  /* what fails in a region says where */
     memcpy(what, c->err->message, sizeof what);
     cfx_buffer_init(&text, c->rt->allocator);
     for (size_t i = 0; i < s->num_params; i++) {
@@ -281,13 +281,14 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
     cfx_buffer_free(&text);
 }
 
-cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
-                        const cfx_datum *args, size_t n, cfx_error *err)
+cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                            cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};
     cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     cfx_datum full[CFXI_MOST_PARAMS];
     err = cfxi_error_or(err, &own);
+    err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
     if (!cfx_operator_has_kernel(op)) {
         cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is computed by no kernel of cfx",
                       cfx_operator_name(op) ? cfx_operator_name(op) : "?");
@@ -298,7 +299,7 @@ cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operato
         return result;
     bool in_place = !rows[op].rule;
     cfxi_call c = {.op = in_place ? s->functional : op, .args = full, .rt = rt, .dims = dims,
-                   .infer = infer, .err = err};
+                   .infer = infer, .watch = watch, .err = err};
     cfx_status status = cfxi_arguments(&c, op, s, args, n, full);
     if (status == CFX_OK && in_place) {
         const cfxi_signature *functional = cfxi_signature_of(rt, c.op, err);
@@ -312,6 +313,12 @@ cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operato
     for (size_t i = 0; i < s->num_params; i++)
         cfx_datum_release(full[i]);
     return result;
+}
+
+cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
+                        const cfx_datum *args, size_t n, cfx_error *err)
+{
+    return cfxi_call_watched(rt, dims, infer, NULL, op, args, n, err);
 }
 
 cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,

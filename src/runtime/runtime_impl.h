@@ -121,6 +121,7 @@ typedef struct cfxi_call {
     cfx_runtime *rt;
     cfx_dims *dims;         /* of symbols; may be NULL */
     bool infer;             /* only the rule is asked: tensors may be abstract */
+    const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfx_error *err;
 } cfxi_call;
 
@@ -139,6 +140,19 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 /* Runs `op` on arguments by its row's parameters; see cfx_operator_run and cfx_operator_infer. */
 cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
                         const cfx_datum *args, size_t n, cfx_error *err);
+
+/* Who is told what each node gives, and the node that this is a region of. (program_run.c) */
+typedef struct cfxi_watch {
+    cfx_infer_fn *each;  /* or NULL */
+    void *ctx;
+    const char *node;    /* NULL: it is no region */
+    const struct cfxi_watch *outer;
+} cfxi_watch;
+/* Likewise; the regions among the arguments are watched by `watch` (may be NULL). */
+cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                            cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
+/* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
+cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 
 /* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
  * */
@@ -233,6 +247,23 @@ int64_t cfxi_fresh(cfxi_call *c);
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
                           int64_t sizes[CFX_MAX_DIMS], size_t *ndim);
 
+/* In a rule: result i has the sizes of the tensors together and the layout that PyTorch's
+ * element-wise functions give it: the order of dimensions is that of the operands' strides, where
+ * they differ that of the first; broadcast ones have no say. NULL entries are skipped. (loop.c) */
+cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
+                                 const cfx_tensor *const *tensors, size_t n);
+
+/* ---- loops over elements (loop.c) ----------------------------------------------------------- */
+
+enum { CFXI_MOST_OPERANDS = 5 };
+
+/* n elements of each operand, beginning at at[k], step[k] bytes apart (0 where it is broadcast). */
+typedef void cfxi_loop_fn(void *ctx, int64_t n, char *const *at, const int64_t *step);
+/* fn over all elements of operands[0], to whose sizes the others are broadcast, in as few and long
+ * rows as the strides allow, on the pool: pieces have at least `grain` elements. */
+void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+               cfxi_loop_fn *fn, void *ctx);
+
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 
 /* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide
@@ -250,6 +281,10 @@ cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cf
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
 cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
+/* dst[0..n) = src[0..n), converted as PyTorch converts; both are without gaps. (convert_blocks.c)
+ * */
+void cfxi_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
+                  int64_t n);
 /* One element as a number, and back. (convert.c) */
 double cfxi_load_float(cfx_dtype dtype, const void *at);
 int64_t cfxi_load_int(cfx_dtype dtype, const void *at);
@@ -265,6 +300,14 @@ static inline float cfxi_bfloat_to_float(uint16_t b)
     return u.f;
 }
 uint16_t cfxi_float_to_bfloat(float f);
+
+/* ---- functions of float32 (kernels/map.c) --------------------------------------------------- */
+
+/* y[i] = f(x[i]) for n elements without gaps, vectors where the machine has them; y may be x. */
+void cfxi_exp_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
+void cfxi_log_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
+void cfxi_tanh_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
+void cfxi_sigmoid_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
 
 /* ---- matrix products (gemm.c) -------------------------------------------------------------- */
 

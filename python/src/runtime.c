@@ -1,0 +1,199 @@
+/* runtime.c - cfx.Runtime: threads, random numbers and kernels that computing uses. */
+#include "pycfx.h"
+
+typedef struct PyRuntime {
+    PyObject_HEAD
+    cfx_runtime *rt;
+    PyObject *tokens;  /* of the `with` blocks that are open, to leave them in turn */
+} PyRuntime;
+
+cfx_runtime *runtime_of(PyObject *runtime) { return ((PyRuntime *)runtime)->rt; }
+
+static PyObject *make(PyTypeObject *type, const cfx_runtime_options *options)
+{
+    cfx_error err = {0};
+    cfx_runtime *rt = cfx_runtime_new(options, &err);
+    if (!rt)
+        return raise_cfx(&err);
+    PyRuntime *self = (PyRuntime *)type->tp_alloc(type, 0);
+    if (!self) {
+        cfx_runtime_free(rt);
+        return NULL;
+    }
+    self->rt = rt;
+    self->tokens = PyList_New(0);
+    if (!self->tokens)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static bool read_isa(PyObject *o, cfx_runtime_options *options)
+{
+    if (o == Py_None)
+        return true;
+    options->limit_isa = true;
+    for (int i = 0; PyUnicode_Check(o) && i < CFX_ISA_COUNT; i++) {
+        options->isa = (cfx_isa)i;
+        if (PyUnicode_CompareWithASCIIString(o, cfx_isa_name(options->isa)) == 0)
+            return true;
+    }
+    PyErr_Format(PyExc_ValueError, "isa must be 'plain', 'avx2' or 'avx512', not %R", o);
+    return false;
+}
+
+static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"threads", "seed", "reference", "isa", NULL};
+    cfx_runtime_options options = {0};
+    int threads = 0;
+    int reference = 0;
+    unsigned long long seed = 0;
+    PyObject *isa = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iKpO:Runtime", names, &threads, &seed,
+                                     &reference, &isa) || !read_isa(isa, &options))
+        return NULL;
+    if (threads < 0 || threads > 1024)
+        return PyErr_Format(PyExc_ValueError, "threads must be from 0 to 1024, not %d", threads);
+    options.threads = (unsigned)threads;
+    options.seed = seed;
+    options.reference = reference;
+    return make(type, &options);
+}
+
+static int runtime_traverse(PyRuntime *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->tokens);
+    return 0;
+}
+
+static int runtime_clear(PyRuntime *self)
+{
+    Py_CLEAR(self->tokens);
+    return 0;
+}
+
+static void runtime_dealloc(PyRuntime *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    runtime_clear(self);
+    cfx_runtime *rt = self->rt;
+    Py_BEGIN_ALLOW_THREADS  /* joins its threads */
+    cfx_runtime_free(rt);
+    Py_END_ALLOW_THREADS
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyObject *runtime_current(module_state *st)
+{
+    PyObject *current = NULL;
+    if (PyContextVar_Get(st->runtime_variable, NULL, &current) < 0)
+        return NULL;
+    if (current)
+        return current;
+    if (!st->runtime)
+        st->runtime = make((PyTypeObject *)st->RuntimeType, NULL);
+    return Py_XNewRef(st->runtime);
+}
+
+cfx_datum run_operator(module_state *st, cfx_operator op, const cfx_datum *args, size_t n)
+{
+    cfx_error err = {0};
+    PyObject *runtime = runtime_current(st);
+    cfx_datum result = {0};
+    if (!runtime)
+        return result;
+    Py_BEGIN_ALLOW_THREADS
+    result = cfx_operator_run(runtime_of(runtime), op, args, n, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(runtime);
+    if (result.kind == CFX_DATUM_INVALID)
+        raise_cfx(&err);
+    return result;
+}
+
+/* ---- methods ------------------------------------------------------------------------------- */
+
+static PyObject *runtime_enter(PyRuntime *self, PyObject *unused)
+{
+    (void)unused;
+    module_state *st = state_of(Py_TYPE(self));
+    PyObject *token = PyContextVar_Set(st->runtime_variable, (PyObject *)self);
+    int failed = token ? PyList_Append(self->tokens, token) : -1;
+    Py_XDECREF(token);
+    return failed ? NULL : Py_NewRef(self);
+}
+
+static PyObject *runtime_exit(PyRuntime *self, PyObject *args)
+{
+    (void)args;
+    module_state *st = state_of(Py_TYPE(self));
+    Py_ssize_t n = PyList_GET_SIZE(self->tokens);
+    if (n == 0)
+        return PyErr_Format(PyExc_RuntimeError, "the runtime was not entered");
+    PyObject *token = Py_NewRef(PyList_GET_ITEM(self->tokens, n - 1));
+    int failed = PyList_SetSlice(self->tokens, n - 1, n, NULL) < 0 ||
+                 PyContextVar_Reset(st->runtime_variable, token) < 0;
+    Py_DECREF(token);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *runtime_seed(PyRuntime *self, PyObject *seed)
+{
+    uint64_t number = PyLong_AsUnsignedLongLongMask(seed);
+    if (PyErr_Occurred())
+        return NULL;
+    cfx_runtime_seed(self->rt, number);
+    Py_RETURN_NONE;
+}
+
+static PyObject *runtime_threads(PyRuntime *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLong(cfx_runtime_threads(self->rt));
+}
+
+static PyObject *runtime_isa(PyRuntime *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(cfx_isa_name(cfx_runtime_isa(self->rt)));
+}
+
+static PyMethodDef methods[] = {
+    {"manual_seed", (PyCFunction)runtime_seed, METH_O,
+     SIGNED("manual_seed($self, seed, /)", "Random numbers from here on follow this seed.")},
+    {"__enter__", (PyCFunction)runtime_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)runtime_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef getset[] = {
+    {"threads", (getter)runtime_threads, NULL, "How many threads compute.", NULL},
+    {"isa", (getter)runtime_isa, NULL, "What the kernels use of the machine.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, SIGNED("Runtime(*, threads=0, seed=0, reference=False, isa=None)",
+                       "What computing needs; `with` makes it the one that computes.\n\n"
+                       "threads: 0 for as many as the machine has. reference: the plain kernels, "
+                       "in one thread.\nisa: use at most 'plain', 'avx2' or 'avx512'.")},
+    {Py_tp_new, runtime_new},
+    {Py_tp_dealloc, runtime_dealloc},
+    {Py_tp_traverse, runtime_traverse},
+    {Py_tp_clear, runtime_clear},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getset},
+    {0, NULL},
+};
+
+PyType_Spec runtime_spec = {
+    .name = "cfx._core.Runtime",
+    .basicsize = sizeof(PyRuntime),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

@@ -1,0 +1,237 @@
+/* map.c - a function of blocks applied to tensors: operands converted where they must be, the
+ * result written as it lies. */
+#include "blocks.h"
+
+enum { BLOCK = 512, WIDEST = 16 };  /* elements of a block, bytes of an element */
+
+/* Elements between which threads share the work. */
+enum { CHEAP_GRAIN = 32768, COSTLY_GRAIN = 4096 };
+
+typedef struct job {
+    const cfxi_map *m;
+    cfxi_block_fn *fn;
+    cfx_isa isa;
+    cfx_dtype compute;
+    cfx_dtype gives;
+    cfx_dtype out;
+    bool wraps[3];  /* an integer that is brought to a narrower type first */
+} job;
+
+/* ---- moving elements ------------------------------------------------------------------------ */
+
+#define MOVE(type)                                                                                 \
+    for (int64_t i = 0; i < n; i++)                                                                \
+        *(type *)(to + i * to_step) = *(const type *)(from + i * from_step)
+
+/* n elements of `size` bytes, at any distances. */
+static void move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
+                 int64_t to_step)
+{
+    switch (size) {
+    case 1: MOVE(uint8_t); break;
+    case 2: MOVE(uint16_t); break;
+    case 4: MOVE(uint32_t); break;
+    case 8: MOVE(uint64_t); break;
+    default:
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, size);
+    }
+}
+
+/* Makes n elements of the one at `to`. */
+static void repeat(size_t size, int64_t n, char *to)
+{
+    size_t all = size * (size_t)n;
+    for (size_t done = size; done < all; done *= 2)
+        memcpy(to + done, to, done * 2 > all ? all - done : done);
+}
+
+static void convert(const job *j, size_t k, int64_t n, const char *from, char *to)
+{
+    cfx_dtype dtype = (cfx_dtype)j->m->args[k]->dtype;
+    char narrow[BLOCK * sizeof(int32_t)];  /* what wraps is no int64 */
+    if (!j->wraps[k]) {
+        cfxi_convert(j->isa, j->compute, to, dtype, from, n);
+        return;
+    }
+    cfxi_convert(j->isa, j->m->common, narrow, dtype, from, n);
+    cfxi_convert(j->isa, j->compute, to, j->m->common, narrow, n);
+}
+
+/* n <= BLOCK elements of argument k as the function takes them. */
+static void load(const job *j, size_t k, int64_t n, const char *from, int64_t step, char *to)
+{
+    _Alignas(CFXI_ALIGN) char raw[BLOCK * WIDEST];
+    cfx_dtype dtype = (cfx_dtype)j->m->args[k]->dtype;
+    size_t size = cfx_dtype_size(dtype);
+    if (step == (int64_t)size || n == 1) {
+        convert(j, k, n, from, to);
+    } else if (dtype == j->compute) {
+        move(size, n, from, step, to, (int64_t)size);
+    } else {
+        move(size, n, from, step, raw, (int64_t)size);
+        convert(j, k, n, raw, to);
+    }
+}
+
+static void store(const job *j, int64_t n, const char *from, char *to, int64_t step)
+{
+    _Alignas(CFXI_ALIGN) char raw[BLOCK * WIDEST];
+    size_t size = cfx_dtype_size(j->out);
+    if (step == (int64_t)size || n == 1) {
+        cfxi_convert(j->isa, j->out, to, j->gives, from, n);
+    } else {
+        cfxi_convert(j->isa, j->out, raw, j->gives, from, n);
+        move(size, n, raw, (int64_t)size, to, step);
+    }
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* How argument k comes to the function, in a row. */
+typedef enum way { AS_IT_LIES, ONE_FOR_ALL, BY_BLOCKS } way;
+
+static way way_of(const job *j, size_t k, int64_t n, int64_t step)
+{
+    cfx_dtype dtype = (cfx_dtype)j->m->args[k]->dtype;
+    if (dtype == j->compute && (step == (int64_t)cfx_dtype_size(dtype) || n == 1))
+        return AS_IT_LIES;
+    return step == 0 ? ONE_FOR_ALL : BY_BLOCKS;
+}
+
+static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+{
+    _Alignas(CFXI_ALIGN) char in[3][BLOCK * WIDEST];
+    _Alignas(CFXI_ALIGN) char out[BLOCK * WIDEST];
+    const job *j = ctx;
+    size_t num = j->m->n;
+    size_t width = cfx_dtype_size(j->compute);
+    way ways[3] = {AS_IT_LIES, AS_IT_LIES, AS_IT_LIES};
+    bool out_lies = j->gives == j->out &&
+                    (step[0] == (int64_t)cfx_dtype_size(j->out) || n == 1);
+    bool all_lie = out_lies;
+    for (size_t k = 0; k < num; k++) {
+        ways[k] = way_of(j, k, n, step[k + 1]);
+        all_lie = all_lie && ways[k] == AS_IT_LIES;
+        if (ways[k] == ONE_FOR_ALL) {
+            load(j, k, 1, at[k + 1], 0, in[k]);
+            repeat(width, n < BLOCK ? n : BLOCK, in[k]);
+        }
+    }
+    int64_t block = all_lie ? n : BLOCK;
+    for (int64_t i = 0; i < n; i += block) {
+        int64_t some = n - i < block ? n - i : block;
+        const void *x[3] = {in[0], in[1], in[2]};
+        for (size_t k = 0; k < num; k++) {
+            if (ways[k] == AS_IT_LIES)
+                x[k] = at[k + 1] + i * step[k + 1];
+            else if (ways[k] == BY_BLOCKS)
+                load(j, k, some, at[k + 1] + i * step[k + 1], step[k + 1], in[k]);
+        }
+        char *to = at[0] + i * step[0];
+        j->fn(&j->m->s, some, x, out_lies ? to : out);
+        if (!out_lies)
+            store(j, some, out, to, step[0]);
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static cfxi_compute compute_of(cfx_dtype d)
+{
+    return cfx_dtype_is_complex(d)    ? CFXI_IN_C128
+           : d == CFX_DTYPE_FLOAT64   ? CFXI_IN_F64
+           : cfx_dtype_is_float(d)    ? CFXI_IN_F32
+                                      : CFXI_IN_I64;
+}
+
+static cfxi_block_fn *function_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in)
+{
+    cfxi_block_fn *found = NULL;
+#if defined(__x86_64__)
+    if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX512)
+        found = cfxi_blocks_avx512[fn];
+    else if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX2)
+        found = cfxi_blocks_avx2[fn];
+#endif
+    return found ? found : cfxi_blocks_plain[fn][in];
+}
+
+static bool is_cheap(cfxi_fn fn)
+{
+    switch ((int)fn) {
+#define X(name, expr) case CFXI_FN_##name:
+    CFXI_CHEAP_UNARY(X) CFXI_PREDICATES(X) CFXI_CHEAP_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X)
+    CFXI_CHEAP_TERNARY(X)
+#undef X
+        return true;
+    }
+    return false;
+}
+
+cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
+{
+    static const cfx_dtype types[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64, CFX_DTYPE_INT64,
+                                      CFX_DTYPE_COMPLEX128};
+    cfxi_compute in = compute_of(m->common);
+    atomic_int bad = 0;
+    cfxi_map own = *m;
+    own.s.bad = &bad;
+    job j = {.m = &own, .isa = c->rt->isa, .compute = types[in], .out = (cfx_dtype)out->dtype};
+    j.fn = function_of(c->rt, m->fn, in);
+    j.gives = m->gives == CFXI_GIVES_BOOL   ? CFX_DTYPE_BOOL
+              : m->gives == CFXI_GIVES_REAL ? CFX_DTYPE_FLOAT64
+                                            : j.compute;
+    if (!j.fn)
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "\"%s\" not implemented for '%s'",
+                         cfx_operator_name(c->op), cfx_dtype_name(m->common));
+    const cfx_tensor *operands[4] = {out};
+    for (size_t k = 0; k < m->n; k++) {
+        operands[k + 1] = m->args[k];
+        j.wraps[k] = in == CFXI_IN_I64 && m->common != CFX_DTYPE_INT64 &&
+                     m->args[k]->dtype != m->common;
+    }
+    cfxi_loop(c->rt, operands, m->n + 1, is_cheap(m->fn) ? CHEAP_GRAIN : COSTLY_GRAIN, run_row, &j);
+    if (atomic_load(&bad))
+        return cfxi_fail(c, CFX_E_SHAPE, "ZeroDivisionError");
+    return CFX_OK;
+}
+
+void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
+{
+    cfx_datum d = c->args[arg];
+    double both[2] = {0, 0};
+    int64_t i = 0;
+    if (d.kind == CFX_DATUM_TENSOR) {
+        const cfx_tensor *t = d.as.tensor;
+        if (t->data && cfxi_numel(t) == 1) {
+            cfxi_load_complex((cfx_dtype)t->dtype, t->data, both);
+            i = cfxi_load_int((cfx_dtype)t->dtype, t->data);
+        }
+    } else if (d.kind == CFX_DATUM_COMPLEX) {
+        both[0] = d.as.c[0];
+        both[1] = d.as.c[1];
+    } else {
+        both[0] = cfxi_scalar(c, arg);
+        i = d.kind == CFX_DATUM_INT ? d.as.i : d.kind == CFX_DATUM_BOOL ? d.as.b : 0;
+        if (d.kind == CFX_DATUM_FLOAT)
+            i = cfxi_load_int(CFX_DTYPE_FLOAT64, &d.as.f);
+    }
+    s->f[k] = both[0];
+    s->im[k] = both[1];
+    s->i[k] = i;
+}
+
+/* ---- for others ----------------------------------------------------------------------------- */
+
+#define SERVICE(name)                                                                              \
+    void cfxi_##name##_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y)             \
+    {                                                                                              \
+        const void *from = x;                                                                      \
+        const cfxi_scalars none = {.bad = NULL};                                                   \
+        function_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                          \
+    }
+SERVICE(exp)
+SERVICE(log)
+SERVICE(tanh)
+SERVICE(sigmoid)

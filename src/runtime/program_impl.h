@@ -1,0 +1,75 @@
+/* program_impl.h - a graph made ready to run: instructions, and what their arguments are made of.
+ *
+ * Values live in numbered slots, which are used again after the last use of what is in them. The
+ * arguments of an instruction are written as pieces, a list before what it is part of:
+ *
+ *     cat([%a, %b], 1)         SLOT a   TAKE b   SEQ list 2   CONSTANT 1
+ *
+ * A TAKE is the last use of a slot's value: it moves. Whatever has no node in it is one constant.
+ */
+#ifndef CFXI_PROGRAM_IMPL_H
+#define CFXI_PROGRAM_IMPL_H
+
+#include "runtime_impl.h"
+
+#include "../ir/graph_impl.h"
+
+enum { CFXI_NO_SLOT = UINT32_MAX };
+
+typedef enum cfxi_piece_kind {
+    CFXI_PIECE_CONSTANT,
+    CFXI_PIECE_SLOT,
+    CFXI_PIECE_TAKE,
+    CFXI_PIECE_SEQ
+} cfxi_piece_kind;
+
+typedef struct cfxi_piece {
+    uint16_t kind;   /* cfxi_piece_kind */
+    uint16_t datum;  /* SEQ: the cfx_datum_kind to make */
+    uint32_t index;  /* CONSTANT, SLOT, TAKE: which; SEQ: of how many items */
+} cfxi_piece;
+
+typedef struct cfxi_instruction {
+    cfx_operator op;
+    uint32_t first;    /* of its pieces */
+    uint32_t end;
+    uint32_t num_args;
+    uint32_t slot;     /* of its result; CFXI_NO_SLOT: nobody uses it */
+    uint32_t line;
+    const char *name;  /* of the node */
+    const char *file;  /* or NULL */
+} cfxi_instruction;
+
+typedef struct cfxi_input {
+    const char *name;
+    uint32_t slot;
+    cfx_datum value;   /* the default; INVALID: there is none */
+} cfxi_input;
+
+/* A get_attr: a constant from the start; the name is for who asks what each node gives. */
+typedef struct cfxi_attribute {
+    const char *name;
+    cfx_datum value;
+} cfxi_attribute;
+
+struct cfx_program {
+    const cfx_allocator *allocator;
+    cfxi_arena arena;        /* names, files */
+    cfxi_vec inputs;         /* of cfxi_input */
+    cfxi_vec attributes;     /* of cfxi_attribute */
+    cfxi_vec instructions;   /* of cfxi_instruction */
+    cfxi_vec pieces;         /* of cfxi_piece */
+    cfxi_vec constants;      /* of cfx_datum, owned */
+    cfxi_vec regions;        /* of cfx_program *, owned */
+    uint32_t num_slots;
+    uint32_t most_pieces;    /* that are on the stack at once: at most */
+    uint32_t result;         /* the first piece of what is returned; CFXI_NO_SLOT: None is */
+};
+
+/* A value of the graph without nodes, as a datum; INVALID with *err set if it has no meaning at run
+ * time. (program_value.c) */
+cfx_datum cfxi_datum_from_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err);
+/* What a container is at run time; false if the kind is no container. */
+bool cfxi_seq_kind(cfx_kind kind, cfx_datum_kind *out);
+
+#endif

@@ -1,0 +1,225 @@
+/* program_run.c - the interpreter: one loop, for computing and for propagating types and shapes.
+ *
+ * A run has its slots and a stack for arguments in one block, so that a program can be run by any
+ * number of threads. Regions are run by the operators that take them (kernels/control.c).
+ */
+#include "program_impl.h"
+
+#include <stdio.h>
+
+enum { FEW = 64 };  /* values for which the C stack has room */
+
+typedef struct run {
+    const cfx_program *p;
+    cfx_runtime *rt;
+    cfx_dims *dims;
+    bool infer;
+    const cfxi_watch *watch;  /* or NULL */
+    cfx_datum *slots;
+    cfx_datum *stack;
+    size_t depth;             /* of the stack */
+    cfx_error *err;
+} run;
+
+static void drop(run *r, size_t depth)
+{
+    while (r->depth > depth)
+        cfx_datum_release(r->stack[--r->depth]);
+}
+
+/* Makes one container of the last values. */
+static bool make_seq(run *r, const cfxi_piece *piece)
+{
+    const size_t first = r->depth - piece->index;
+    cfx_datum d = cfx_datum_seq((cfx_datum_kind)piece->datum, r->stack + first, piece->index,
+                                r->rt->allocator, r->err);
+    drop(r, first);
+    r->stack[r->depth++] = d;
+    return d.kind != CFX_DATUM_INVALID;
+}
+
+/* Puts what the pieces say on the stack; false if memory is out. */
+static bool evaluate(run *r, uint32_t first, uint32_t end)
+{
+    const cfxi_piece *pieces = r->p->pieces.data;
+    const cfx_datum *constants = r->p->constants.data;
+    for (uint32_t i = first; i < end; i++) {
+        const cfxi_piece *piece = &pieces[i];
+        switch ((cfxi_piece_kind)piece->kind) {
+        case CFXI_PIECE_CONSTANT:
+            r->stack[r->depth++] = cfx_datum_retain(constants[piece->index]);
+            break;
+        case CFXI_PIECE_SLOT:
+            r->stack[r->depth++] = cfx_datum_retain(r->slots[piece->index]);
+            break;
+        case CFXI_PIECE_TAKE:
+            r->stack[r->depth++] = r->slots[piece->index];
+            r->slots[piece->index].kind = CFX_DATUM_INVALID;
+            break;
+        case CFXI_PIECE_SEQ:
+            if (!make_seq(r, piece))
+                return false;
+            break;
+        }
+    }
+    return true;
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+/* "model.py:12: matmul(...): inner sizes differ (node %mm)"; what failed in a region has that
+ * already. */
+static void locate(const cfxi_instruction *i, cfx_error *err)
+{
+    char what[sizeof err->message];
+    char file[160] = "";
+    if (err->status == CFX_E_NOMEM || strstr(err->message, "(node %"))
+        return;
+    memcpy(what, err->message, sizeof what);
+    if (i->file) {
+        const size_t size = strlen(i->file);  /* the end of a path says most */
+        snprintf(file, sizeof file, "%s:%u: ", i->file + (size > 120 ? size - 120 : 0), i->line);
+    }
+    cfx_error_set(err, err->status, "%s%.260s (node %%%.60s)", file, what, i->name);
+}
+
+/* ---- who watches --------------------------------------------------------------------------- */
+
+static cfx_status add_path(cfx_buffer *path, const cfxi_watch *w)
+{
+    if (!w || !w->node)
+        return CFX_OK;
+    CFX_TRY(add_path(path, w->outer));  /* as deep as regions nest */
+    CFX_TRY(cfx_buffer_append(path, w->node, strlen(w->node)));
+    return cfx_buffer_append(path, "/", 1);
+}
+
+static cfx_status tell(const run *r, const char *node, cfx_datum result)
+{
+    const cfxi_watch *w = r->watch;
+    cfx_buffer path;
+    if (!w || !w->each)
+        return CFX_OK;
+    cfx_buffer_init(&path, r->rt->allocator);
+    cfx_status status = add_path(&path, w);
+    if (status == CFX_OK)
+        status = cfx_buffer_append(&path, node, strlen(node));
+    if (status != CFX_OK)
+        cfxi_nomem(r->err);
+    else if ((status = w->each(w->ctx, path.data, result)) != CFX_OK)
+        cfxi_failed(r->err, status);
+    cfx_buffer_free(&path);
+    return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
+{
+    const cfx_program *p = r->p;
+    if (n > p->inputs.size)
+        return cfx_error_set(r->err, CFX_E_TYPE, "it takes %zu inputs, not %zu", p->inputs.size, n);
+    for (size_t i = 0; i < p->inputs.size; i++) {
+        const cfxi_input *input = (const cfxi_input *)p->inputs.data + i;
+        const bool given = i < n && inputs[i].kind != CFX_DATUM_INVALID;
+        const cfx_datum d = given ? inputs[i] : input->value;
+        if (d.kind == CFX_DATUM_INVALID)
+            return cfx_error_set(r->err, CFX_E_TYPE, "the input '%s' is missing", input->name);
+        if (input->slot != CFXI_NO_SLOT)
+            r->slots[input->slot] = cfx_datum_retain(d);
+        CFX_TRY(tell(r, input->name, d));
+    }
+    for (size_t i = 0; r->watch && i < p->attributes.size; i++) {
+        const cfxi_attribute *attribute = (const cfxi_attribute *)p->attributes.data + i;
+        CFX_TRY(tell(r, attribute->name, attribute->value));
+    }
+    return CFX_OK;
+}
+
+static cfx_status step(run *r, const cfxi_instruction *i)
+{
+    cfxi_watch inner = {.node = i->name, .outer = r->watch};
+    if (r->watch) {
+        inner.each = r->watch->each;
+        inner.ctx = r->watch->ctx;
+    }
+    if (!evaluate(r, i->first, i->end))
+        return CFX_E_NOMEM;
+    cfx_datum result = cfxi_call_watched(r->rt, r->dims, r->infer, r->watch ? &inner : NULL, i->op,
+                                         r->stack, i->num_args, r->err);
+    drop(r, 0);
+    if (result.kind == CFX_DATUM_INVALID) {
+        locate(i, r->err);
+        return r->err->status;
+    }
+    cfx_status status = tell(r, i->name, result);
+    if (i->slot == CFXI_NO_SLOT)
+        cfx_datum_release(result);
+    else
+        r->slots[i->slot] = result;
+    return status;
+}
+
+static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
+{
+    const cfx_program *p = r->p;
+    const cfxi_instruction *instructions = p->instructions.data;
+    const cfx_datum nothing = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_status status = set_inputs(r, inputs, n);
+    for (size_t i = 0; status == CFX_OK && i < p->instructions.size; i++)
+        status = step(r, &instructions[i]);
+    if (status != CFX_OK)
+        return nothing;
+    if (p->result == CFXI_NO_SLOT)
+        return cfx_datum_none();
+    if (!evaluate(r, p->result, (uint32_t)p->pieces.size))
+        return nothing;
+    return r->stack[--r->depth];
+}
+
+static cfx_datum run_program(run *r, const cfx_datum *inputs, size_t n)
+{
+    cfx_datum few[FEW];
+    cfx_error own;
+    const size_t count = (size_t)r->p->num_slots + r->p->most_pieces;
+    cfx_datum *block = count <= FEW ? few : cfxi_alloc(r->rt->allocator, count * sizeof *block);
+    r->err = cfxi_error_or(r->err, &own);
+    if (!block) {
+        cfxi_nomem(r->err);
+        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    }
+    r->slots = block;
+    r->stack = block + r->p->num_slots;
+    for (size_t i = 0; i < r->p->num_slots; i++)
+        r->slots[i].kind = CFX_DATUM_INVALID;
+    cfx_datum result = run_all(r, inputs, n);
+    drop(r, 0);
+    for (size_t i = 0; i < r->p->num_slots; i++)
+        cfx_datum_release(r->slots[i]);
+    if (block != few)
+        cfxi_free(r->rt->allocator, block, count * sizeof *block);
+    return result;
+}
+
+cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs, size_t n,
+                          cfx_error *err)
+{
+    run r = {.p = p, .rt = rt, .err = err};
+    return run_program(&r, inputs, n);
+}
+
+cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                            const cfx_datum *inputs, size_t n, cfx_infer_fn *each, void *ctx,
+                            cfx_error *err)
+{
+    const cfxi_watch watch = {.each = each, .ctx = ctx};
+    run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .watch = &watch, .err = err};
+    return run_program(&r, inputs, n);
+}
+
+cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)
+{
+    run r = {.p = region.as.region, .rt = c->rt, .dims = c->dims, .infer = c->infer,
+             .watch = c->watch, .err = c->err};
+    return run_program(&r, args, n);
+}
