@@ -16,7 +16,7 @@ def pytest_terminal_summary(terminalreporter):
     if not found:
         return
     total = {key: sum(r[key] for r in found)
-             for key in ("samples", "differences", "by_double", "errors", "other_errors")}
+             for key in ("samples", "differences", "by_double", "errors", "other_errors", "wider")}
     skips = collections.Counter()
     for report in found:
         skips.update(report["skips"])
@@ -27,7 +27,7 @@ def pytest_terminal_summary(terminalreporter):
           f"{total['samples']} samples: {total['differences']} different in {len(wrong)}; "
           f"{total['by_double']} as near to double precision as PyTorch, though not to it")
     write(f"{total['errors']} inputs that both refuse; {total['other_errors']} with another kind "
-          "of exception")
+          f"of exception; {total['wider']} that cfx takes, for numbers can stand for tensors")
     for reason, n in skips.most_common():
         write(f"  skipped {n:5}  {reason}")
     for report in sorted(wrong, key=lambda r: -r["differences"]):
