@@ -5,7 +5,7 @@
  * predicates of immintrin.h, NEAREST, INT and FLOAT (conversions), SCALE(p, n) = p * 2^n for a
  * whole-valued float n, LOAD, STORE, SET, AND, XOR, and TABLE, the name of what it defines.
  *
- * Polynomials are least-maximum fits made for the intervals named; errors are below 2 ulp.
+ * Polynomials are least-maximum fits made for the intervals named; errors are below 3 ulp.
  */
 #include "blocks.h"
 
