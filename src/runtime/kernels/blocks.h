@@ -273,6 +273,8 @@ typedef cfxi_block_fn *cfxi_block_table[CFXI_FN_COUNT];
 extern cfxi_block_fn *const cfxi_blocks_plain[CFXI_FN_COUNT][4];  /* by cfxi_compute */
 extern cfxi_block_fn *const cfxi_blocks_avx2[CFXI_FN_COUNT];      /* of float; NULL: none */
 extern cfxi_block_fn *const cfxi_blocks_avx512[CFXI_FN_COUNT];
+/* The best that this runtime's machine has; NULL if there is none in that type. (map.c) */
+cfxi_block_fn *cfxi_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in);
 
 /* ---- mapping (map.c) ------------------------------------------------------------------------ */
 
