@@ -227,6 +227,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 #define CFXI_EQUALITIES(X)                                                                         \
     X(eq, a == b)                                                                                  \
     X(ne, a != b)                                                                                  \
+    CFXI_LOGIC(X)
+#define CFXI_LOGIC(X)                                                                              \
     X(logical_and, a != 0 && b != 0)                                                               \
     X(logical_or, a != 0 || b != 0)                                                                \
     X(logical_xor, (a != 0) != (b != 0))
