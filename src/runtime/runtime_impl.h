@@ -213,8 +213,8 @@ cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
 
 /* In a rule: result i is a tensor of this type and these sizes, contiguous. */
 cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim);
-/* Likewise with the sizes of `t`, and its strides' order if it is dense (as PyTorch's element-wise
- * functions and *_like keep it). */
+/* Likewise with the sizes of `t`, dense, in the order of its strides (as PyTorch's element-wise
+ * functions and *_like keep it). (loop.c) */
 cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
 /* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument).
  * */
