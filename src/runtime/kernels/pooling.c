@@ -353,7 +353,8 @@ static int64_t *make_windows(cfxi_call *c, const arguments *a, cfxi_pooling *p)
     for (size_t d = 0; room && d < CFXI_SPATIAL; d++) {
         cfxi_pool_axis *axis = &p->axes[d];
         *axis = (cfxi_pool_axis){.in = a->in[d], .out = a->out[d], .lo = next,
-                                 .hi = next + sets * a->out[d], .count = next + 2 * sets * a->out[d]};
+                                 .hi = next + sets * a->out[d]};
+        axis->count = next + 2 * sets * a->out[d];
         next += 3 * sets * a->out[d];
         if (p->axes_step)
             random_windows(a, d, axis, r, sets);
