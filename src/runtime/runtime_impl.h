@@ -329,10 +329,4 @@ typedef struct cfxi_gemm {
 /* `dtype` is float32 or float64; NOMEM if there is no scratch. */
 cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, cfx_error *err);
 
-/* ---- Python's operations (python_ops.c) ---------------------------------------------------- */
-
-/* For arithmetic and comparison rows called without any tensor: what Python's operator does on
- * numbers, strings and containers. *handled is false where the row has no such meaning. */
-cfx_status cfxi_python_call(cfxi_call *c, bool *handled);
-
 #endif
