@@ -24,13 +24,14 @@ __all__ = [
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "experimental",
-    "graph_module", "interop", "operator_schemas", "passes", "proxy", "subgraph_rewriter",
+    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "subgraph_rewriter",
     "traceback",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module", "Proxy": "proxy",
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
+    **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),
     **dict.fromkeys(("any_of", "replace_pattern"), "subgraph_rewriter"),
     **dict.fromkeys(("PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"),
                     "_symbolic_trace"),

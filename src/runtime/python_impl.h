@@ -7,11 +7,6 @@
 /* What depends on what nobody knows yet: sizes that are symbols. */
 typedef enum cfxi_truth { CFXI_FALSE, CFXI_TRUE, CFXI_DEPENDS } cfxi_truth;
 
-static inline bool cfxi_is_number(cfx_datum d)
-{
-    return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
-           d.kind == CFX_DATUM_COMPLEX;
-}
 static inline cfx_datum cfxi_invalid(void) { return cfx_datum_scalar(CFX_DATUM_INVALID, 0); }
 /* A BOOL; unknown if it depends. */
 cfx_datum cfxi_truth_datum(cfxi_truth t);
