@@ -421,9 +421,11 @@ static cfx_status set_tensor_item(cfxi_call *c, cfx_tensor *x, cfx_datum key, cf
         return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
     cfx_status status = select_by(c, &s, x, key);
     cfx_tensor *dst = status == CFX_OK ? cfxi_view_tensor(c, x, &s.view) : NULL;
-    /* picks make other dimensions: index_put looks at the value itself */
-    size_t ndim = s.num_picks ? CFX_MAX_DIMS : s.view.ndim;
-    cfx_tensor *from = dst ? value_for(c, x, value, ndim) : NULL;
+    size_t ndim = s.view.ndim;  /* with picks it is index_put that looks at the value */
+    bool as_it_is = s.num_picks && value.kind == CFX_DATUM_TENSOR;
+    cfx_tensor *from = !dst       ? NULL
+                       : as_it_is ? cfx_tensor_retain(value.as.tensor)
+                                  : value_for(c, x, value, ndim);
     if (status == CFX_OK && !from)
         status = c->err->status;
     if (status == CFX_OK)
