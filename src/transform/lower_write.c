@@ -13,6 +13,7 @@ static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
 {
     const char *target = cfx_node_target(n, NULL, NULL);
     const bool method = n->op == CFX_OP_CALL_METHOD;
+    const bool module = n->op == CFX_OP_CALL_MODULE;  /* has its attributes as keywords by now */
     const char *gap = "";
     cfx_buffer text;
     cfx_buffer_init(&text, l->g->allocator);
@@ -20,7 +21,7 @@ static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
     if (method && cfx_node_num_args(n) > 0) {
         cfx_value_repr(l->g, cfx_node_arg(n, 0), sink, NULL);
         cfx_buffer_append(&text, ".", 1);
-    } else if (n->op == CFX_OP_CALL_MODULE) {
+    } else if (module) {
         cfx_buffer_append(&text, "self.", 5);
     }
     cfx_buffer_append(&text, target ? target : "?", target ? strlen(target) : 1);
@@ -29,7 +30,7 @@ static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
         cfx_buffer_append(&text, gap, strlen(gap));
         cfx_value_repr(l->g, cfx_node_arg(n, i), sink, NULL);
     }
-    for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2, gap = ", ") {
+    for (uint32_t i = 0; !module && n->kwargs && i + 1 < n->kwargs->size; i += 2, gap = ", ") {
         cfx_buffer_append(&text, gap, strlen(gap));
         cfx_buffer_append(&text, n->kwargs->items[i].as.str->data,
                           n->kwargs->items[i].as.str->size);
@@ -154,8 +155,8 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
     return cfx_value_tuple(l->g, all, n, l->err);
 }
 
-/* op(...) and then out.copy_(result): `n` becomes the copy. */
-static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+/* The call as a node before `n`; NULL with l->err set. */
+static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     cfx_value args = arguments(l, c);
     size_t count;
@@ -163,12 +164,33 @@ static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfx_node *result = args.kind == CFX_KIND_INVALID ? NULL
                                                      : cfxi_lower_add(l, n, c->op, items, count);
     cfx_value_discard(l->g, args);
+    return result;
+}
+
+/* op(...) and then out.copy_(result): `n` becomes the copy. */
+static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *result = call_before(l, n, c);
     if (!result)
         return l->err->status;
     const cfx_value out = c->out;
     cfxi_lowered_begin(c, CFX_OPID_copy_);
     c->args[0] = out;
     c->args[1] = cfx_from_node(result);
+    return cfxi_lower_write(l, n, c);
+}
+
+/* kl_div(..., reduction="batchmean") is the sum, divided by how many there are. */
+static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *sum = call_before(l, n, c);
+    const cfx_value size[] = {c->args[0], cfx_int(0)};
+    cfx_node *batch = sum ? cfxi_lower_add(l, n, CFX_OPID_size, size, 2) : NULL;
+    if (!batch)
+        return l->err->status;
+    cfxi_lowered_begin(c, CFX_OPID_div);
+    c->args[0] = cfx_from_node(sum);
+    c->args[1] = cfx_from_node(batch);
     return cfxi_lower_write(l, n, c);
 }
 
@@ -204,6 +226,8 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
         CFX_TRY(cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)));
     if (c->out.kind != CFX_KIND_INVALID)
         return write_out(l, n, c);
+    if (c->batch_mean)
+        return write_batch_mean(l, n, c);
     cfx_status status = set_call(l, n, c);
     cfxi_lower_unbind(l, c);
     return status;
