@@ -43,37 +43,6 @@ cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *s
     return CFX_OK;
 }
 
-/* Whether the elements lie without gaps or overlaps; *order receives the dimensions, outermost
- * first. */
-static bool dense_order(const cfx_tensor *t, uint8_t order[CFX_MAX_DIMS])
-{
-    int64_t step = (int64_t)cfxi_itemsize(t);
-    for (uint8_t i = 0; i < t->ndim; i++) {
-        uint8_t at = i;
-        for (; at > 0 && t->stride[order[at - 1]] < t->stride[i]; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    for (size_t i = t->ndim; i-- > 0;) {
-        if (t->size[order[i]] == 1)
-            continue;
-        if (t->stride[order[i]] != step)
-            return false;
-        step *= t->size[order[i]];
-    }
-    return true;
-}
-
-cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t)
-{
-    uint8_t order[CFX_MAX_DIMS];
-    CFX_TRY(cfxi_result(c, i, dtype, t->size, t->ndim));
-    if (t->storage && cfxi_numel(t) > 0 && dense_order(t, order))
-        cfxi_ordered_strides(t->size, t->ndim, cfx_dtype_size(dtype), order,
-                             cfxi_result_at(c, i)->stride);
-    return CFX_OK;
-}
-
 void cfxi_result_datum(cfxi_call *c, size_t i, cfx_datum d)
 {
     cfx_datum_release(c->results[i]);

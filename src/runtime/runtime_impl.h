@@ -213,8 +213,8 @@ cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
 
 /* In a rule: result i is a tensor of this type and these sizes, contiguous. */
 cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim);
-/* Likewise with the sizes of `t`, and its strides' order if it is dense (as PyTorch's element-wise
- * functions and *_like keep it). */
+/* Likewise with the sizes of `t`, dense, in the order of its strides (as PyTorch's element-wise
+ * functions and *_like keep it). (loop.c) */
 cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
 /* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument).
  * */
@@ -330,6 +330,26 @@ typedef struct cfxi_gemm {
 } cfxi_gemm;
 /* `dtype` is float32 or float64; NOMEM if there is no scratch. */
 cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, cfx_error *err);
+
+/* out = alpha * a b + beta * out for tensors [..., m, k], [..., k, n] and [..., m, n] of one
+ * computable type but bool, batches broadcast, any strides; `out` shares no memory with the others.
+ * Integers wrap; 16-bit floats are summed in float32. (product.c) */
+typedef struct cfxi_factors {
+    double alpha[2], beta[2];  /* real, imaginary */
+    const cfx_tensor *bias;    /* added if not NULL: out's type, n contiguous elements */
+} cfxi_factors;
+cfx_status cfxi_product(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a, const cfx_tensor *b,
+                        const cfxi_factors *factors);
+/* A header on the stack that shows the memory of `t`: to change sizes and strides of, never to
+ * retain or release. */
+static inline cfx_tensor cfxi_shown(const cfx_tensor *t)
+{
+    cfx_tensor shown;
+    memcpy(&shown, t, sizeof shown);
+    return shown;
+}
+/* Inserts a dimension of size 1 before dimension `dim`. */
+void cfxi_unsqueeze(cfx_tensor *t, size_t dim);
 
 /* ---- Python's operations (python_ops.c) ---------------------------------------------------- */
 

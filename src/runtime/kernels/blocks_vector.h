@@ -259,6 +259,19 @@ VECTOR_UNARY(softplus, vsoftplus(x, K((float)s->f[0]), K((float)s->f[1])))
 VECTOR_UNARY(log_sigmoid, vlog_sigmoid(x))
 VECTOR_UNARY(elu, velu(x, K((float)s->f[0]), K((float)s->f[1]), K((float)s->f[2])))
 
+static void glu_v(const cfxi_scalars *s, int64_t n, const void *const *from, void *to)
+{
+    const float *a = from[0];
+    const float *b = from[1];
+    float *y = to;
+    int64_t i = 0;
+    (void)s;
+    for (; i + W <= n; i += W)
+        STORE(y + i, LOAD(a + i) / (K(1.f) + vexp(-LOAD(b + i))));
+    for (; i < n; i++)
+        y[i] = a[i] / (1 + expf(-b[i]));
+}
+
 static bool any_far(const float *a, int64_t n)
 {
     bool far = false;
@@ -321,6 +334,6 @@ CFXI_ORDERS(X)
 cfxi_block_fn *const TABLE[CFXI_FN_COUNT] = {
 #define X(name, expr) [CFXI_FN_##name] = name##_v,
     CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PREDICATES(X) CFXI_CHEAP_BINARY(X)
-    CFXI_EQUALITIES(X) CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X)
+    CFXI_VECTOR_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X)
 #undef X
 };

@@ -258,7 +258,8 @@ static void copy_band(const plan *q, const band *b, float *to)
         for (int64_t j = 0; j < z->taps; j++) {
             int64_t at = b->slice * z->in_step + z->start + z->phase[z->slot[j]] +
                          z->offset[j] * z->in_step;
-            const float *slice = at >= 0 && at < z->in ? image + c * p->xs[1] + at * p->xs[2] : NULL;
+            const float *slice = at < 0 || at >= z->in ? NULL
+                                                       : image + c * p->xs[1] + at * p->xs[2];
             for (int64_t sy = 0; sy < q->axes[1].slots; sy++)
                 for (int64_t sx = 0; sx < q->axes[2].slots; sx++, to += q->plane)
                     copy_plane(q, b, slice, sy, sx, to);
@@ -362,7 +363,8 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
     plan *q = ctx;
     float *copy = NULL;
     if (!q->direct) {
-        int64_t planes = q->conv.in_channels * q->axes[0].taps * q->axes[1].slots * q->axes[2].slots;
+        int64_t planes = q->conv.in_channels * q->axes[0].taps * q->axes[1].slots;
+        planes *= q->axes[2].slots;
         copy = cfxi_scratch(q->rt, (size_t)(planes * q->plane) * sizeof *copy);
         if (!copy) {
             atomic_store(&q->failed, true);

@@ -145,7 +145,7 @@ static cfxi_compute compute_of(cfx_dtype d)
                                       : CFXI_IN_I64;
 }
 
-static cfxi_block_fn *function_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in)
+cfxi_block_fn *cfxi_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in)
 {
     cfxi_block_fn *found = NULL;
 #if defined(__x86_64__)
@@ -178,7 +178,7 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
     cfxi_map own = *m;
     own.s.bad = &bad;
     job j = {.m = &own, .isa = c->rt->isa, .compute = types[in], .out = (cfx_dtype)out->dtype};
-    j.fn = function_of(c->rt, m->fn, in);
+    j.fn = cfxi_block_of(c->rt, m->fn, in);
     j.gives = m->gives == CFXI_GIVES_BOOL   ? CFX_DTYPE_BOOL
               : m->gives == CFXI_GIVES_REAL ? CFX_DTYPE_FLOAT64
                                             : j.compute;
@@ -229,7 +229,7 @@ void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
     {                                                                                              \
         const void *from = x;                                                                      \
         const cfxi_scalars none = {.bad = NULL};                                                   \
-        function_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                          \
+        cfxi_block_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                          \
     }
 SERVICE(exp)
 SERVICE(log)

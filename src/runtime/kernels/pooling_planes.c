@@ -1,0 +1,212 @@
+/* pooling_planes.c - maxima and means of windows, a plane at a time.
+ *
+ * Without indices a window's rows are combined first, a whole row of the plane at once, and then the
+ * columns: a 3x3 window costs three row operations and two of single elements. */
+#include "pooling_impl.h"
+
+#include <math.h>
+
+static int64_t elements_of(const cfxi_pooling *p, bool out)
+{
+    int64_t n = 1;
+    for (size_t d = 0; d < CFXI_SPATIAL; d++)
+        n *= out ? p->axes[d].out : p->axes[d].in;
+    return n;
+}
+
+/* ---- combining ----------------------------------------------------------------------------- */
+
+/* What is not a number wins. The vectors are of what every machine has; the loads bound these. */
+#define LARGER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+
+typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t masks __attribute__((vector_size(16)));
+
+static void max_row_float(float *to, const float *from, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const floats a = *(const floats *)(from + i);
+        const floats b = *(const floats *)(to + i);
+        const masks m = (masks)(a > b) | (masks)(a != a);
+        *(floats *)(to + i) = (floats)(((masks)a & m) | ((masks)b & ~m));
+    }
+    for (; i < n; i++)
+        to[i] = LARGER(from[i], to[i]);
+}
+
+static void add_row_float(float *to, const float *from, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        *(floats *)(to + i) += *(const floats *)(from + i);
+    for (; i < n; i++)
+        to[i] += from[i];
+}
+
+#define ROWS(type)                                                                                 \
+    static void max_row_##type(type *to, const type *from, int64_t n)                              \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = LARGER(from[i], to[i]);                                                        \
+    }                                                                                              \
+    static void add_row_##type(type *to, const type *from, int64_t n)                              \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = (type)(to[i] + from[i]);                                                       \
+    }
+ROWS(double)
+ROWS(int64_t)
+
+/* ---- planes -------------------------------------------------------------------------------- */
+
+/* All rows of the window (z, y) into row[]: the place and its neighbours above and below. */
+#define COMBINE_ROWS(type, combine)                                                                \
+    static void combine##_rows_##type(const cfxi_pooling *p, const type *x, int64_t z, int64_t y,  \
+                                      type *row)                                                   \
+    {                                                                                              \
+        const cfxi_pool_axis *az = &p->axes[0];                                                    \
+        const cfxi_pool_axis *ay = &p->axes[1];                                                    \
+        int64_t wide = p->axes[2].in;                                                              \
+        bool first = true;                                                                         \
+        for (int64_t i = az->lo[z]; i < az->hi[z]; i += az->step)                                  \
+            for (int64_t j = ay->lo[y]; j < ay->hi[y]; j += ay->step, first = false) {             \
+                const type *from = x + (i * ay->in + j) * wide;                                    \
+                if (first)                                                                         \
+                    memcpy(row, from, (size_t)wide * sizeof *row);                                 \
+                else                                                                               \
+                    combine##_row_##type(row, from, wide);                                         \
+            }                                                                                      \
+        if (first)                                                                                 \
+            memset(row, 0, (size_t)wide * sizeof *row);                                            \
+    }
+
+#define PLANES(type)                                                                               \
+    COMBINE_ROWS(type, max)                                                                        \
+    COMBINE_ROWS(type, add)                                                                        \
+    static void max_plane_##type(const cfxi_pooling *p, const type *x, type *y, type *row)         \
+    {                                                                                              \
+        const cfxi_pool_axis *a = &p->axes[2];                                                     \
+        for (int64_t i = 0; i < p->axes[0].out; i++)                                               \
+            for (int64_t j = 0; j < p->axes[1].out; j++) {                                         \
+                max_rows_##type(p, x, i, j, row);                                                  \
+                for (int64_t o = 0; o < a->out; o++) {                                             \
+                    type best = row[a->lo[o]];                                                     \
+                    for (int64_t k = a->lo[o] + a->step; k < a->hi[o]; k += a->step)               \
+                        best = LARGER(row[k], best);                                               \
+                    *y++ = best;                                                                   \
+                }                                                                                  \
+            }                                                                                      \
+    }                                                                                              \
+    static void mean_plane_##type(const cfxi_pooling *p, const type *x, type *y, type *row)        \
+    {                                                                                              \
+        const cfxi_pool_axis *a = &p->axes[2];                                                     \
+        for (int64_t i = 0; i < p->axes[0].out; i++)                                               \
+            for (int64_t j = 0; j < p->axes[1].out; j++) {                                         \
+                int64_t count = p->axes[0].count[i] * p->axes[1].count[j];                         \
+                add_rows_##type(p, x, i, j, row);                                                  \
+                for (int64_t o = 0; o < a->out; o++) {                                             \
+                    type sum = 0;                                                                  \
+                    for (int64_t k = a->lo[o]; k < a->hi[o]; k += a->step)                         \
+                        sum = (type)(sum + row[k]);                                                \
+                    int64_t by = p->divisor ? p->divisor : count * a->count[o];                    \
+                    *y++ = a->hi[o] > a->lo[o] ? (type)(sum / (type)by) : 0;                       \
+                }                                                                                  \
+            }                                                                                      \
+    }                                                                                              \
+    /* The first of equal ones, in the order of memory; the last that is not a number. */          \
+    static int64_t find_##type(const cfxi_pooling *p, const type *x, const int64_t at[3])          \
+    {                                                                                              \
+        const cfxi_pool_axis *a = p->axes;                                                         \
+        int64_t best = (a[0].lo[at[0]] * a[1].in + a[1].lo[at[1]]) * a[2].in + a[2].lo[at[2]];     \
+        for (int64_t i = a[0].lo[at[0]]; i < a[0].hi[at[0]]; i += a[0].step)                       \
+            for (int64_t j = a[1].lo[at[1]]; j < a[1].hi[at[1]]; j += a[1].step)                   \
+                for (int64_t k = a[2].lo[at[2]]; k < a[2].hi[at[2]]; k += a[2].step) {             \
+                    int64_t here = (i * a[1].in + j) * a[2].in + k;                                \
+                    if (x[here] > x[best] || x[here] != x[here])                                   \
+                        best = here;                                                               \
+                }                                                                                  \
+        return best;                                                                               \
+    }                                                                                              \
+    static void index_plane_##type(const cfxi_pooling *p, const type *x, type *y, int64_t *index)  \
+    {                                                                                              \
+        int64_t at[3];                                                                             \
+        for (at[0] = 0; at[0] < p->axes[0].out; at[0]++)                                           \
+            for (at[1] = 0; at[1] < p->axes[1].out; at[1]++)                                       \
+                for (at[2] = 0; at[2] < p->axes[2].out; at[2]++) {                                 \
+                    *index = find_##type(p, x, at);                                                \
+                    *y++ = x[*index++];                                                            \
+                }                                                                                  \
+    }
+PLANES(float)
+PLANES(double)
+PLANES(int64_t)
+
+/* ---- all planes ---------------------------------------------------------------------------- */
+
+/* The pooling of plane i: of random windows, its own. */
+static cfxi_pooling of_plane(const cfxi_pooling *p, int64_t i)
+{
+    cfxi_pooling one = *p;
+    for (size_t d = 0; p->axes_step && d < CFXI_SPATIAL; d++) {
+        one.axes[d].lo += i * one.axes[d].out;
+        one.axes[d].hi += i * one.axes[d].out;
+    }
+    return one;
+}
+
+typedef enum what { MAX, MEAN } what;
+
+static void one_plane(const cfxi_pooling *p, what kind, int64_t i, void *row)
+{
+    int64_t item = (int64_t)cfx_dtype_size(p->type);
+    int64_t in = elements_of(p, false);
+    int64_t out = elements_of(p, true);
+    const void *x = (const char *)p->x + i * in * item;
+    void *y = (char *)p->y + i * out * item;
+    int64_t *index = p->index ? p->index + i * out : NULL;
+    if (p->type == CFX_DTYPE_FLOAT32)
+        kind == MEAN ? mean_plane_float(p, x, y, row)
+        : index      ? index_plane_float(p, x, y, index)
+                     : max_plane_float(p, x, y, row);
+    else if (p->type == CFX_DTYPE_FLOAT64)
+        kind == MEAN ? mean_plane_double(p, x, y, row)
+        : index      ? index_plane_double(p, x, y, index)
+                     : max_plane_double(p, x, y, row);
+    else
+        kind == MEAN ? mean_plane_int64_t(p, x, y, row)
+        : index      ? index_plane_int64_t(p, x, y, index)
+                     : max_plane_int64_t(p, x, y, row);
+}
+
+static void planes(cfxi_pooling *p, what kind, int64_t begin, int64_t end)
+{
+    void *row = cfxi_scratch(p->rt, (size_t)(p->axes[2].in + 1) * cfx_dtype_size(p->type));
+    if (!row)
+        atomic_store(&p->failed, true);
+    for (int64_t i = begin; row && i < end; i++) {
+        if (p->axes_step) {
+            cfxi_pooling one = of_plane(p, i);
+            one_plane(&one, kind, i, row);
+        } else {
+            one_plane(p, kind, i, row);
+        }
+    }
+    cfxi_scratch_free(p->rt, row);
+}
+
+static void max_planes(void *ctx, int64_t begin, int64_t end) { planes(ctx, MAX, begin, end); }
+static void mean_planes(void *ctx, int64_t begin, int64_t end) { planes(ctx, MEAN, begin, end); }
+
+static cfx_status all_planes(cfxi_pooling *p, cfxi_range_fn *fn, cfx_error *err)
+{
+    int64_t work = elements_of(p, false) + elements_of(p, true);
+    cfxi_parallel(p->rt, p->planes, 1 + 16384 / (work + 1), fn, p);
+    return atomic_load(&p->failed) ? cfxi_nomem(err) : CFX_OK;
+}
+
+cfx_status cfxi_pool_max(cfxi_pooling *p, cfx_error *err) { return all_planes(p, max_planes, err); }
+cfx_status cfxi_pool_mean(cfxi_pooling *p, cfx_error *err)
+{
+    return all_planes(p, mean_planes, err);
+}
