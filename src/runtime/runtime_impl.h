@@ -247,6 +247,8 @@ static inline bool cfxi_same_size(const cfxi_call *c, int64_t a, int64_t b)
 }
 /* A size nobody knows yet: CFX_DIM_UNKNOWN when computing. */
 int64_t cfxi_fresh(cfxi_call *c);
+/* An INT that nobody knows yet, and that may be negative: what item() gives. */
+cfx_datum cfxi_unknown_int(cfxi_call *c);
 /* The sizes that the tensors have together, as PyTorch broadcasts them; CFX_E_SHAPE in its words.
  * */
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
