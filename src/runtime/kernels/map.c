@@ -14,6 +14,9 @@ typedef struct job {
     cfx_dtype compute;
     cfx_dtype gives;
     cfx_dtype out;
+    bool converts;      /* an operand is not of the type that is computed in */
+    int64_t size;       /* of an element of that type, in bytes */
+    int64_t out_size;
     bool wraps[3];  /* an integer that is brought to a narrower type first */
 } job;
 
@@ -99,28 +102,23 @@ static way way_of(const job *j, size_t k, int64_t n, int64_t step)
     return step == 0 ? ONE_FOR_ALL : BY_BLOCKS;
 }
 
-static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+static void run_blocks(const job *j, int64_t n, char *const *at, const int64_t *step)
 {
     _Alignas(CFXI_ALIGN) char in[3][BLOCK * WIDEST];
     _Alignas(CFXI_ALIGN) char out[BLOCK * WIDEST];
-    const job *j = ctx;
     size_t num = j->m->n;
-    size_t width = cfx_dtype_size(j->compute);
+    size_t width = (size_t)j->size;
     way ways[3] = {AS_IT_LIES, AS_IT_LIES, AS_IT_LIES};
-    bool out_lies = j->gives == j->out &&
-                    (step[0] == (int64_t)cfx_dtype_size(j->out) || n == 1);
-    bool all_lie = out_lies;
+    bool out_lies = j->gives == j->out && (step[0] == j->out_size || n == 1);
     for (size_t k = 0; k < num; k++) {
         ways[k] = way_of(j, k, n, step[k + 1]);
-        all_lie = all_lie && ways[k] == AS_IT_LIES;
         if (ways[k] == ONE_FOR_ALL) {
             load(j, k, 1, at[k + 1], 0, in[k]);
             repeat(width, n < BLOCK ? n : BLOCK, in[k]);
         }
     }
-    int64_t block = all_lie ? n : BLOCK;
-    for (int64_t i = 0; i < n; i += block) {
-        int64_t some = n - i < block ? n - i : block;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int64_t some = n - i < BLOCK ? n - i : BLOCK;
         const void *x[3] = {in[0], in[1], in[2]};
         for (size_t k = 0; k < num; k++) {
             if (ways[k] == AS_IT_LIES)
@@ -133,6 +131,21 @@ static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
         if (!out_lies)
             store(j, some, out, to, step[0]);
     }
+}
+
+/* Mostly all operands lie as the function takes them. */
+static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+{
+    const job *j = ctx;
+    bool lie = !j->converts && step[0] == j->out_size;
+    for (size_t k = 0; k < j->m->n; k++)
+        lie = lie && step[k + 1] == j->size;
+    if (!lie) {
+        run_blocks(j, n, at, step);
+        return;
+    }
+    const void *x[3] = {at[1], at[2], at[3]};
+    j->fn(&j->m->s, n, x, at[0]);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -186,7 +199,11 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "\"%s\" not implemented for '%s'",
                          cfx_operator_name(c->op), cfx_dtype_name(m->common));
     const cfx_tensor *operands[4] = {out};
+    j.size = (int64_t)cfx_dtype_size(j.compute);
+    j.out_size = (int64_t)cfx_dtype_size(j.out);
+    j.converts = j.gives != j.out;
     for (size_t k = 0; k < m->n; k++) {
+        j.converts = j.converts || m->args[k]->dtype != j.compute;
         operands[k + 1] = m->args[k];
         j.wraps[k] = in == CFXI_IN_I64 && m->common != CFX_DTYPE_INT64 &&
                      m->args[k]->dtype != m->common;
