@@ -23,5 +23,6 @@
 #include <cfx/split.h>
 #include <cfx/tensor.h>
 #include <cfx/value.h>
+#include <cfx/weights.h>
 
 #endif

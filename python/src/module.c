@@ -253,6 +253,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->TensorType, &tensor_spec, NULL) < 0 ||
         add_type(module, &st->RuntimeType, &runtime_spec, NULL) < 0 ||
         add_type(module, &st->OperatorType, &operator_spec, NULL) < 0 ||
+        add_type(module, &st->ProgramType, &program_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
@@ -321,6 +322,8 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddFunctions(module, placement_functions) < 0 ||
         PyModule_AddFunctions(module, runtime_functions) < 0 ||
+        PyModule_AddFunctions(module, lower_functions) < 0 ||
+        PyModule_AddFunctions(module, weights_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

@@ -31,7 +31,7 @@
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)                \
     X(lone_in_training) X(shape_names) X(tensor_metadata)                                          \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
-    X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)
+    X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -426,5 +426,17 @@ cfx_runtime *runtime_of(PyObject *runtime);  /* borrowed: as long as the object 
 cfx_datum run_operator(module_state *st, cfx_operator op, const cfx_datum *args, size_t n);
 extern PyType_Spec tensor_spec, runtime_spec, operator_spec;
 extern PyMethodDef runtime_functions[];  /* manual_seed, _operator_function, _kernels */
+
+/* ---- lowered graphs (lowered.c) ------------------------------------------------------------ */
+
+extern PyType_Spec program_spec;
+extern PyMethodDef lower_functions[];
+/* The tensors of a dict, by their names; NULL with an exception. */
+cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen);
+const cfx_program *program_of(PyObject *program);  /* borrowed */
+
+/* ---- files, types and shapes (weights.c) --------------------------------------------------- */
+
+extern PyMethodDef weights_functions[];
 
 #endif

@@ -55,25 +55,13 @@ typedef struct likeness {
     bool contiguous;     /* all of them */
     bool channels_last;
     bool same_shape;
-    bool same_strides;   /* counted in elements */
     bool known;          /* none is abstract */
 } likeness;
-
-static bool same_strides(const cfx_tensor *a, const cfx_tensor *b)
-{
-    int64_t size_a = (int64_t)cfxi_itemsize(a);
-    int64_t size_b = (int64_t)cfxi_itemsize(b);
-    for (size_t d = 0; d < a->ndim; d++)
-        if (a->stride[d] / size_a != b->stride[d] / size_b)
-            return false;
-    return true;
-}
 
 static likeness compare(const cfx_tensor *const *tensors, size_t n, const int64_t *sizes,
                         size_t ndim)
 {
-    likeness l = {true, true, true, true, true};
-    const cfx_tensor *first = NULL;
+    likeness l = {true, true, true, true};
     for (size_t k = 0; k < n; k++) {
         const cfx_tensor *t = tensors[k];
         if (!t)
@@ -83,8 +71,6 @@ static likeness compare(const cfx_tensor *const *tensors, size_t n, const int64_
                        memcmp(t->size, sizes, ndim * sizeof *sizes) == 0;
         l.contiguous = l.contiguous && cfx_tensor_is_contiguous(t);
         l.channels_last = l.channels_last && cfxi_is_channels_last(t);
-        first = first ? first : t;
-        l.same_strides = l.same_strides && l.same_shape && same_strides(first, t);
     }
     return l;
 }
@@ -109,6 +95,11 @@ cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
     cfxi_ordered_strides(sizes, ndim, cfx_dtype_size(dtype), chosen,
                          cfxi_result_at(c, i)->stride);
     return CFX_OK;
+}
+
+cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t)
+{
+    return cfxi_result_broadcast(c, i, dtype, &t, 1);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -9,28 +9,28 @@
 
 /* Elements are computed with as one of these: 16-bit floats as float, all integers and bool as
  * int64, complex numbers as a pair of doubles. */
-typedef enum cfxi_compute { CFXI_F32, CFXI_F64, CFXI_I64, CFXI_C128 } cfxi_compute;
+typedef enum cfxi_run_type { CFXI_F32, CFXI_F64, CFXI_I64, CFXI_C128 } cfxi_run_type;
 
 enum { CFXI_RUN = 1024 };  /* elements converted at once; 16 bytes each at most */
 
-cfxi_compute cfxi_compute_of(cfx_dtype dtype);
-cfx_dtype cfxi_run_dtype(cfxi_compute compute);  /* float32, float64, int64, complex128 */
-static inline size_t cfxi_compute_size(cfxi_compute k)
+cfxi_run_type cfxi_run_type_of(cfx_dtype dtype);
+cfx_dtype cfxi_run_dtype(cfxi_run_type compute);  /* float32, float64, int64, complex128 */
+static inline size_t cfxi_run_size(cfxi_run_type k)
 {
     return k == CFXI_F32 ? 4 : k == CFXI_C128 ? 16 : 8;
 }
 /* n elements from `at`, `stride` bytes apart, into buf. */
-void cfxi_load_run(cfxi_compute k, void *buf, cfx_dtype dtype, const char *at, int64_t stride,
-                   int64_t n);
-void cfxi_store_run(cfxi_compute k, const void *buf, cfx_dtype dtype, char *at, int64_t stride,
-                    int64_t n);
+void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
+                   int64_t stride, int64_t n);
+void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
+                    int64_t stride, int64_t n);
 /* The elements where they are, if they are of that type and adjacent; else loaded into buf. */
-static inline const void *cfxi_read_run(cfxi_compute k, void *buf, cfx_dtype dtype, const char *at,
-                                        int64_t stride, int64_t n)
+static inline const void *cfxi_read_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype,
+                                        const char *at, int64_t stride, int64_t n)
 {
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype))
         return at;
-    cfxi_load_run(k, buf, dtype, at, stride, n);
+    cfxi_load_run(isa, k, buf, dtype, at, stride, n);
     return buf;
 }
 
@@ -69,7 +69,7 @@ enum { CFXI_ACCUMULATOR = 32 };
 
 struct cfxi_reduction {
     const cfxi_reducer *reducer;
-    cfxi_compute compute;
+    cfxi_run_type compute;
     cfx_runtime *rt;
     cfx_tensor *out[2];  /* contiguous */
     int64_t count;       /* elements for each result */
@@ -88,6 +88,10 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
 typedef void cfxi_lane_fn(void *ctx, char *const at[], void *scratch, int64_t i);
 cfx_status cfxi_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim, int64_t cost,
                       size_t scratch_size, cfxi_lane_fn *fn, void *ctx);
+
+/* Of n adjacent floats. (kernels/reduce.c, kernels/extreme.c: n >= 1; NaN if there is one) */
+double cfxi_sum_floats(cfx_isa isa, const float *x, int64_t n);
+float cfxi_greatest_float(cfx_isa isa, const float *x, int64_t n);
 
 /* ---- vectors ------------------------------------------------------------------------------- */
 

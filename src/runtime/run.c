@@ -1,7 +1,7 @@
 /* run.c - runs of elements, converted to a type to compute with and back. */
 #include "reduce_impl.h"
 
-cfxi_compute cfxi_compute_of(cfx_dtype dtype)
+cfxi_run_type cfxi_run_type_of(cfx_dtype dtype)
 {
     return cfx_dtype_is_complex(dtype)   ? CFXI_C128
            : dtype == CFX_DTYPE_FLOAT64  ? CFXI_F64
@@ -9,7 +9,7 @@ cfxi_compute cfxi_compute_of(cfx_dtype dtype)
                                          : CFXI_I64;
 }
 
-cfx_dtype cfxi_run_dtype(cfxi_compute k)
+cfx_dtype cfxi_run_dtype(cfxi_run_type k)
 {
     static const cfx_dtype dtypes[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64, CFX_DTYPE_INT64,
                                        CFX_DTYPE_COMPLEX128};
@@ -63,11 +63,15 @@ static void load_i64(int64_t *out, cfx_dtype dtype, const char *at, int64_t stri
     }
 }
 
-void cfxi_load_run(cfxi_compute k, void *buf, cfx_dtype dtype, const char *at, int64_t stride,
-                   int64_t n)
+void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
+                   int64_t stride, int64_t n)
 {
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(buf, at, (size_t)n * cfx_dtype_size(dtype));
+        return;
+    }
+    if (stride == (int64_t)cfx_dtype_size(dtype) && cfx_dtype_is_float(dtype) && k == CFXI_F32) {
+        cfxi_convert(isa, CFX_DTYPE_FLOAT32, buf, dtype, at, n);
         return;
     }
     switch (k) {
@@ -123,11 +127,15 @@ static void store_i64(const int64_t *x, cfx_dtype dtype, char *at, int64_t strid
     }
 }
 
-void cfxi_store_run(cfxi_compute k, const void *buf, cfx_dtype dtype, char *at, int64_t stride,
-                    int64_t n)
+void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
+                    int64_t stride, int64_t n)
 {
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(at, buf, (size_t)n * cfx_dtype_size(dtype));
+        return;
+    }
+    if (stride == (int64_t)cfx_dtype_size(dtype) && cfx_dtype_is_float(dtype) && k == CFXI_F32) {
+        cfxi_convert(isa, dtype, at, CFX_DTYPE_FLOAT32, buf, n);
         return;
     }
     switch (k) {

@@ -180,6 +180,10 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(fmin, a <= b || b != b ? a : b)                                                              \
     X(prelu, a > 0 ? a : a * b)
 
+/* With a vector version of its own. */
+#define CFXI_VECTOR_BINARY(X)                                                                      \
+    X(glu, a / (1 + exp(-b)))
+
 #define CFXI_PLAIN_BINARY(X)                                                                       \
     X(div_floor, floor_of_quotient(a, b))                                                          \
     X(remainder, remainder_of(a, b))                                                               \
@@ -223,6 +227,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 #define CFXI_EQUALITIES(X)                                                                         \
     X(eq, a == b)                                                                                  \
     X(ne, a != b)                                                                                  \
+    CFXI_LOGIC(X)
+#define CFXI_LOGIC(X)                                                                              \
     X(logical_and, a != 0 && b != 0)                                                               \
     X(logical_or, a != 0 || b != 0)                                                                \
     X(logical_xor, (a != 0) != (b != 0))
@@ -257,8 +263,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 typedef enum cfxi_fn {
 #define X(name, expr) CFXI_FN_##name,
     CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X) CFXI_PREDICATES(X)
-    CFXI_CHEAP_BINARY(X) CFXI_PLAIN_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X)
-    CFXI_CHEAP_TERNARY(X) CFXI_ONLY_SOME(X)
+    CFXI_CHEAP_BINARY(X) CFXI_VECTOR_BINARY(X) CFXI_PLAIN_BINARY(X) CFXI_EQUALITIES(X)
+    CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X) CFXI_ONLY_SOME(X)
 #undef X
     CFXI_FN_COUNT
 } cfxi_fn;
@@ -269,6 +275,8 @@ typedef cfxi_block_fn *cfxi_block_table[CFXI_FN_COUNT];
 extern cfxi_block_fn *const cfxi_blocks_plain[CFXI_FN_COUNT][4];  /* by cfxi_compute */
 extern cfxi_block_fn *const cfxi_blocks_avx2[CFXI_FN_COUNT];      /* of float; NULL: none */
 extern cfxi_block_fn *const cfxi_blocks_avx512[CFXI_FN_COUNT];
+/* The best that this runtime's machine has; NULL if there is none in that type. (map.c) */
+cfxi_block_fn *cfxi_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in);
 
 /* ---- mapping (map.c) ------------------------------------------------------------------------ */
 
@@ -292,6 +300,26 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out);
 
 /* The k-th number of a function, from a Scalar argument. */
 void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg);
+
+/* ---- rules (elementwise.c) ------------------------------------------------------------------ */
+
+/* The categories of types that a function takes, or'ed. */
+enum { CFXI_BOOLS = 1, CFXI_INTS = 2, CFXI_FLOATS = 4, CFXI_COMPLEXES = 8, CFXI_REALS = 7,
+       CFXI_NUMBERS = 14, CFXI_ANY = 15 };
+
+/* CFX_E_UNSUPPORTED, as PyTorch says it, if `dtype` is none of them. */
+cfx_status cfxi_takes(cfxi_call *c, cfx_dtype dtype, unsigned categories);
+/* The type that a function with fractional results gives: float32 for bool and integers. */
+cfx_dtype cfxi_float_of(cfx_dtype dtype);
+/* The real type of a complex one; others are themselves. */
+cfx_dtype cfxi_real_of(cfx_dtype dtype);
+/* The largest number of a type. */
+double cfxi_most_of(cfx_dtype dtype);
+/* CFX_E_SHAPE if a number does not fit a type that it shall be written as. */
+cfx_status cfxi_check_fits(cfxi_call *c, cfx_dtype dtype, double number);
+/* A number as a tensor without dimensions, over *room, which must live as long; a tensor as it is.
+ * NULL for None. */
+const cfx_tensor *cfxi_as_operand(cfx_datum d, cfx_tensor *header, double room[2]);
 
 /* ---- special functions (special.c) ---------------------------------------------------------- */
 

@@ -165,7 +165,7 @@ static c128 complex_log_add_exp(c128 a, c128 b)
 CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X)
 #undef X
 #define X(name, expr) BINARY(name##_f32, float, expr)
-CFXI_CHEAP_BINARY(X) CFXI_PLAIN_BINARY(X)
+CFXI_CHEAP_BINARY(X) CFXI_VECTOR_BINARY(X) CFXI_PLAIN_BINARY(X)
 #undef X
 #define X(name, expr) TERNARY(name##_f32, float, expr)
 CFXI_CHEAP_TERNARY(X)
@@ -185,7 +185,7 @@ CFXI_EQUALITIES(X) CFXI_ORDERS(X)
 CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X)
 #undef X
 #define X(name, expr) BINARY(name##_f64, double, expr)
-CFXI_CHEAP_BINARY(X) CFXI_PLAIN_BINARY(X)
+CFXI_CHEAP_BINARY(X) CFXI_VECTOR_BINARY(X) CFXI_PLAIN_BINARY(X)
 #undef X
 #define X(name, expr) TERNARY(name##_f64, double, expr)
 CFXI_CHEAP_TERNARY(X)
@@ -211,6 +211,9 @@ CFXI_INT_BINARY(X)
 CFXI_INT_TERNARY(X)
 #undef X
 UNARY(logical_not_i64, uint8_t, x == 0)
+UNARY(isnan_i64, uint8_t, x & 0)
+UNARY(isinf_i64, uint8_t, x & 0)
+UNARY(isfinite_i64, uint8_t, x | 1 ? 1 : 0)
 #define X(name, expr) BINARY(name##_i64, uint8_t, expr)
 CFXI_EQUALITIES(X) CFXI_ORDERS(X)
 #undef X
@@ -244,12 +247,12 @@ cfxi_block_fn *const cfxi_blocks_plain[CFXI_FN_COUNT][4] = {
 #define X(name, expr)                                                                              \
     [CFXI_FN_##name][CFXI_IN_F32] = name##_f32, [CFXI_FN_##name][CFXI_IN_F64] = name##_f64,
     CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X) CFXI_PREDICATES(X)
-    CFXI_CHEAP_BINARY(X) CFXI_PLAIN_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X)
-    CFXI_CHEAP_TERNARY(X)
+    CFXI_CHEAP_BINARY(X) CFXI_VECTOR_BINARY(X) CFXI_PLAIN_BINARY(X) CFXI_EQUALITIES(X)
+    CFXI_ORDERS(X) CFXI_CHEAP_TERNARY(X)
 #undef X
 #define X(name, expr) [CFXI_FN_##name][CFXI_IN_I64] = name##_i64,
     CFXI_INT_UNARY(X) CFXI_INT_BINARY(X) CFXI_EQUALITIES(X) CFXI_ORDERS(X) CFXI_INT_TERNARY(X)
-    X(logical_not, 0)
+    X(logical_not, 0) X(isnan, 0) X(isinf, 0) X(isfinite, 0)
 #undef X
 #define X(name, expr) [CFXI_FN_##name][CFXI_IN_C128] = name##_c128,
     CFXI_COMPLEX_UNARY(X) CFXI_COMPLEX_BINARY(X) CFXI_EQUALITIES(X) CFXI_COMPLEX_TERNARY(X)

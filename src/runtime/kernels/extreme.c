@@ -93,6 +93,13 @@ CFXI_INLINE void least_float_body(const float *x, int64_t n, float *best)
 CFXI_BY_ISA(greatest_float, (const float *x, int64_t n, float *best), (x, n, best))
 CFXI_BY_ISA(least_float, (const float *x, int64_t n, float *best), (x, n, best))
 
+float cfxi_greatest_float(cfx_isa isa, const float *x, int64_t n)
+{
+    float best;
+    greatest_float(isa, x, n, &best);
+    return best;
+}
+
 /* The best of the run first, then, if it wins, where it is. */
 static void take_floats(const cfxi_reduction *k, extreme *acc, const float *x, int64_t n,
                         int64_t first)
@@ -281,7 +288,7 @@ static cfx_status find(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
                        const cfxi_reducer *reducer, size_t result, int sign)
 {
     cfxi_reduction k = {.reducer = reducer,
-                        .compute = cfxi_compute_of((cfx_dtype)x->dtype),
+                        .compute = cfxi_run_type_of((cfx_dtype)x->dtype),
                         .out = {cfxi_result_at(c, result)},
                         .number = sign};
     if (reducer == &both_reducer)

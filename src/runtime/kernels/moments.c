@@ -207,7 +207,7 @@ static cfx_status spread(cfxi_call *c, const cfxi_reducer *reducer, bool with_me
     uint32_t mask;
     CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
     cfxi_reduction k = {.reducer = reducer,
-                        .compute = cfxi_compute_of((cfx_dtype)x->dtype),
+                        .compute = cfxi_run_type_of((cfx_dtype)x->dtype),
                         .out = {cfxi_result_at(c, 0), with_mean ? cfxi_result_at(c, 1) : NULL},
                         .number = correction(c)};
     return cfxi_reduce(c, x, mask, &k);
@@ -321,7 +321,7 @@ cfx_status cfxi_kernel_logsumexp(cfxi_call *c)
     uint32_t mask;
     CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
     cfxi_reduction k = {.reducer = &exp_reducer,
-                        .compute = cfxi_compute_of((cfx_dtype)cfxi_result_at(c, 0)->dtype),
+                        .compute = cfxi_run_type_of((cfx_dtype)cfxi_result_at(c, 0)->dtype),
                         .out = {cfxi_result_at(c, 0)}};
     return cfxi_reduce(c, x, mask, &k);
 }

@@ -80,6 +80,14 @@ CFXI_INLINE void sum_floats_body(const float *x, int64_t n, double *sum)
 }
 CFXI_BY_ISA(sum_floats, (const float *x, int64_t n, double *sum), (x, n, sum))
 
+double cfxi_sum_floats(cfx_isa isa, const float *x, int64_t n)
+{
+    double sum = 0;
+    for (; n > 0; n -= CFXI_RUN, x += CFXI_RUN)
+        sum_floats(isa, x, n < CFXI_RUN ? n : CFXI_RUN, &sum);
+    return sum;
+}
+
 CFXI_INLINE void add_floats_body(number *acc, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -267,7 +275,7 @@ static const cfxi_reducer nanmean_reducer = {
 
 /* ---- what is not zero ---------------------------------------------------------------------- */
 
-static bool is_nonzero(cfxi_compute k, const void *x, int64_t at)
+static bool is_nonzero(cfxi_run_type k, const void *x, int64_t at)
 {
     switch (k) {
     case CFXI_F32: return ((const float *)x)[at] != 0;
@@ -364,8 +372,8 @@ cfx_status cfxi_rule_mean(cfxi_call *c)
     cfx_dtype dtype = cfxi_dtype_or(c, 3, (cfx_dtype)cfxi_tensor(c, 0)->dtype);
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype))
         return cfxi_fail(c, CFX_E_SHAPE,
-                         "could not infer output dtype. %s dtype must be either a floating point or "
-                         "complex dtype. Got: %s", cfxi_is_none(c, 3) ? "Input" : "Optional",
+                         "could not infer output dtype. %s dtype must be either a floating point "
+                         "or complex dtype. Got: %s", cfxi_is_none(c, 3) ? "Input" : "Optional",
                          cfx_dtype_name(dtype));
     return reduced(c, dtype, true);
 }
@@ -401,7 +409,7 @@ static cfx_status reduce_as(cfxi_call *c, const cfxi_reducer *reducer, cfx_dtype
     const cfx_tensor *x = cfxi_tensor(c, 0);
     uint32_t mask;
     CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, empty_is_all, &mask));
-    cfxi_reduction k = {.reducer = reducer, .compute = cfxi_compute_of(compute),
+    cfxi_reduction k = {.reducer = reducer, .compute = cfxi_run_type_of(compute),
                         .out = {cfxi_result_at(c, 0)}};
     return cfxi_reduce(c, x, mask, &k);
 }

@@ -1,31 +1,110 @@
-/* unary.c - functions of one tensor, element by element. */
-#include "../runtime_impl.h"
+/* unary.c - functions of one tensor that are more than a function of blocks. */
+#include "blocks.h"
 
-/* The type and layout of the argument. */
-cfx_status cfxi_rule_same(cfxi_call *c)
+#include <math.h>
+
+static cfx_dtype dtype_of(const cfx_tensor *t) { return (cfx_dtype)t->dtype; }
+
+static cfxi_map map_of(cfxi_call *c, cfxi_fn fn)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
-    return cfxi_result_like(c, 0, (cfx_dtype)x->dtype, x);
+    return (cfxi_map){.fn = fn, .common = dtype_of(x), .n = 1, .args = {x}};
 }
 
-cfx_status cfxi_kernel_relu(cfxi_call *c)
+static cfx_status run(cfxi_call *c, const cfxi_map *m)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), CFX_DTYPE_FLOAT32);
-    if (!x)
-        return c->err->status;
-    cfx_status status = CFX_OK;
-    cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_FLOAT32, x->size, x->ndim, c->rt->allocator, c->err);
-    if (t) {
-        const float *from = (const float *)x->data;
-        float *to = (float *)t->data;
-        for (int64_t i = 0, n = cfxi_numel(x); i < n; i++)
-            to[i] = from[i] < 0 ? 0 : from[i];
-        status = cfxi_copy(c->rt, y, t, c->err);
-    } else {
-        status = c->err->status;
+    return cfxi_map_run(c, m, cfxi_result_at(c, 0));
+}
+
+cfx_status cfxi_kernel_abs(cfxi_call *c)
+{
+    cfxi_map m = map_of(c, CFXI_FN_abs);
+    if (cfx_dtype_is_complex(m.common)) {
+        m.fn = CFXI_FN_complex_abs;
+        m.gives = CFXI_GIVES_REAL;
     }
-    cfx_tensor_release(t);
-    cfx_tensor_release(x);
-    return status;
+    return run(c, &m);
+}
+
+cfx_status cfxi_kernel_sgn(cfxi_call *c)
+{
+    cfxi_map m = map_of(c, CFXI_FN_sign);
+    if (cfx_dtype_is_complex(m.common))
+        m.fn = CFXI_FN_sgn;
+    return run(c, &m);
+}
+
+cfx_status cfxi_kernel_bitwise_not(cfxi_call *c)
+{
+    cfxi_map m = map_of(c, CFXI_FN_bitwise_not);
+    if (m.common == CFX_DTYPE_BOOL) {
+        m.fn = CFXI_FN_logical_not;
+        m.gives = CFXI_GIVES_BOOL;
+    }
+    return run(c, &m);
+}
+
+/* ---- rounding ------------------------------------------------------------------------------- */
+
+/* Integers are whole already. */
+static cfx_status rounded(cfxi_call *c, cfxi_fn fn)
+{
+    cfxi_map m = map_of(c, fn);
+    if (cfx_dtype_is_integer(m.common))
+        return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
+    return run(c, &m);
+}
+
+cfx_status cfxi_kernel_floor(cfxi_call *c) { return rounded(c, CFXI_FN_floor); }
+cfx_status cfxi_kernel_ceil(cfxi_call *c) { return rounded(c, CFXI_FN_ceil); }
+cfx_status cfxi_kernel_trunc(cfxi_call *c) { return rounded(c, CFXI_FN_trunc); }
+
+cfx_status cfxi_rule_round(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    if (cfxi_int(c, 1) != 0)
+        CFX_TRY(cfxi_takes(c, dtype_of(x), CFXI_FLOATS));
+    return cfxi_rule_unary(c);
+}
+
+cfx_status cfxi_kernel_round(cfxi_call *c)
+{
+    int64_t decimals;
+    CFX_TRY(cfxi_number(c, 1, &decimals));
+    if (decimals == 0)
+        return rounded(c, CFXI_FN_round);
+    cfxi_map m = map_of(c, decimals > 0 ? CFXI_FN_round_up : CFXI_FN_round_down);
+    m.s.f[0] = pow(10, fabs((double)decimals));
+    return run(c, &m);
+}
+
+/* ---- values that are not finite ------------------------------------------------------------- */
+
+cfx_status cfxi_kernel_nan_to_num(cfxi_call *c)
+{
+    cfxi_map m = map_of(c, CFXI_FN_nan_to_num);
+    if (m.common == CFX_DTYPE_BOOL || cfx_dtype_is_integer(m.common))
+        return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
+    double most = cfxi_most_of(m.common);
+    m.s.f[0] = cfxi_is_none(c, 1) ? 0 : cfxi_float(c, 1);
+    m.s.f[1] = cfxi_is_none(c, 2) ? most : cfxi_float(c, 2);
+    m.s.f[2] = cfxi_is_none(c, 3) ? -most : cfxi_float(c, 3);
+    return run(c, &m);
+}
+
+cfx_status cfxi_kernel_logit(cfxi_call *c)
+{
+    cfxi_map m = map_of(c, cfxi_is_none(c, 1) ? CFXI_FN_logit : CFXI_FN_logit_eps);
+    m.common = cfxi_float_of(m.common);
+    m.s.f[0] = cfxi_is_none(c, 1) ? 0 : cfxi_float(c, 1);
+    return run(c, &m);
+}
+
+/* The argument itself. */
+cfx_status cfxi_rule_positive(cfxi_call *c)
+{
+    if (cfxi_tensor(c, 0)->dtype == CFX_DTYPE_BOOL)
+        return cfxi_fail(c, CFX_E_SHAPE, "The `+` operator, on a bool tensor is not supported.");
+    cfxi_result_datum(c, 0, cfx_datum_retain(c->args[0]));
+    return CFX_OK;
 }

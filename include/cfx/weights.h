@@ -1,0 +1,62 @@
+/* weights.h - tensors in files: .safetensors, .npy, .npz.
+ *
+ *     cfx_state *weights = cfx_weights_load("model.safetensors", NULL, &err);
+ *     cfx_state_take(parameters, weights, CFX_TAKE_STRICT, &err);
+ *
+ * Loading maps the file: tensors point into it where they can (their elements lie aligned, in this
+ * machine's byte order) and keep the map alive. What is written to them stays in memory; the file
+ * never changes, but must not be made shorter while it is mapped. Nothing in a file is trusted:
+ * one that is damaged gives CFX_E_VALUE with what is wrong and where, one that holds what cfx has
+ * no tensors for (structured types, objects, deflated archives) CFX_E_UNSUPPORTED.
+ *
+ * Saving writes a new file beside the old one and then replaces it, so that nobody ever sees half a
+ * file. The same tensors give the same bytes.
+ */
+#ifndef CFX_WEIGHTS_H
+#define CFX_WEIGHTS_H
+
+#include <cfx/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- one tensor: .npy ---------------------------------------------------------------------- */
+
+CFX_API cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_error *err);
+/* Of bytes in memory, which are copied. */
+CFX_API cfx_tensor *cfx_npy_read(const void *data, size_t size, const cfx_allocator *allocator,
+                                 cfx_error *err);
+CFX_API cfx_status cfx_npy_save(const cfx_tensor *t, const char *path, cfx_error *err);
+/* CFX_E_UNSUPPORTED for bfloat16, which NumPy does not know. */
+CFX_API cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink out, cfx_error *err);
+
+/* ---- named tensors: .safetensors, .npz ----------------------------------------------------- */
+
+/* By what the file holds, whatever its name is. In the order of the file. */
+CFX_API cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator,
+                                    cfx_error *err);
+CFX_API cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_allocator *allocator,
+                                    cfx_error *err);
+
+/* Elements are aligned to 64 bytes from the file's beginning where sizes allow it. */
+CFX_API cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err);
+CFX_API cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink out, cfx_error *err);
+
+/* ---- by name ------------------------------------------------------------------------------- */
+
+enum {
+    CFX_TAKE_STRICT = 0,       /* both have the same names */
+    CFX_TAKE_MISSING = 1,      /* names that `from` lacks keep their tensors */
+    CFX_TAKE_UNEXPECTED = 2    /* names that only `from` has are ignored */
+};
+
+/* Gives each name of `s` the tensor that `from` has under it. Types and shapes must be the same. If
+ * anything does not fit, nothing changes, and the message lists all of it. */
+CFX_API cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags,
+                                  cfx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,103 @@
+"""Captured models that run in C: `cfx.lower(graph_module)(*inputs)` is what the module computes,
+without Python in between."""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import _core
+from .graph import Graph
+
+
+class Finding(NamedTuple):
+    """A node that cannot be lowered."""
+
+    node: str
+    file: str | None
+    line: int
+    why: str
+
+
+class LowerError(TypeError):
+    """What stands in the way of lowering: all of it, in `findings`."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self.findings = findings
+        count = f"{len(findings)} nodes" if len(findings) > 1 else "a node"
+        super().__init__(f"cannot lower {count}:\n  " + "\n  ".join(f.why for f in findings))
+
+
+def _attribute(root: Any, path: str) -> Any:
+    for name in path.split("."):
+        root = getattr(root, name)
+    return root
+
+
+def _state(graph: Graph, root: Any) -> dict[str, Any]:
+    """The tensors that the graph and its regions read, by path."""
+    state: dict[str, Any] = {}
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            tensor = _attribute(root, node.target)
+            state[node.target] = tensor.detach() if hasattr(tensor, "detach") else tensor
+        for value in (*node.args, *node.kwargs.values()):
+            if isinstance(value, Graph):
+                state.update(_state(value, root))
+    return state
+
+
+class Lowered:
+    """A program in C. Called with what the module takes, it gives what the module gives: tensors of
+    the inputs' library. It shares memory with the module's parameters."""
+
+    def __init__(self, graph: Graph, state: dict[str, Any], source: Graph) -> None:
+        self.graph = graph  #: in rows of the operator table
+        self.state = {name: _core.Tensor(t) for name, t in state.items()}
+        self._program = _core._Program(graph, state)
+        self._run: Callable[..., Any] = self._program.run
+        self._codegen = source._codegen
+        self._inputs = [n.target for n in graph.nodes if n.op == "placeholder"]
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Arguments by the graph's inputs."""
+        bound: list[Any] = list(args)
+        names = self._inputs
+        for i, name in enumerate(names):
+            if name.startswith("*") and not name.startswith("**") and len(bound) >= i:
+                bound[i:] = [tuple(bound[i:])]
+        for name in names[len(bound):]:
+            if name not in kwargs:
+                break
+            bound.append(kwargs.pop(name))
+        if kwargs:
+            raise TypeError(f"unexpected arguments: {', '.join(kwargs)}")
+        return bound
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives for these arguments."""
+        args = self._codegen.process_inputs(*args)
+        bound = self._bind(args, kwargs) if kwargs or len(args) != len(self._inputs) else args
+        return self._codegen.process_outputs(self._run(*bound))
+
+    __call__ = run
+
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
+        """Types and shapes of all nodes, for tensors or descriptions ("float32[N, 3]"): see
+        cfx.infer_shapes."""
+        from .shapes import infer_shapes
+        return infer_shapes(self, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Lowered({len(self.graph.nodes)} nodes, {len(self.state)} tensors)"
+
+
+def lower(module: Any) -> Lowered:
+    """Makes a GraphModule a program in C. What has no row in the operator table, or no kernel, is
+    named in a LowerError, all at once; the module is left as it is."""
+    graph = getattr(module, "graph", None)
+    if not isinstance(graph, Graph):
+        raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "
+                        "first with cfx.symbolic_trace")
+    copy = graph._clone()
+    found = _core._lower(copy, module)
+    if found:
+        raise LowerError([Finding(*row) for row in found])
+    return Lowered(copy, _state(copy, module), graph)

@@ -1,0 +1,351 @@
+/* safetensors.c - named tensors in a .safetensors file.
+ *
+ *     8 bytes     the size of the header, little-endian
+ *     header      JSON: {"__metadata__": {"k": "v"}, "fc.weight": {"dtype": "F32",
+ *                 "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+ *     elements    little-endian, row by row; offsets count from here, without gaps or overlaps
+ */
+#include "format_impl.h"
+
+#include <stdlib.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are taken as they are");
+
+enum { HEADER_MOST = 100 * 1000 * 1000 };
+
+typedef struct type_name {
+    const char *name;
+    cfx_dtype dtype;
+} type_name;
+
+static const type_name types[] = {
+    {"BOOL", CFX_DTYPE_BOOL},         {"U8", CFX_DTYPE_UINT8},
+    {"I8", CFX_DTYPE_INT8},           {"U16", CFX_DTYPE_UINT16},
+    {"I16", CFX_DTYPE_INT16},         {"U32", CFX_DTYPE_UINT32},
+    {"I32", CFX_DTYPE_INT32},         {"U64", CFX_DTYPE_UINT64},
+    {"I64", CFX_DTYPE_INT64},         {"F16", CFX_DTYPE_FLOAT16},
+    {"BF16", CFX_DTYPE_BFLOAT16},     {"F32", CFX_DTYPE_FLOAT32},
+    {"F64", CFX_DTYPE_FLOAT64},       {"C64", CFX_DTYPE_COMPLEX64},
+    {"F8_E4M3", CFX_DTYPE_FLOAT8_E4M3FN}, {"F8_E5M2", CFX_DTYPE_FLOAT8_E5M2},
+};
+enum { NUM_TYPES = sizeof types / sizeof *types };
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+typedef struct record {
+    cfxi_layout layout;
+    int64_t from;
+    int64_t to;
+    size_t at;         /* of its name in the header */
+    cfx_tensor *tensor;
+} record;
+
+typedef struct reading {
+    cfxi_json json;
+    cfxi_bytes *bytes;
+    size_t data;       /* where elements begin */
+    cfx_state *state;
+    cfx_buffer name;
+    cfx_buffer text;
+    cfxi_vec spans;    /* record, of every tensor */
+} reading;
+
+static cfx_status complain(reading *r, const char *what)
+{
+    char message[200];
+    size_t n = r->name.size > 80 ? 80 : r->name.size;
+    while (n > 0 && n < r->name.size && ((unsigned char)r->name.data[n] & 0xc0) == 0x80)
+        n--;
+    cfx_error text;
+    cfx_error_set(&text, CFX_E_VALUE, "tensor '%.*s' %s", (int)n, r->name.data, what);
+    memcpy(message, text.message, sizeof message);
+    message[sizeof message - 1] = '\0';
+    return cfxi_json_complain(&r->json, CFX_E_VALUE, message);
+}
+
+static cfx_status read_type(reading *r, record *one)
+{
+    CFX_TRY(cfxi_json_string(&r->json, &r->text));
+    for (size_t i = 0; i < NUM_TYPES; i++) {
+        if (strcmp(types[i].name, r->text.data) != 0)
+            continue;
+        one->layout.dtype = types[i].dtype;
+        if (cfx_dtype_is_computable(types[i].dtype))
+            return CFX_OK;
+    }
+    return cfxi_json_complain(&r->json, CFX_E_UNSUPPORTED,
+                              "an element type that cfx has no tensors of");
+}
+
+static cfx_status read_shape(reading *r, record *one)
+{
+    cfxi_layout *l = &one->layout;
+    for (bool first = cfxi_json_open(&r->json, '['); cfxi_json_more(&r->json, ']', &first);) {
+        if (l->ndim == CFX_MAX_DIMS)
+            return cfxi_json_complain(&r->json, CFX_E_UNSUPPORTED,
+                                      "a tensor with more than 8 dimensions");
+        CFX_TRY(cfxi_json_size(&r->json, &l->sizes[l->ndim++]));
+    }
+    return r->json.status;
+}
+
+static cfx_status read_offsets(reading *r, record *one)
+{
+    int64_t *both[] = {&one->from, &one->to};
+    size_t n = 0;
+    for (bool first = cfxi_json_open(&r->json, '['); cfxi_json_more(&r->json, ']', &first);) {
+        if (n == 2)
+            return complain(r, "has more than two data_offsets");
+        CFX_TRY(cfxi_json_size(&r->json, both[n++]));
+    }
+    if (r->json.status == CFX_OK && n < 2)
+        return complain(r, "has less than two data_offsets");
+    return r->json.status;
+}
+
+static cfx_status check_record(reading *r, const record *one)
+{
+    size_t bytes;
+    if (one->from > one->to || (uint64_t)one->to > r->bytes->size - r->data)
+        return complain(r, "has data_offsets outside the file");
+    if (!cfxi_layout_bytes(&one->layout, &bytes))
+        return complain(r, "has a shape that no memory can hold");
+    if (bytes != (size_t)(one->to - one->from))
+        return complain(r, "has data_offsets that do not fit its shape and type");
+    return CFX_OK;
+}
+
+/* {"dtype": ..., "shape": ..., "data_offsets": ...}, in any order. */
+static cfx_status read_record(reading *r, record *one)
+{
+    static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+    bool seen[3] = {false};
+    for (bool first = cfxi_json_open(&r->json, '{'); cfxi_json_more(&r->json, '}', &first);) {
+        size_t i = 0;
+        CFX_TRY(cfxi_json_key(&r->json, &r->text));
+        while (i < 3 && strcmp(fields[i], r->text.data) != 0)
+            i++;
+        if (i == 3)
+            return complain(r, "has a field that is none of dtype, shape and data_offsets");
+        if (seen[i])
+            return complain(r, "has a field twice");
+        seen[i] = true;
+        CFX_TRY(i == 0 ? read_type(r, one) : i == 1 ? read_shape(r, one) : read_offsets(r, one));
+    }
+    CFX_TRY(r->json.status);
+    if (!seen[0] || !seen[1] || !seen[2])
+        return complain(r, "lacks one of dtype, shape and data_offsets");
+    return check_record(r, one);
+}
+
+/* Texts by name; nobody needs them. */
+static cfx_status read_metadata(reading *r)
+{
+    for (bool first = cfxi_json_open(&r->json, '{'); cfxi_json_more(&r->json, '}', &first);) {
+        CFX_TRY(cfxi_json_key(&r->json, &r->text));
+        CFX_TRY(cfxi_json_string(&r->json, &r->text));
+    }
+    return r->json.status;
+}
+
+static cfx_status read_tensor(reading *r)
+{
+    record one = {0};
+    if (cfx_state_get(r->state, r->name.data))
+        return complain(r, "occurs twice");
+    CFX_TRY(read_record(r, &one));
+    if (!cfxi_vec_reserve(&r->spans, 1, sizeof one, r->bytes->allocator))
+        return cfxi_nomem(r->json.err);
+    ((record *)r->spans.data)[r->spans.size++] = one;
+    cfx_tensor *t = cfxi_bytes_tensor(r->bytes, r->data + (size_t)one.from, &one.layout,
+                                      r->json.err);
+    if (!t)
+        return r->json.err->status;
+    cfx_status status = cfx_state_set(r->state, r->name.data, t, r->json.err);
+    cfx_tensor_release(t);
+    return status;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const record *x = a;
+    const record *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Every byte of the file belongs to one tensor. */
+static cfx_status check_spans(reading *r)
+{
+    record *all = r->spans.data;
+    int64_t end = 0;
+    if (r->spans.size)
+        qsort(all, r->spans.size, sizeof *all, by_place);
+    for (size_t i = 0; i < r->spans.size; i++) {
+        if (all[i].from != end)
+            return cfx_error_set(r->json.err, CFX_E_VALUE,
+                                 "safetensors: byte %lld of the elements belongs to %s tensor",
+                                 (long long)(all[i].from < end ? all[i].from : end),
+                                 all[i].from < end ? "more than one" : "no");
+        end = all[i].to;
+    }
+    if ((uint64_t)end != r->bytes->size - r->data)
+        return cfx_error_set(r->json.err, CFX_E_VALUE,
+                             "safetensors: byte %lld of the elements belongs to no tensor",
+                             (long long)end);
+    return CFX_OK;
+}
+
+static cfx_status read_header(reading *r)
+{
+    for (bool first = cfxi_json_open(&r->json, '{'); cfxi_json_more(&r->json, '}', &first);) {
+        CFX_TRY(cfxi_json_key(&r->json, &r->name));
+        CFX_TRY(strcmp(r->name.data, "__metadata__") == 0 ? read_metadata(r) : read_tensor(r));
+    }
+    CFX_TRY(cfxi_json_end(&r->json));
+    return check_spans(r);
+}
+
+cfx_status cfxi_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
+{
+    if (b->size < 8)
+        return cfx_error_set(err, CFX_E_VALUE, "no safetensors file: it has only %zu bytes",
+                             b->size);
+    uint64_t header = cfxi_little(b->data, 8);
+    if (header > HEADER_MOST || header > b->size - 8)
+        return cfx_error_set(err, CFX_E_VALUE,
+                             "no safetensors file: a header of %llu bytes in a file of %zu",
+                             (unsigned long long)header, b->size);
+    reading r = {.bytes = b, .data = 8 + (size_t)header, .state = s,
+                 .json = {.text = b->data + 8, .size = (size_t)header,
+                          .what = "safetensors header", .err = err}};
+    cfx_buffer_init(&r.name, b->allocator);
+    cfx_buffer_init(&r.text, b->allocator);
+    cfx_status status = read_header(&r);
+    cfx_buffer_free(&r.name);
+    cfx_buffer_free(&r.text);
+    cfxi_vec_free(&r.spans, sizeof(record), b->allocator);
+    return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static const char *type_of(const cfx_tensor *t)
+{
+    for (size_t i = 0; i < NUM_TYPES; i++)
+        if (types[i].dtype == (cfx_dtype)t->dtype)
+            return types[i].name;
+    return NULL;
+}
+
+/* JSON's escapes: quotes, backslashes, control characters. */
+static void write_name(cfxi_out *out, const char *name)
+{
+    cfxi_out_char(out, '"');
+    for (; *name; name++) {
+        if ((unsigned char)*name < 0x20)
+            cfxi_out_printf(out, "\\u%04x", (unsigned)*name);
+        else if (*name == '"' || *name == '\\')
+            cfxi_out_printf(out, "\\%c", *name);
+        else
+            cfxi_out_char(out, *name);
+    }
+    cfxi_out_char(out, '"');
+}
+
+/* Wide elements first, so that every tensor is aligned to its own; else in the order given. */
+static int by_width(const void *a, const void *b)
+{
+    const record *x = a;
+    const record *y = b;
+    size_t wide = cfxi_itemsize(x->tensor);
+    size_t wide_too = cfxi_itemsize(y->tensor);
+    if (wide != wide_too)
+        return wide > wide_too ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
+{
+    int64_t offset = 0;
+    if (!cfxi_vec_reserve(all, cfx_state_size(s) + 1, sizeof(record), cfxi_allocator(NULL)))
+        return cfxi_nomem(err);
+    record *records = all->data;
+    for (size_t i = 0; i < cfx_state_size(s); i++) {
+        record *one = &records[all->size++];
+        *one = (record){.at = i};
+        const char *name = cfx_state_at(s, i, &one->tensor);
+        if (cfx_tensor_is_abstract(one->tensor) || !type_of(one->tensor))
+            return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                                 "'%.100s' is %s: safetensors has no such type", name,
+                                 cfx_dtype_name(cfx_tensor_dtype(one->tensor)));
+        if (strcmp(name, "__metadata__") == 0 || !cfxi_utf8_valid(name, strlen(name)))
+            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
+                                 name);
+    }
+    qsort(records, all->size, sizeof *records, by_width);
+    for (size_t i = 0; i < all->size; i++) {
+        records[i].from = offset;
+        offset += cfxi_numel(records[i].tensor) * (int64_t)cfxi_itemsize(records[i].tensor);
+        records[i].to = offset;
+    }
+    return CFX_OK;
+}
+
+static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buffer *header,
+                               cfx_error *err)
+{
+    cfxi_out out;
+    const record *records = all->data;
+    cfxi_out_begin(&out, cfx_buffer_sink(header));
+    cfxi_out_str(&out, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (size_t i = 0; i < all->size; i++) {
+        const cfx_tensor *t = records[i].tensor;
+        cfxi_out_char(&out, ',');
+        write_name(&out, cfx_state_at(s, records[i].at, NULL));
+        cfxi_out_printf(&out, ":{\"dtype\":\"%s\",\"shape\":[", type_of(t));
+        for (size_t d = 0; d < t->ndim; d++)
+            cfxi_out_printf(&out, "%s%lld", d ? "," : "", (long long)t->size[d]);
+        cfxi_out_printf(&out, "],\"data_offsets\":[%lld,%lld]}", (long long)records[i].from,
+                        (long long)records[i].to);
+    }
+    cfxi_out_char(&out, '}');
+    CFX_TRY(cfxi_out_end(&out, err));
+    while ((header->size + 8) % CFXI_ALIGN)
+        CFX_TRY(cfx_buffer_append(header, " ", 1));
+    return CFX_OK;
+}
+
+cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
+{
+    cfxi_out out;
+    cfx_buffer header;
+    cfxi_vec all = {0};
+    cfx_buffer_init(&header, NULL);
+    cfx_status status = collect(s, &all, err);
+    if (status == CFX_OK && (status = write_header(s, &all, &header, err)) == CFX_E_NOMEM)
+        cfxi_nomem(err);
+    if (status == CFX_OK) {
+        uint64_t size = header.size;
+        cfxi_out_begin(&out, sink);
+        cfxi_out_write(&out, (const char *)&size, sizeof size);
+        cfxi_out_write(&out, header.data, header.size);
+        for (size_t i = 0; i < all.size && out.status == CFX_OK; i++)
+            cfxi_out_elements(&out, ((const record *)all.data)[i].tensor);
+        status = cfxi_out_end(&out, err);
+    }
+    cfxi_vec_free(&all, sizeof(record), cfxi_allocator(NULL));
+    cfx_buffer_free(&header);
+    return status;
+}
+
+static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
+{
+    return cfx_safetensors_write(ctx, out, err);
+}
+
+cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err)
+{
+    return cfxi_file_replace(path, write_state, s, err);
+}

@@ -1,0 +1,142 @@
+/* weights.c - named tensors of any file, and how they get to the names that need them. */
+#include "format_impl.h"
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static cfx_state *parse(cfxi_bytes *b, cfx_error *err)
+{
+    cfx_state *s = b ? cfx_state_new(b->allocator, err) : NULL;
+    if (!s)
+        return NULL;
+    cfx_status status = cfxi_is_zip(b) ? cfxi_npz_parse(b, s, err)
+                                       : cfxi_safetensors_parse(b, s, err);
+    if (status == CFX_OK)
+        return s;
+    cfx_state_free(s);
+    return NULL;
+}
+
+/* "'w.safetensors': safetensors header, byte 3: ..." */
+static void name_file(cfx_error *err, const char *path)
+{
+    char what[sizeof err->message];
+    if (err->status == CFX_E_NOMEM)
+        return;
+    memcpy(what, err->message, sizeof what);
+    cfx_error_set(err, err->status, "'%.150s': %s", path, what);
+}
+
+cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+{
+    cfx_error own;
+    err = cfxi_error_or(err, &own);
+    cfxi_bytes *b = cfxi_bytes_map(path, allocator, err);
+    if (!b)
+        return NULL;
+    cfx_state *s = parse(b, err);
+    if (!s)
+        name_file(err, path);
+    cfxi_bytes_release(b);
+    return s;
+}
+
+cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_allocator *allocator,
+                            cfx_error *err)
+{
+    cfx_error own;
+    err = cfxi_error_or(err, &own);
+    cfxi_bytes *b = cfxi_bytes_borrow(data, size, allocator, err);
+    cfx_state *s = parse(b, err);
+    cfxi_bytes_release(b);
+    return s;
+}
+
+/* ---- by name ------------------------------------------------------------------------------- */
+
+/* What does not fit, as far as a message goes. */
+typedef struct misfits {
+    char text[sizeof((cfx_error *)0)->message];
+    size_t used;
+    size_t n;
+    size_t shown;
+} misfits;
+
+static cfx_status note(void *ctx, const char *data, size_t size)
+{
+    misfits *m = ctx;
+    if (size > sizeof m->text - 1 - m->used)
+        return CFX_E_LIMIT;
+    memcpy(m->text + m->used, data, size);
+    m->used += size;
+    m->text[m->used] = '\0';
+    return CFX_OK;
+}
+
+static void add_misfit(misfits *m, const char *name, const cfx_tensor *has, const cfx_tensor *gets)
+{
+    cfxi_out out;
+    size_t before = m->used;
+    bool full = m->n++ != m->shown;
+    if (full)
+        return;
+    cfxi_out_begin(&out, (cfx_sink){note, m});
+    cfxi_out_printf(&out, "%s'%.100s' ", before ? "; " : "", name);
+    if (!gets) {
+        cfxi_out_str(&out, "is missing");
+    } else if (!has) {
+        cfxi_out_str(&out, "is not expected");
+    } else {
+        cfx_datum was = cfx_datum_tensor((cfx_tensor *)has);
+        cfx_datum is = cfx_datum_tensor((cfx_tensor *)gets);
+        cfxi_out_str(&out, "must be ");
+        cfx_datum_print(was, NULL, cfxi_out_sink(&out), NULL);
+        cfxi_out_str(&out, ", not ");
+        cfx_datum_print(is, NULL, cfxi_out_sink(&out), NULL);
+    }
+    if (cfxi_out_end(&out, NULL) == CFX_OK && m->used < sizeof m->text - 40) {
+        m->shown++;
+    } else {
+        m->used = before;
+        m->text[before] = '\0';
+    }
+}
+
+static bool fits(const cfx_tensor *a, const cfx_tensor *b)
+{
+    return a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->size, b->size, a->ndim * sizeof *a->size) == 0;
+}
+
+static void compare(const cfx_state *s, const cfx_state *from, unsigned flags, misfits *m)
+{
+    for (size_t i = 0; i < cfx_state_size(s); i++) {
+        cfx_tensor *has;
+        const char *name = cfx_state_at(s, i, &has);
+        const cfx_tensor *gets = cfx_state_get(from, name);
+        if (gets ? !fits(has, gets) : !(flags & CFX_TAKE_MISSING))
+            add_misfit(m, name, has, gets);
+    }
+    for (size_t i = 0; !(flags & CFX_TAKE_UNEXPECTED) && i < cfx_state_size(from); i++) {
+        cfx_tensor *gets;
+        const char *name = cfx_state_at(from, i, &gets);
+        if (!cfx_state_get(s, name))
+            add_misfit(m, name, NULL, gets);
+    }
+}
+
+cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags, cfx_error *err)
+{
+    misfits m = {.n = 0};
+    compare(s, from, flags, &m);
+    if (m.n > m.shown)
+        return cfx_error_set(err, CFX_E_KEY, "%s; and %zu more", m.text, m.n - m.shown);
+    if (m.n)
+        return cfx_error_set(err, CFX_E_KEY, "%s", m.text);
+    for (size_t i = 0; i < cfx_state_size(s); i++) {
+        const char *name = cfx_state_at(s, i, NULL);
+        cfx_tensor *t = cfx_state_get(from, name);
+        if (t)  /* replacing one needs no memory */
+            CFX_TRY(cfx_state_set(s, name, t, err));
+    }
+    return CFX_OK;
+}

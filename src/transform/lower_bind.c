@@ -1,0 +1,353 @@
+/* lower_bind.c - the arguments of a call as those of a row. */
+#include "lower_impl.h"
+
+#include <stdio.h>
+
+/* ---- a call in the making ------------------------------------------------------------------ */
+
+void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op)
+{
+    cfx_param param;
+    *c = (cfxi_lowered){.op = op, .packed = cfx_invalid(), .out = cfx_invalid()};
+    for (; c->n < CFXI_MOST_PARAMS && cfx_operator_param(op, c->n, &param); c->n++) {
+        c->args[c->n] = cfx_invalid();
+        c->defaults[c->n] = param.value;
+    }
+}
+
+void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v)
+{
+    const size_t i = cfx_operator_find_param(c->op, param);
+    if (i < c->n)
+        c->args[i] = v;
+}
+
+void cfxi_lower_unbind(cfxi_lower *l, cfxi_lowered *c)
+{
+    cfx_value_discard(l->g, c->packed);
+    c->packed = cfx_invalid();
+}
+
+static bool misfit(cfxi_lowered *c, const char *what, cfx_schema_text name)
+{
+    snprintf(c->why, sizeof c->why, "%s '%.*s'", what, (int)name.size, name.text);
+    return false;
+}
+
+/* ---- arguments by position ----------------------------------------------------------------- */
+
+typedef struct binding {
+    cfxi_spelled_param params[CFXI_MOST_PARAMS];
+    cfx_value values[CFXI_MOST_PARAMS];
+    size_t n;
+} binding;
+
+static bool takes_loose(cfx_operator op, const binding *b, size_t i)
+{
+    cfx_param param;
+    const bool last = i + 1 == b->n || b->params[i + 1].keyword_only;
+    if (!last || !cfx_operator_param(op, b->params[i].param, &param))
+        return false;
+    return param.variadic || strncmp(param.type, "int[]", 5) == 0 ||
+           strncmp(param.type, "Tensor[]", 8) == 0;
+}
+
+/* x.view(2, 3): what is left over is the last list. One value alone may be the list. */
+static bool pack(cfxi_lower *l, const cfx_node *n, binding *b, size_t i, cfxi_lowered *c)
+{
+    cfx_param param;
+    const size_t rest = cfx_node_num_args(n) - i;
+    const cfx_value *first = &n->args->items[i];
+    cfx_operator_param(c->op, b->params[i].param, &param);
+    if (rest == 1 && !param.variadic) {
+        b->values[i] = *first;
+        return true;
+    }
+    c->packed = cfx_value_list(l->g, first, rest, l->err);
+    b->values[i] = c->packed;
+    return c->packed.kind != CFX_KIND_INVALID;
+}
+
+static bool bind_positions(cfxi_lower *l, const cfx_node *n, binding *b, cfxi_lowered *c)
+{
+    const size_t args = cfx_node_num_args(n);
+    for (size_t i = 0; i < args; i++) {
+        if (i == b->n || b->params[i].keyword_only) {
+            snprintf(c->why, sizeof c->why, "it takes %zu arguments, not %zu", i, args);
+            return false;
+        }
+        if (takes_loose(c->op, b, i))
+            return pack(l, n, b, i, c);
+        b->values[i] = n->args->items[i];
+    }
+    return true;
+}
+
+/* ---- arguments by keyword ------------------------------------------------------------------ */
+
+/* Names that PyTorch takes as well, after NumPy's. */
+static const char *const aliases[][2] = {
+    {"input", "self"}, {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "self"}, {"x2", "other"},
+    {"self", "input"}, {"x1", "self"},
+};
+
+static bool is_named(const cfxi_spelled_param *param, const cfx_str *key)
+{
+    if (cfxi_text_is(param->name, key->data, key->size))
+        return true;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(key->data, aliases[i][0]) == 0 &&
+            cfxi_text_is(param->name, aliases[i][1], strlen(aliases[i][1])))
+            return true;
+    return false;
+}
+
+static bool is_off(cfx_value v)
+{
+    return v.kind == CFX_KIND_INVALID || v.kind == CFX_KIND_NONE ||
+           (v.kind == CFX_KIND_BOOL && !v.as.b);
+}
+
+/* Arguments that change nothing of what is computed here. */
+static bool is_idle(cfx_schema_text name)
+{
+    static const char *const idle[] = {"_stacklevel", "requires_grad", "device", "pin_memory",
+                                       "non_blocking", "norm_type", "scale_grad_by_freq", "sparse",
+                                       "layout", "check_reduction"};
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (cfxi_text_is(name, idle[i], strlen(idle[i])))
+            return true;
+    return false;
+}
+
+/* Rows that an argument which is True turns into others. */
+static const struct {
+    const char *name;
+    cfx_operator from;
+    cfx_operator to;
+} turns[] = {
+    {"return_indices", CFX_OPID_max_pool1d, CFX_OPID_max_pool1d_with_indices},
+    {"return_indices", CFX_OPID_max_pool2d, CFX_OPID_max_pool2d_with_indices},
+    {"return_indices", CFX_OPID_max_pool3d, CFX_OPID_max_pool3d_with_indices},
+    {"as_tuple", CFX_OPID_nonzero, CFX_OPID_where_nonzero},
+};
+
+static bool turn(cfxi_lowered *c, cfx_schema_text name)
+{
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
+        if (c->op == turns[i].from && cfxi_text_is(name, turns[i].name, strlen(turns[i].name))) {
+            c->op = turns[i].to;
+            return true;
+        }
+    return false;
+}
+
+/* tensordot's dims, 2 or ([0], [1]), as two lists. */
+static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    if (v.kind == CFX_KIND_INT && v.as.i >= 0 && v.as.i <= 8) {
+        cfx_value last[8];
+        cfx_value first[8];
+        for (int64_t i = 0; i < v.as.i; i++) {
+            last[i] = cfx_int(i - v.as.i);
+            first[i] = cfx_int(i);
+        }
+        cfxi_lowered_set(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
+        cfxi_lowered_set(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
+        return l->err->status == CFX_OK;
+    }
+    if ((v.kind != CFX_KIND_LIST && v.kind != CFX_KIND_TUPLE) || n != 2)
+        return false;
+    cfxi_lowered_set(c, "dims_self", items[0]);
+    cfxi_lowered_set(c, "dims_other", items[1]);
+    return true;
+}
+
+/* An argument that is no parameter of the row. */
+static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx_value v)
+{
+    if (c->op == CFX_OPID_tensordot && cfxi_text_is(name, "dims", 4) &&
+        spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
+        return true;
+    if (is_off(v) || is_idle(name))
+        return true;
+    if (cfxi_text_is(name, "out", 3)) {
+        c->out = v;
+        return true;
+    }
+    if (v.kind == CFX_KIND_BOOL && cfxi_text_is(name, "inplace", 7)) {
+        c->in_place = true;
+        return true;
+    }
+    if (v.kind == CFX_KIND_BOOL && turn(c, name))
+        return true;
+    return misfit(c, "it has no parameter", name);
+}
+
+static bool bind_keywords(cfxi_lower *l, const cfx_node *n, binding *b, cfxi_lowered *c)
+{
+    for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2) {
+        const cfx_str *key = n->kwargs->items[i].as.str;
+        const cfx_value v = n->kwargs->items[i + 1];
+        const cfx_schema_text name = {key->data, key->size};
+        size_t at = 0;
+        while (at < b->n && !cfxi_text_is(b->params[at].name, key->data, key->size))
+            at++;
+        for (size_t k = 0; at == b->n && k < b->n; k++)
+            if (is_named(&b->params[k], key))
+                at = k;
+        if (at == b->n && !bind_extra(l, c, name, v))
+            return false;
+        if (at < b->n && b->values[at].kind != CFX_KIND_INVALID)
+            return misfit(c, "it is given twice:", name);
+        if (at < b->n)
+            b->values[at] = v;
+    }
+    return true;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+typedef struct word {
+    const char *param;
+    const char *text;
+    int64_t number;
+} word;
+
+/* Words for what the rows number. */
+static const word words[] = {
+    {"reduction", "none", 0}, {"reduction", "mean", 1}, {"reduction", "sum", 2},
+    {"reduction", "batchmean", 2},
+    {"mode", "sum", 0},       {"mode", "mean", 1},      {"mode", "max", 2},
+    {"compute_mode", "use_mm_for_euclid_dist_if_necessary", 0},
+    {"compute_mode", "use_mm_for_euclid_dist", 1},
+    {"compute_mode", "donot_use_mm_for_euclid_dist", 2},
+};
+
+static const word types[] = {
+    {"", "builtins.float", CFX_DTYPE_FLOAT64},     {"", "float", CFX_DTYPE_FLOAT64},
+    {"", "builtins.int", CFX_DTYPE_INT64},         {"", "int", CFX_DTYPE_INT64},
+    {"", "builtins.bool", CFX_DTYPE_BOOL},         {"", "bool", CFX_DTYPE_BOOL},
+    {"", "builtins.complex", CFX_DTYPE_COMPLEX128}, {"", "complex", CFX_DTYPE_COMPLEX128},
+};
+
+/* What the row wants in the place of what the caller may write. */
+static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param *param,
+                           cfx_value v)
+{
+    if (v.kind == CFX_KIND_BOOL && cfxi_text_is(param->name, "correction", 10))
+        return cfx_int(v.as.b);  /* unbiased */
+    c->batch_mean = c->batch_mean || (v.kind == CFX_KIND_STR && c->op == CFX_OPID_kl_div &&
+                                      strcmp(cfx_value_text(v, NULL), "batchmean") == 0);
+    if (v.kind == CFX_KIND_STR && strncmp(param->type, "int", 3) == 0 && !strchr(param->type, '['))
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (cfxi_text_is(param->name, words[i].param, strlen(words[i].param)) &&
+                strcmp(cfx_value_text(v, NULL), words[i].text) == 0)
+                return cfx_int(words[i].number);
+    if (v.kind == CFX_KIND_STR && cfxi_text_is(param->name, "p", 1) &&
+        strcmp(cfx_value_text(v, NULL), "fro") == 0)
+        return cfx_int(2);
+    if (v.kind == CFX_KIND_HOST && strncmp(param->type, "ScalarType", 10) == 0) {
+        const char *name = cfx_value_host_name(l->g, v, NULL);
+        for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
+            if (strcmp(name, types[i].text) == 0)
+                return cfx_from_dtype((cfx_dtype)types[i].number);
+    }
+    return v;
+}
+
+/* Checks one argument of the row; None for what cannot be None is not given. */
+static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly)
+{
+    cfx_param param;
+    cfx_operator_param(c->op, i, &param);
+    const bool optional = param.type[strlen(param.type) - 1] == '?' ||
+                          strncmp(param.type, "Any", 3) == 0 || param.variadic;
+    if (c->args[i].kind == CFX_KIND_NONE && !optional && c->defaults[i].text)
+        c->args[i] = cfx_invalid();
+    if (c->args[i].kind == CFX_KIND_INVALID)
+        return c->defaults[i].text || optional || misfit(c, "it needs", param.name);
+    c->args[i] = translate(l, c, &param, c->args[i]);
+    if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly))
+        return true;
+    misfit(c, "this is nothing for", param.name);
+    const size_t used = strlen(c->why);
+    snprintf(c->why + used, sizeof c->why - used, ", which is %s", param.type);
+    return false;
+}
+
+/* ---- one row ------------------------------------------------------------------------------- */
+
+/* Hands what is bound by the spelling's parameters to those of the row. */
+static bool hand_over(cfxi_lower *l, const binding *b, cfxi_lowered *c, bool strictly)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        const cfxi_spelled_param *p = &b->params[i];
+        if (p->param == SIZE_MAX) {
+            if (!bind_extra(l, c, p->name, b->values[i]))
+                return false;
+            continue;
+        }
+        c->args[p->param] = b->values[i];
+        if (p->value.text)
+            c->defaults[p->param] = p->value;
+    }
+    for (size_t i = 0; i < c->n; i++)
+        if (!settle(l, c, i, strictly))
+            return false;
+    return true;
+}
+
+bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const char *list,
+                     bool strictly, cfxi_lowered *c)
+{
+    binding b = {.n = 0};
+    cfxi_lowered_begin(c, op);
+    for (; b.n < CFXI_MOST_PARAMS && cfxi_listed_param(op, list, b.n, &b.params[b.n]); b.n++)
+        b.values[b.n] = cfx_invalid();
+    const bool fits = bind_positions(l, n, &b, c) && bind_keywords(l, n, &b, c) &&
+                      hand_over(l, &b, c, strictly);
+    if (!fits)
+        cfxi_lower_unbind(l, c);
+    return fits;
+}
+
+/* ---- one of several ------------------------------------------------------------------------ */
+
+/* scatter's own words for what scatter_reduce calls otherwise. */
+static bool rename_reduce(cfxi_lower *l, cfxi_lowered *c)
+{
+    const size_t i = cfx_operator_find_param(c->op, "reduce");
+    const char *text = i < c->n && c->args[i].kind == CFX_KIND_STR
+                           ? cfx_value_text(c->args[i], NULL) : "";
+    const char *other = strcmp(text, "add") == 0 ? "sum" : strcmp(text, "multiply") == 0 ? "prod"
+                                                                                         : NULL;
+    if (!other)
+        return true;
+    c->args[i] = cfx_value_str(l->g, other, strlen(other), l->err);
+    return c->args[i].kind != CFX_KIND_INVALID;
+}
+
+bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c)
+{
+    char why[sizeof c->why] = "";
+    const cfx_operator from = cfx_node_operator(n);
+    const char *spelled = cfxi_spelling_list(cfxi_node_spelling(n));
+    for (int strictly = 1; strictly >= 0; strictly--) {
+        cfx_operator to = from;
+        const char *list = spelled;
+        for (size_t i = 0;; i++) {
+            if (cfxi_lower_bind(l, n, to, list, strictly, c))
+                return from != CFX_OPID_scatter && from != CFX_OPID_scatter_
+                           ? true : rename_reduce(l, c);
+            if (i == 0)
+                memcpy(why, c->why, sizeof why);
+            if (l->err->status == CFX_E_NOMEM || !cfxi_lower_form(from, i, &to, &list))
+                break;
+        }
+    }
+    memcpy(c->why, why, sizeof why);
+    return false;
+}

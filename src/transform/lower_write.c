@@ -1,0 +1,254 @@
+/* lower_write.c - a bound call in the place of the node it stands for. */
+#include "lower_impl.h"
+
+#include <cfx/runtime.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- what cannot be ------------------------------------------------------------------------ */
+
+/* "x.max(dim=1)" as far as the graph tells. */
+static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
+{
+    const char *target = cfx_node_target(n, NULL, NULL);
+    const bool method = n->op == CFX_OP_CALL_METHOD;
+    const bool module = n->op == CFX_OP_CALL_MODULE;  /* has its attributes as keywords by now */
+    const char *gap = "";
+    cfx_buffer text;
+    cfx_buffer_init(&text, l->g->allocator);
+    const cfx_sink sink = cfx_buffer_sink(&text);
+    if (method && cfx_node_num_args(n) > 0) {
+        cfx_value_repr(l->g, cfx_node_arg(n, 0), sink, NULL);
+        cfx_buffer_append(&text, ".", 1);
+    } else if (module) {
+        cfx_buffer_append(&text, "self.", 5);
+    }
+    cfx_buffer_append(&text, target ? target : "?", target ? strlen(target) : 1);
+    cfx_buffer_append(&text, "(", n->op != CFX_OP_GET_ATTR);
+    for (size_t i = method; i < cfx_node_num_args(n); i++, gap = ", ") {
+        cfx_buffer_append(&text, gap, strlen(gap));
+        cfx_value_repr(l->g, cfx_node_arg(n, i), sink, NULL);
+    }
+    for (uint32_t i = 0; !module && n->kwargs && i + 1 < n->kwargs->size; i += 2, gap = ", ") {
+        cfx_buffer_append(&text, gap, strlen(gap));
+        cfx_buffer_append(&text, n->kwargs->items[i].as.str->data,
+                          n->kwargs->items[i].as.str->size);
+        cfx_buffer_append(&text, "=", 1);
+        cfx_value_repr(l->g, n->kwargs->items[i + 1], sink, NULL);
+    }
+    cfx_buffer_append(&text, ")", n->op != CFX_OP_GET_ATTR);
+    snprintf(out, size, "%s", text.data);
+    if (text.size >= size)
+        memcpy(out + size - 5, "...)", 5);
+    cfx_buffer_free(&text);
+}
+
+cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *format, ...)
+{
+    cfx_error why = {0};
+    char call[180];
+    char where[160] = "";
+    char text[200];
+    va_list args;
+    if (l->err->status == CFX_E_NOMEM || l->err->status == CFX_E_HOST)
+        return l->err->status;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    show_call(l, n, call, sizeof call);
+    if (cfx_node_file(n))
+        snprintf(where, sizeof where, "%.130s:%u: ", cfx_node_file(n), cfx_node_line(n));
+    cfx_error_set(&why, CFX_E_TYPE, "%s%s: %s (node %%%.60s)", where, call, text, n->name->data);
+    if (l->refused++ == 0)
+        l->first = why;
+    *l->err = (cfx_error){0};
+    cfx_status status = l->each ? l->each(l->ctx, n, why.message) : CFX_OK;
+    return status == CFX_OK ? CFX_OK : cfxi_failed(l->err, status);
+}
+
+/* ---- defaults ------------------------------------------------------------------------------ */
+
+static bool is_text(cfx_schema_text t, const char *text)
+{
+    return cfxi_text_is(t, text, strlen(text));
+}
+
+static cfx_value number(cfx_schema_text t)
+{
+    int64_t i;
+    double f;
+    if (cfxi_parse_int(t.text, t.size, &i))
+        return cfx_int(i);
+    return cfxi_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
+}
+
+/* "[0, 1]", "()" */
+static cfx_value numbers(cfx_graph *g, cfx_schema_text t, cfx_error *err)
+{
+    cfx_value items[16];
+    size_t n = 0;
+    const char *at = t.text + 1;
+    for (cfx_schema_text item; n < 16 && (item = cfxi_schema_next(&at)).size > 0;)
+        items[n++] = number(item);
+    return cfx_value_list(g, items, n, err);
+}
+
+/* What the schema writes, as a value: it fills the gap before an argument that is given. */
+static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
+                               cfx_error *err)
+{
+    if (!t.text || is_text(t, "None"))
+        return cfx_none();
+    if (is_text(t, "True") || is_text(t, "False"))
+        return cfx_bool(t.text[0] == 'T');
+    if (t.text[0] == '\'')
+        return cfx_value_str(g, t.text + 1, t.size - 2, err);
+    if (t.text[0] == '[' || t.text[0] == '(')
+        return numbers(g, t, err);
+    if (strncmp(param->type, "ScalarType", 10) == 0 || strncmp(param->type, "MemoryFormat", 12) == 0)
+        return cfx_none();  /* numbers of PyTorch's, which the row knows */
+    return number(t);
+}
+
+/* Whether the argument is what is meant without it. */
+static bool is_default(const cfxi_lowered *c, size_t i)
+{
+    cfx_param param;
+    char digits[CFXI_NUMBER_SIZE];
+    const cfx_value v = c->args[i];
+    if (v.kind == CFX_KIND_INVALID) {  /* the spelling may have another default than the row */
+        cfx_operator_param(c->op, i, &param);
+        const cfx_schema_text t = c->defaults[i];
+        return !t.text || (param.value.text && cfxi_text_is(param.value, t.text, t.size));
+    }
+    if (!cfx_operator_param(c->op, i, &param) || !param.value.text)
+        return false;
+    switch ((cfx_kind)v.kind) {
+    case CFX_KIND_NONE: return is_text(param.value, "None");
+    case CFX_KIND_BOOL: return is_text(param.value, v.as.b ? "True" : "False");
+    case CFX_KIND_INT: return cfxi_text_is(param.value, digits, cfxi_format_int(v.as.i, digits));
+    default: return false;
+    }
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static void row_name(cfx_operator op, char out[CFX_SPELLING_SIZE])
+{
+    snprintf(out, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
+}
+
+/* The arguments up to the last that is not its default, as a tuple. */
+static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
+{
+    cfx_value all[CFXI_MOST_PARAMS];
+    cfx_param param;
+    size_t n = c->n;
+    while (n > 0 && is_default(c, n - 1))
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = c->args[i];
+        if (all[i].kind == CFX_KIND_INVALID && cfx_operator_param(c->op, i, &param))
+            all[i] = default_value(l->g, &param, c->defaults[i], l->err);
+    }
+    return cfx_value_tuple(l->g, all, n, l->err);
+}
+
+/* The call as a node before `n`; NULL with l->err set. */
+static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+{
+    cfx_value args = arguments(l, c);
+    size_t count;
+    const cfx_value *items = cfx_value_items(args, &count);
+    cfx_node *result = args.kind == CFX_KIND_INVALID ? NULL
+                                                     : cfxi_lower_add(l, n, c->op, items, count);
+    cfx_value_discard(l->g, args);
+    return result;
+}
+
+/* op(...) and then out.copy_(result): `n` becomes the copy. */
+static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *result = call_before(l, n, c);
+    if (!result)
+        return l->err->status;
+    const cfx_value out = c->out;
+    cfxi_lowered_begin(c, CFX_OPID_copy_);
+    c->args[0] = out;
+    c->args[1] = cfx_from_node(result);
+    return cfxi_lower_write(l, n, c);
+}
+
+/* kl_div(..., reduction="batchmean") is the sum, divided by how many there are. */
+static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *sum = call_before(l, n, c);
+    const cfx_value size[] = {c->args[0], cfx_int(0)};
+    cfx_node *batch = sum ? cfxi_lower_add(l, n, CFX_OPID_size, size, 2) : NULL;
+    if (!batch)
+        return l->err->status;
+    cfxi_lowered_begin(c, CFX_OPID_div);
+    c->args[0] = cfx_from_node(sum);
+    c->args[1] = cfx_from_node(batch);
+    return cfxi_lower_write(l, n, c);
+}
+
+static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+{
+    char name[CFX_SPELLING_SIZE];
+    cfx_value args = arguments(l, c);
+    cfx_value none = cfx_value_seq(l->g, CFX_KIND_DICT, NULL, 0, l->err);
+    if (args.kind == CFX_KIND_INVALID || none.kind == CFX_KIND_INVALID) {
+        cfx_value_discard(l->g, args);
+        return l->err->status;
+    }
+    row_name(c->op, name);
+    cfx_status status = cfx_node_set_args_kwargs(n, args, none, l->err);
+    if (status != CFX_OK) {
+        cfx_value_discard(l->g, args);
+        return status;
+    }
+    if (n->op != CFX_OP_CALL_FUNCTION)
+        CFX_TRY(cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, l->err));
+    CFX_TRY(cfx_node_set_target(n, (cfx_target){.name = name, .size = strlen(name)}, l->err));
+    return cfxi_lower_note(l, n);
+}
+
+cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    const cfx_operator op = c->in_place ? cfx_operator_in_place(c->op) : c->op;
+    if (c->in_place && !op)
+        return cfxi_lower_refuse(l, n, "'%s' is never in place", cfx_operator_name(c->op));
+    c->op = op;
+    c->in_place = false;
+    if (!cfx_operator_has_kernel(op))  /* it is written all the same: others see what it gives */
+        CFX_TRY(cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)));
+    if (c->out.kind != CFX_KIND_INVALID)
+        return write_out(l, n, c);
+    if (c->batch_mean)
+        return write_batch_mean(l, n, c);
+    cfx_status status = set_call(l, n, c);
+    cfxi_lower_unbind(l, c);
+    return status;
+}
+
+cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                         size_t count)
+{
+    char name[CFX_SPELLING_SIZE];
+    const cfx_insert_point old = cfx_graph_insert_point(l->g);
+    row_name(op, name);
+    if (cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) != CFX_OK)
+        return NULL;
+    const cfx_target target = {.name = name, .size = strlen(name)};
+    cfx_node *call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
+    cfx_graph_set_insert_point(l->g, old, NULL);
+    if (!call)
+        return NULL;
+    cfxi_place_like(call, n);
+    if (!cfx_operator_has_kernel(op) &&
+        cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)) != CFX_OK)
+        return NULL;
+    return cfxi_lower_note(l, call) == CFX_OK ? call : NULL;
+}

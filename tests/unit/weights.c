@@ -1,0 +1,309 @@
+/* weights.c - tensors in files: what is written is read again, what is damaged is refused. */
+#include <cfx/weights.h>
+
+#include "check.h"
+#include "test_alloc.h"
+
+#include <unistd.h>
+
+static cfx_tensor *sequence(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
+                            const cfx_allocator *a, cfx_error *err)
+{
+    cfx_tensor *t = cfx_tensor_new(dtype, sizes, ndim, a, err);
+    if (!t)
+        return NULL;
+    size_t bytes = (size_t)cfx_tensor_numel(t) * cfx_dtype_size(dtype);
+    for (size_t i = 0; i < bytes; i++)
+        ((char *)cfx_tensor_data(t))[i] = (char)(dtype == CFX_DTYPE_BOOL ? i % 2 : i + 1);
+    return t;
+}
+
+static bool same(const cfx_tensor *a, const cfx_tensor *b)
+{
+    size_t bytes = (size_t)cfx_tensor_numel(a) * cfx_dtype_size(cfx_tensor_dtype(a));
+    return cfx_tensor_dtype(a) == cfx_tensor_dtype(b) &&
+           cfx_tensor_ndim(a) == cfx_tensor_ndim(b) &&
+           memcmp(cfx_tensor_sizes(a), cfx_tensor_sizes(b),
+                  cfx_tensor_ndim(a) * sizeof(int64_t)) == 0 &&
+           (bytes == 0 || memcmp(cfx_tensor_data(a), cfx_tensor_data(b), bytes) == 0);
+}
+
+static cfx_state *model(const cfx_allocator *a, cfx_error *err)
+{
+    static const int64_t sizes[] = {2, 3, 0};
+    static const cfx_dtype types[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_BFLOAT16, CFX_DTYPE_BOOL,
+                                      CFX_DTYPE_INT64, CFX_DTYPE_COMPLEX64};
+    static const char *const names[] = {"a.weight", "b\"\\\n", "\xc3\xa9", "", "c"};
+    cfx_state *s = cfx_state_new(a, err);
+    for (size_t i = 0; s && i < 5 && err->status == CFX_OK; i++) {
+        cfx_tensor *t = sequence(types[i], sizes, i < 4 ? i % 3 : 3, a, err);
+        if (t)
+            cfx_state_set(s, names[i], t, err);
+        cfx_tensor_release(t);
+    }
+    if (err->status == CFX_OK)
+        return s;
+    cfx_state_free(s);
+    return NULL;
+}
+
+TEST(safetensors_come_back)
+{
+    cfx_error err = {0};
+    cfx_buffer file;
+    cfx_buffer again;
+    cfx_buffer_init(&file, NULL);
+    cfx_buffer_init(&again, NULL);
+    cfx_state *s = model(NULL, &err);
+    REQUIRE(s != NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_safetensors_write(s, cfx_buffer_sink(&file), &err));
+    cfx_state *back = cfx_weights_read(file.data, file.size, NULL, &err);
+    CHECK_STR_EQ("", err.message);
+    REQUIRE(back != NULL);
+    CHECK_INT_EQ(5, cfx_state_size(back));
+    for (size_t i = 0; i < 5; i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_at(s, i, &t);
+        CHECK(cfx_state_get(back, name) && same(t, cfx_state_get(back, name)));
+    }
+    CHECK_INT_EQ(CFX_OK, cfx_safetensors_write(s, cfx_buffer_sink(&again), &err));
+    CHECK(again.size == file.size && memcmp(again.data, file.data, file.size) == 0);
+    /* No prefix of a file is one. */
+    for (size_t n = 0; n < file.size; n++) {
+        CHECK(cfx_weights_read(file.data, n, NULL, &err) == NULL);
+        CHECK_INT_EQ(CFX_E_VALUE, err.status);
+    }
+    cfx_state_free(back);
+    cfx_state_free(s);
+    cfx_buffer_free(&again);
+    cfx_buffer_free(&file);
+}
+
+/* A header, and how many bytes of elements. */
+static const char *refused(const char *header, size_t data)
+{
+    static cfx_error err;
+    char file[1200] = {0};
+    uint64_t size = strlen(header);
+    memcpy(file, &size, 8);
+    memcpy(file + 8, header, size);
+    err = (cfx_error){0};
+    cfx_state *s = cfx_weights_read(file, 8 + size + data, NULL, &err);
+    cfx_state_free(s);
+    return s ? "read" : err.message;
+}
+
+TEST(damaged_safetensors_are_refused)
+{
+    static const struct { const char *header; size_t data; const char *message; } cases[] = {
+        {"{}", 0, "read"},
+        {"{} ", 0, "read"},
+        {"{}", 1, "safetensors: byte 0 of the elements belongs to no tensor"},
+        {"{", 0, "safetensors header, byte 1: expected '\"'"},
+        {"[]", 0, "safetensors header, byte 0: expected '{'"},
+        {"{} x", 0, "safetensors header, byte 3: text after the end"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "read"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},}", 4,
+         "safetensors header, byte 54: expected '\"'"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
+         "safetensors header, byte 53: tensor 'a' has data_offsets outside the file"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
+         "safetensors header, byte 53: tensor 'a' has data_offsets that do not fit its shape and "
+         "type"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
+         "safetensors header, byte 29: expected a whole number, 0 or more"},
+        {"{\"a\":{\"dtype\":\"F99\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+         "safetensors header, byte 19: an element type that cfx has no tensors of"},
+        {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+         "safetensors header, byte 39: tensor 'a' lacks one of dtype, shape and data_offsets"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4000000000,4000000000,4],\"data_offsets\":[0,0]}}", 0,
+         "safetensors header, byte 74: tensor 'a' has a shape that no memory can hold"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2,
+         "safetensors header, byte 57: tensor 'a' occurs twice"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+         "safetensors: byte 0 of the elements belongs to more than one tensor"},
+        {"{\"\\u0000\":{}}", 0, "safetensors header, byte 8: a NUL character in a name"},
+        {"{\"\\ud800\":{}}", 0, "safetensors header, byte 8: half a surrogate pair"},
+        {"{\"__metadata__\":{\"a\":\"b\"}}", 0, "read"},
+        {"{\"__metadata__\":{\"a\":1}}", 0, "safetensors header, byte 21: expected '\"'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_STR_EQ(cases[i].message, refused(cases[i].header, cases[i].data));
+    cfx_error err = {0};
+    CHECK(!cfx_weights_read("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, NULL, &err));
+    CHECK_INT_EQ(CFX_E_VALUE, err.status);
+}
+
+TEST(npy_comes_back)
+{
+    static const int64_t sizes[] = {2, 3, 4};
+    for (int type = 0; type <= CFX_DTYPE_COMPLEX128; type++) {
+        if (!cfx_dtype_is_computable((cfx_dtype)type))
+            continue;
+        for (size_t ndim = 0; ndim < 4; ndim++) {
+            cfx_error err = {0};
+            cfx_buffer file;
+            cfx_buffer_init(&file, NULL);
+            cfx_tensor *t = sequence((cfx_dtype)type, sizes, ndim, NULL, &err);
+            cfx_status status = cfx_npy_write(t, cfx_buffer_sink(&file), &err);
+            CHECK_INT_EQ(type == CFX_DTYPE_BFLOAT16 ? CFX_E_UNSUPPORTED : CFX_OK, status);
+            if (status == CFX_OK) {
+                cfx_tensor *back = cfx_npy_read(file.data, file.size, NULL, &err);
+                CHECK(back && same(t, back));
+                CHECK(!cfx_npy_read(file.data, file.size - 1, NULL, &err));
+                cfx_tensor_release(back);
+            }
+            cfx_tensor_release(t);
+            cfx_buffer_free(&file);
+        }
+    }
+}
+
+static const char *npy_message(const char *header, char version, size_t data)
+{
+    static cfx_error err;
+    char file[1000] = "\x93NUMPY";
+    size_t begin = version == 1 ? 10 : 12;
+    file[6] = version;
+    file[8] = (char)strlen(header);
+    memcpy(file + begin, header, strlen(header));
+    for (size_t i = 0; i < data; i++)
+        file[begin + strlen(header) + i] = (char)i;
+    err = (cfx_error){0};
+    cfx_tensor *t = cfx_npy_read(file, begin + strlen(header) + data, NULL, &err);
+    if (!t)
+        return err.message;
+    snprintf(err.message, sizeof err.message, "%s", cfx_dtype_name(cfx_tensor_dtype(t)));
+    for (size_t i = 0; i < cfx_tensor_ndim(t); i++)
+        snprintf(err.message + strlen(err.message), 60, " %lld/%lld",
+                 (long long)cfx_tensor_sizes(t)[i], (long long)cfx_tensor_strides(t)[i]);
+    if (cfx_tensor_dtype(t) == CFX_DTYPE_INT16)
+        snprintf(err.message + strlen(err.message), 60, " %d",
+                 (int)*(int16_t *)cfx_tensor_data(t));
+    cfx_tensor_release(t);
+    return err.message;
+}
+
+TEST(headers_of_npy)
+{
+    static const struct {
+        const char *header;
+        char version;
+        size_t data;
+        const char *want;
+    } cases[] = {
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 1, 24, "float32 2/12 3/4"},
+        {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 2, 24, "float32 2/4 3/8"},
+        {"{'shape': (3L,), 'descr': '|u1', 'fortran_order': False}  \n", 3, 3, "uint8 3/1"},
+        {"{'descr': '>i2', 'fortran_order': False, 'shape': (), }", 1, 2, "int16 1"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (1,), }", 1, 2, "int16 1/2 256"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 1, 23,
+         "npy: the file ends before its elements do"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", 1, 8,
+         "npy, byte 52 of the header: expected ','"},
+        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }", 1, 8,
+         "npy, byte 34 of the header: expected True or False"},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", 1, 8,
+         "npy, byte 10 of the header: a structured type; cfx has tensors of numbers"},
+        {"{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 1, 8,
+         "npy, byte 14 of the header: elements of type '|O', which cfx has no tensors of"},
+        {"{'descr': '<f4', 'shape': (2,), }", 1, 8,
+         "npy, byte 33 of the header: one of descr, fortran_order and shape is missing"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 1, 8,
+         "npy: the file ends before its elements do"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", 1, 4,
+         "npy, byte 68 of the header: a tensor with more than 8 dimensions"},
+        {"{}", 1, 4, "npy, byte 2 of the header: one of descr, fortran_order and shape is missing"},
+        {"", 1, 4, "npy, byte 0 of the header: expected '{'"},
+        {"{}", 4, 4, "npy: version 4.0 of .npy files"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_STR_EQ(cases[i].want,
+                     npy_message(cases[i].header, cases[i].version, cases[i].data));
+}
+
+TEST(files_are_mapped_and_replaced)
+{
+    cfx_error err = {0};
+    char folder[] = "/tmp/cfx-weights-XXXXXX";
+    char path[100];
+    REQUIRE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/w.safetensors", folder);
+    cfx_state *s = model(NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_safetensors_save(s, path, &err));
+    cfx_state *back = cfx_weights_load(path, NULL, &err);
+    REQUIRE(back != NULL);
+    cfx_tensor *w = cfx_tensor_retain(cfx_state_get(back, "b\"\\\n"));
+    CHECK_INT_EQ(CFX_OK, cfx_safetensors_save(s, path, &err));
+    cfx_state_free(back);
+    CHECK(same(w, cfx_state_get(s, "b\"\\\n")));  /* the map outlives the file and the state */
+    ((char *)cfx_tensor_data(w))[0] = 99;
+    cfx_tensor_release(w);
+    back = cfx_weights_load(path, NULL, &err);
+    CHECK(same(cfx_state_get(back, "b\"\\\n"), cfx_state_get(s, "b\"\\\n")));
+    cfx_state_free(back);
+    unlink(path);
+    CHECK(!cfx_weights_load(path, NULL, &err));
+    CHECK_INT_EQ(CFX_E_IO, err.status);
+    CHECK(!cfx_npy_load(folder, NULL, &err));
+    CHECK_INT_EQ(CFX_E_IO, err.status);
+    snprintf(path, sizeof path, "%s/none/w.npy", folder);
+    CHECK_INT_EQ(CFX_E_IO, cfx_npy_save(cfx_state_get(s, "a.weight"), path, &err));
+    CHECK_INT_EQ(0, rmdir(folder));  /* nothing was left behind */
+    cfx_state_free(s);
+}
+
+TEST(names_are_matched)
+{
+    cfx_error err = {0};
+    int64_t two[] = {2};
+    cfx_state *s = model(NULL, &err);
+    cfx_state *from = model(NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_state_take(s, from, CFX_TAKE_STRICT, &err));
+    CHECK(cfx_state_get(s, "c") == cfx_state_get(from, "c"));
+    cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_INT8, two, 1, NULL, &err);
+    cfx_state_set(s, "new", t, &err);
+    cfx_state_set(from, "c", t, &err);
+    cfx_state_set(from, "odd", t, &err);
+    CHECK_INT_EQ(CFX_E_KEY, cfx_state_take(s, from, CFX_TAKE_STRICT, &err));
+    CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]; 'new' is missing; 'odd' is not "
+                 "expected", err.message);
+    CHECK_INT_EQ(CFX_E_KEY, cfx_state_take(s, from, CFX_TAKE_MISSING | CFX_TAKE_UNEXPECTED, &err));
+    CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]", err.message);
+    cfx_state *none = cfx_state_new(NULL, &err);
+    for (int i = 0; i < 100; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "layers.%d.weight", i);
+        cfx_state_set(s, name, t, &err);
+    }
+    CHECK_INT_EQ(CFX_E_KEY, cfx_state_take(s, none, CFX_TAKE_STRICT, &err));
+    CHECK(strstr(err.message, "more") != NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_state_take(s, none, CFX_TAKE_MISSING, &err));
+    cfx_tensor_release(t);
+    cfx_state_free(none);
+    cfx_state_free(from);
+    cfx_state_free(s);
+}
+
+static cfx_status read_all(const cfx_allocator *a, void *arg)
+{
+    const cfx_buffer *file = arg;
+    cfx_error err = {0};
+    cfx_state *s = cfx_weights_read(file->data, file->size, a, &err);
+    cfx_state_free(s);
+    return err.status;
+}
+
+TEST(every_allocation_may_fail)
+{
+    cfx_error err = {0};
+    cfx_buffer file;
+    cfx_buffer_init(&file, NULL);
+    cfx_state *s = model(NULL, &err);
+    cfx_safetensors_write(s, cfx_buffer_sink(&file), &err);
+    CHECK(test_oom_sweep(read_all, &file) > 5);
+    cfx_state_free(s);
+    cfx_buffer_free(&file);
+}
