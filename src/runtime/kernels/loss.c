@@ -107,8 +107,6 @@ static double element_loss(const loss *k, const double *v)
         d = -v[2] * (x - t) + n;
         return d > 0 || d != d ? d : 0;
     case CFX_OPID_soft_margin_loss: return log1p(exp(-t * x));
-    case CFX_OPID_cosine_embedding_loss:  /* of the cosine */
-        return t == 1 ? 1 - x : t == -1 && !(x - n <= 0) ? x - n : 0;
     }
     return 0;
 }
