@@ -4,12 +4,6 @@
 
 /* ---- converting ---------------------------------------------------------------------------- */
 
-static bool is_number(cfx_datum d)
-{
-    return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
-           d.kind == CFX_DATUM_COMPLEX;
-}
-
 cfx_dtype cfxi_scalar_dtype(cfx_datum d)
 {
     return d.kind == CFX_DATUM_BOOL  ? CFX_DTYPE_BOOL
@@ -57,7 +51,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
     cfx_datum number = d;
     switch (type) {
     case CFXI_PARAM_TENSOR:
-        if (is_number(d))
+        if (cfxi_is_number(d))
             return wrap(c, d);
         return d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_INT:
@@ -86,7 +80,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
             return cfx_datum_bool(number.as.i != 0);
         return number.kind == CFX_DATUM_BOOL ? number : misfit;
     case CFXI_PARAM_SCALAR:
-        return is_number(d) || d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
+        return cfxi_is_number(d) || d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
     }
@@ -237,6 +231,15 @@ cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 int64_t cfxi_fresh(cfxi_call *c)
 {
     return c->infer && c->dims ? cfx_dims_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
+}
+
+cfx_datum cfxi_unknown_int(cfxi_call *c)
+{
+    cfx_datum d = cfx_datum_int(CFX_DIM_UNKNOWN);
+    if (c->infer && c->dims)
+        d.as.i = cfx_dims_fresh_number(c->dims, c->err);
+    d.symbolic = 1;
+    return d;
 }
 
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,

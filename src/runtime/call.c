@@ -1,5 +1,5 @@
 /* call.c - one operator: arguments, rule, memory, kernel. runtime_impl.h is the manual. */
-#include "runtime_impl.h"
+#include "python_impl.h"
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
@@ -213,15 +213,11 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
 
 static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
 {
-    bool handled = false;
-    cfx_status status = cfxi_python_call(c, &handled);
-    if (status == CFX_OK && !handled) {
-        status = rows[c->op].rule(c);
-        if (status == CFX_OK && !c->infer)
-            status = allocate_results(c, s);
-        if (status == CFX_OK && !c->infer)
-            status = rows[c->op].kernel(c);
-    }
+    cfx_status status = rows[c->op].rule(c);
+    if (status == CFX_OK && !c->infer)
+        status = allocate_results(c, s);
+    if (status == CFX_OK && !c->infer)
+        status = rows[c->op].kernel(c);
     cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     if (status == CFX_OK)
         result = pack_results(c, s);
@@ -250,6 +246,15 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
     cfx_buffer_free(&text);
 }
 
+/* Arguments of what Python computes: numbers and containers stay what they are. */
+static cfx_status take_as_given(const cfxi_signature *s, const cfx_datum *args, size_t n,
+                                cfx_datum *full)
+{
+    for (size_t i = 0; i < s->num_params; i++)
+        full[i] = i < n ? cfx_datum_retain(args[i]) : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return CFX_OK;
+}
+
 cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
                             cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
 {
@@ -258,19 +263,24 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     cfx_datum full[CFXI_MOST_PARAMS];
     err = cfxi_error_or(err, &own);
     err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
-    if (!cfx_operator_has_kernel(op)) {
+    bool known = (unsigned)op < CFX_OPERATOR_COUNT;
+    const cfxi_signature *s = cfxi_signature_of(rt, known ? op : CFX_OPID_NONE, err);
+    if (!s)
+        return result;
+    if (!known || (!rows[op].rule && !rows[s->functional].rule)) {
         cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is computed by no kernel of cfx",
                       cfx_operator_name(op) ? cfx_operator_name(op) : "?");
         return result;
     }
-    const cfxi_signature *s = cfxi_signature_of(rt, op, err);
-    if (!s)
-        return result;
     bool in_place = !rows[op].rule;
     cfxi_call c = {.op = in_place ? s->functional : op, .args = full, .rt = rt, .dims = dims,
                    .infer = infer, .watch = watch, .err = err};
-    cfx_status status = cfxi_arguments(&c, op, s, args, n, full);
-    if (status == CFX_OK && in_place) {
+    bool python = cfxi_python_takes(op, args, n);
+    cfx_status status = python ? take_as_given(s, args, n, full)
+                               : cfxi_arguments(&c, op, s, args, n, full);
+    if (status == CFX_OK && python) {
+        result = cfxi_python_call(&c);
+    } else if (status == CFX_OK && in_place) {
         const cfxi_signature *functional = cfxi_signature_of(rt, c.op, err);
         if (functional)
             result = run_in_place(&c, functional);

@@ -179,6 +179,11 @@ static inline bool cfxi_is_none(const cfxi_call *c, size_t i)
 {
     return c->args[i].kind == CFX_DATUM_NONE || c->args[i].kind == CFX_DATUM_INVALID;
 }
+static inline bool cfxi_is_number(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
+           d.kind == CFX_DATUM_COMPLEX;
+}
 static inline bool cfxi_bool(const cfxi_call *c, size_t i) { return c->args[i].as.b; }
 static inline double cfxi_float(const cfxi_call *c, size_t i) { return c->args[i].as.f; }
 /* Of an INT that may be a symbol (sizes); cfxi_number where it must be known. */
@@ -242,6 +247,8 @@ static inline bool cfxi_same_size(const cfxi_call *c, int64_t a, int64_t b)
 }
 /* A size nobody knows yet: CFX_DIM_UNKNOWN when computing. */
 int64_t cfxi_fresh(cfxi_call *c);
+/* An INT that nobody knows yet, and that may be negative: what item() gives. */
+cfx_datum cfxi_unknown_int(cfxi_call *c);
 /* The sizes that the tensors have together, as PyTorch broadcasts them; CFX_E_SHAPE in its words.
  * */
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
@@ -278,6 +285,11 @@ bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
 
 /* dst[...] = src, broadcast and converted. They may overlap only if they are the same. */
 cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
+/* n elements of `size` bytes, at any distances (in bytes). */
+void cfxi_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
+               int64_t to_step);
+/* Makes n elements of `size` bytes of the first at `to`. */
+void cfxi_repeat(size_t size, int64_t n, char *to);
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
 cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
@@ -348,11 +360,5 @@ static inline cfx_tensor cfxi_shown(const cfx_tensor *t)
 }
 /* Inserts a dimension of size 1 before dimension `dim`. */
 void cfxi_unsqueeze(cfx_tensor *t, size_t dim);
-
-/* ---- Python's operations (python_ops.c) ---------------------------------------------------- */
-
-/* For arithmetic and comparison rows called without any tensor: what Python's operator does on
- * numbers, strings and containers. *handled is false where the row has no such meaning. */
-cfx_status cfxi_python_call(cfxi_call *c, bool *handled);
 
 #endif

@@ -1,20 +1,198 @@
 /* properties.c - what a tensor is: its sizes, its type. Rules alone: no element is looked at. */
-#include "../runtime_impl.h"
+#include "../view_impl.h"
 
-/* An INT that may be a symbol. */
-static cfx_datum size_datum(int64_t size)
-{
-    cfx_datum d = cfx_datum_int(size);
-    d.symbolic = cfx_dim_is_symbol(size);
-    return d;
-}
+/* ---- sizes --------------------------------------------------------------------------------- */
 
 cfx_status cfxi_rule_numel(cfxi_call *c)
 {
     const cfx_tensor *t = cfxi_tensor(c, 0);
-    int64_t n = 1;
+    cfxi_result_datum(c, 0, cfxi_size_datum(cfxi_numel_dim(c, t->size, t->ndim)));
+    return c->err->status;
+}
+
+/* The stride of dimension `d` in elements. Of an abstract tensor that of a dense one. */
+static int64_t stride_of(cfxi_call *c, const cfx_tensor *t, size_t d)
+{
+    if (t->storage)
+        return t->stride[d] / (int64_t)cfxi_itemsize(t);
+    return cfxi_numel_dim(c, t->size + d + 1, t->ndim - d - 1);
+}
+
+/* All sizes or strides as a tuple. */
+static cfx_status all_of(cfxi_call *c, const cfx_tensor *t, bool strides)
+{
+    cfx_datum items[CFX_MAX_DIMS];
     for (size_t i = 0; i < t->ndim; i++)
-        n = cfx_dim_mul(c->dims, n, t->size[i], c->err);
-    cfxi_result_datum(c, 0, size_datum(n));
+        items[i] = cfxi_size_datum(strides ? stride_of(c, t, i) : t->size[i]);
+    cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, items, t->ndim, c->rt->allocator, c->err);
+    if (tuple.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    cfxi_result_datum(c, 0, tuple);
     return CFX_OK;
+}
+
+static cfx_status one_of(cfxi_call *c, const cfx_tensor *t, bool strides)
+{
+    size_t dim;
+    if (t->ndim == 0)
+        return cfxi_fail(c, CFX_E_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                         (long long)cfxi_int(c, 1));
+    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), t->ndim, &dim));
+    cfxi_result_datum(c, 0, cfxi_size_datum(strides ? stride_of(c, t, dim) : t->size[dim]));
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_size(cfxi_call *c)
+{
+    const cfx_tensor *t = cfxi_tensor(c, 0);
+    return cfxi_is_none(c, 1) ? all_of(c, t, false) : one_of(c, t, false);
+}
+
+cfx_status cfxi_rule_stride(cfxi_call *c)
+{
+    const cfx_tensor *t = cfxi_tensor(c, 0);
+    return cfxi_is_none(c, 1) ? all_of(c, t, true) : one_of(c, t, true);
+}
+
+cfx_status cfxi_rule_dim(cfxi_call *c)
+{
+    cfxi_result_datum(c, 0, cfx_datum_int(cfxi_tensor(c, 0)->ndim));
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_is_floating_point(cfxi_call *c)
+{
+    cfx_dtype dtype = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfxi_result_datum(c, 0, cfx_datum_bool(cfx_dtype_is_float(dtype)));
+    return CFX_OK;
+}
+
+/* ---- getattr ------------------------------------------------------------------------------- */
+
+/* Attributes that are a row on the tensor. */
+static const struct {
+    const char *name;
+    cfx_operator op;
+} by_row[] = {
+    {"shape", CFX_OPID_size}, {"T", CFX_OPID_numpy_T},  {"mT", CFX_OPID_mT},
+    {"H", CFX_OPID_adjoint},  {"mH", CFX_OPID_adjoint}, {"real", CFX_OPID_real},
+    {"imag", CFX_OPID_imag},  {"data", CFX_OPID_alias}, {"ndim", CFX_OPID_dim},
+};
+
+static const char *const always_false[] = {
+    "requires_grad", "is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mkldnn", "is_nested",
+    "is_mps", "is_xpu", "is_sparse_csr",
+};
+
+static cfx_datum tensor_attribute(cfxi_call *c, cfx_datum object, const char *name)
+{
+    const cfx_tensor *t = object.as.tensor;
+    for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
+        if (strcmp(name, by_row[i].name) == 0)
+            return cfxi_sub(c, by_row[i].op, &object, 1);
+    for (size_t i = 0; i < sizeof always_false / sizeof *always_false; i++)
+        if (strcmp(name, always_false[i]) == 0)
+            return cfx_datum_bool(false);
+    if (strcmp(name, "dtype") == 0)
+        return cfx_datum_dtype((cfx_dtype)t->dtype);
+    if (strcmp(name, "device") == 0)
+        return cfx_datum_text(CFX_DATUM_DEVICE, "cpu", 3, c->rt->allocator, c->err);
+    if (strcmp(name, "layout") == 0)
+        return cfx_datum_scalar(CFX_DATUM_LAYOUT, CFX_LAYOUT_STRIDED);
+    if (strcmp(name, "is_cpu") == 0 || strcmp(name, "is_leaf") == 0)
+        return cfx_datum_bool(true);
+    if (strcmp(name, "itemsize") == 0)
+        return cfx_datum_int((int64_t)cfxi_itemsize(t));
+    if (strcmp(name, "nbytes") == 0) {
+        int64_t n = cfxi_numel_dim(c, t->size, t->ndim);
+        return cfxi_size_datum(cfx_dim_mul(c->dims, n, (int64_t)cfxi_itemsize(t), c->err));
+    }
+    if (strcmp(name, "grad") == 0 || strcmp(name, "grad_fn") == 0)
+        return cfx_datum_none();
+    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+}
+
+/* "values" of what max_dim returns; start, stop and step of a slice. */
+static cfx_datum item_by_name(cfx_datum object, const char *name)
+{
+    static const char *const slice_names[] = {"start", "stop", "step"};
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(object, &n);
+    cfx_param result;
+    for (size_t i = 0; i < n; i++) {
+        if (object.kind == CFX_DATUM_SLICE && strcmp(name, slice_names[i]) == 0)
+            return cfx_datum_retain(items[i]);
+        if (object.kind == CFX_DATUM_TUPLE && object.as.seq->op &&
+            cfx_operator_result((cfx_operator)object.as.seq->op, i, &result) &&
+            result.name.size == strlen(name) &&
+            memcmp(result.name.text, name, result.name.size) == 0)
+            return cfx_datum_retain(items[i]);
+    }
+    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+}
+
+static cfx_datum number_attribute(cfx_datum object, const char *name)
+{
+    bool complex = object.kind == CFX_DATUM_COMPLEX;
+    if (strcmp(name, "real") == 0)
+        return complex ? cfx_datum_float(object.as.c[0]) : object;
+    if (strcmp(name, "imag") == 0)
+        return complex                             ? cfx_datum_float(object.as.c[1])
+               : object.kind == CFX_DATUM_FLOAT ? cfx_datum_float(0)
+                                                   : cfx_datum_int(0);
+    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+}
+
+static cfx_datum dtype_attribute(cfx_dtype dtype, const char *name)
+{
+    if (strcmp(name, "is_floating_point") == 0)
+        return cfx_datum_bool(cfx_dtype_is_float(dtype));
+    if (strcmp(name, "is_complex") == 0)
+        return cfx_datum_bool(cfx_dtype_is_complex(dtype));
+    if (strcmp(name, "itemsize") == 0)
+        return cfx_datum_int((int64_t)cfx_dtype_size(dtype));
+    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+}
+
+/* type and index of "cuda:1" */
+static cfx_datum device_attribute(cfxi_call *c, cfx_datum object, const char *name)
+{
+    size_t size;
+    const char *text = cfx_datum_str(object, &size);
+    const char *colon = memchr(text, ':', size);
+    int64_t index = 0;
+    size_t type = colon ? (size_t)(colon - text) : size;
+    if (strcmp(name, "type") == 0)
+        return cfx_datum_text(CFX_DATUM_STR, text, type, c->rt->allocator, c->err);
+    if (strcmp(name, "index") == 0 && !colon)
+        return cfx_datum_none();
+    if (strcmp(name, "index") == 0 && cfxi_parse_int(colon + 1, size - type - 1, &index))
+        return cfx_datum_int(index);
+    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+}
+
+cfx_status cfxi_rule_getattr(cfxi_call *c)
+{
+    cfx_datum object = c->args[0];
+    const char *name = cfxi_str(c, 1);
+    cfx_datum found;
+    switch ((cfx_datum_kind)object.kind) {
+    case CFX_DATUM_TENSOR: found = tensor_attribute(c, object, name); break;
+    case CFX_DATUM_TUPLE:
+    case CFX_DATUM_SLICE: found = item_by_name(object, name); break;
+    case CFX_DATUM_BOOL:
+    case CFX_DATUM_INT:
+    case CFX_DATUM_FLOAT:
+    case CFX_DATUM_COMPLEX: found = number_attribute(object, name); break;
+    case CFX_DATUM_DTYPE: found = dtype_attribute((cfx_dtype)object.as.i, name); break;
+    case CFX_DATUM_DEVICE: found = device_attribute(c, object, name); break;
+    default: found = cfx_datum_scalar(CFX_DATUM_INVALID, 0); break;
+    }
+    if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK && !cfxi_is_none(c, 2))
+        found = cfx_datum_retain(c->args[2]);
+    if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK)
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' has no attribute '%.60s' that cfx knows",
+                         cfx_datum_kind_name((cfx_datum_kind)object.kind), name);
+    cfxi_result_datum(c, 0, found);
+    return found.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
