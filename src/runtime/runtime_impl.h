@@ -271,6 +271,12 @@ typedef void cfxi_loop_fn(void *ctx, int64_t n, char *const *at, const int64_t *
 void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
                cfxi_loop_fn *fn, void *ctx);
 
+/* Likewise in planes: `rows` rows of n elements each, row_step[k] bytes from one to the next. */
+typedef void cfxi_plane_fn(void *ctx, int64_t n, int64_t rows, char *const *at,
+                           const int64_t *step, const int64_t *row_step);
+void cfxi_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+                      cfxi_plane_fn *fn, void *ctx);
+
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 
 /* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide
