@@ -293,14 +293,15 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     cfx_datum full[CFXI_MOST_PARAMS];
     err = cfxi_error_or(err, &own);
     err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
-    if (!cfx_operator_has_kernel(op)) {
+    bool known = (unsigned)op < CFX_OPERATOR_COUNT;
+    const cfxi_signature *s = cfxi_signature_of(rt, known ? op : CFX_OPID_NONE, err);
+    if (!s)
+        return result;
+    if (!known || (!rows[op].rule && !rows[s->functional].rule)) {
         cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is computed by no kernel of cfx",
                       cfx_operator_name(op) ? cfx_operator_name(op) : "?");
         return result;
     }
-    const cfxi_signature *s = cfxi_signature_of(rt, op, err);
-    if (!s)
-        return result;
     bool in_place = !rows[op].rule;
     cfxi_call c = {.op = in_place ? s->functional : op, .args = full, .rt = rt, .dims = dims,
                    .infer = infer, .watch = watch, .err = err};

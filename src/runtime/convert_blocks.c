@@ -116,21 +116,25 @@ __attribute__((target("avx2,f16c"))) static void f32_f16_avx2(int64_t n, const v
     f32_f16(n - i, a + i, y + i);
 }
 
-__attribute__((target("avx2"))) static void bf16_f32_avx2(int64_t n, const void *from, void *to)
-{
-    const uint16_t *a = from;
-    uint32_t *y = to;
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
-        y[i] = (uint32_t)a[i] << 16;
-}
-
-__attribute__((target("avx2"))) static void f32_bf16_avx2(int64_t n, const void *from, void *to)
-{
-    const uint32_t *a = from;
-    uint16_t *y = to;
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
-        y[i] = round_to_bfloat(a[i]);
-}
+#define BFLOATS(isa, targets)                                                                      \
+    __attribute__((target(targets))) static void bf16_f32_##isa(int64_t n, const void *from,       \
+                                                                void *to)                          \
+    {                                                                                              \
+        const uint16_t *a = from;                                                                  \
+        uint32_t *y = to;                                                                          \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                       \
+            y[i] = (uint32_t)a[i] << 16;                                                           \
+    }                                                                                              \
+    __attribute__((target(targets))) static void f32_bf16_##isa(int64_t n, const void *from,       \
+                                                                void *to)                          \
+    {                                                                                              \
+        const uint32_t *a = from;                                                                  \
+        uint16_t *y = to;                                                                          \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                       \
+            y[i] = round_to_bfloat(a[i]);                                                          \
+    }
+BFLOATS(avx2, "avx2")
+BFLOATS(avx512, "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
 
 /* ---- which loop ----------------------------------------------------------------------------- */
@@ -138,6 +142,8 @@ __attribute__((target("avx2"))) static void f32_bf16_avx2(int64_t n, const void 
 static convert_fn *with_isa(cfx_isa isa, convert_fn *fn)
 {
 #if defined(__x86_64__)
+    if (isa == CFX_ISA_AVX512 && (fn == bf16_f32 || fn == f32_bf16))
+        return fn == bf16_f32 ? bf16_f32_avx512 : f32_bf16_avx512;
     if (isa >= CFX_ISA_AVX2)
         return fn == f16_f32    ? f16_f32_avx2
                : fn == f32_f16  ? f32_f16_avx2

@@ -175,8 +175,8 @@ static void add_run(const job *j, const char *base, int64_t begin, int64_t end, 
         int64_t n = line - (w->ndim ? p.at[w->ndim - 1] : 0);
         n = n < end - begin ? n : end - begin;
         n = n < CFXI_RUN ? n : CFXI_RUN;
-        const void *x = cfxi_read_run(j->k->compute, buf, (cfx_dtype)j->x->dtype,
-                                      base + p.offset, stride, n);
+        const void *x = cfxi_read_run(j->k->rt->isa, j->k->compute, buf,
+                                      (cfx_dtype)j->x->dtype, base + p.offset, stride, n);
         j->k->reducer->run(j->k, acc, x, n, begin);
         walk_next(w, &p, n);
         begin += n;
@@ -191,8 +191,8 @@ static void add_rows(const job *j, const char *base, int64_t begin, int64_t end,
     int64_t stride = j->kept.stride[j->kept.ndim - 1];
     position p = walk_seek(w, begin);
     for (; begin < end; begin++) {
-        const void *x = cfxi_read_run(j->k->compute, buf, (cfx_dtype)j->x->dtype,
-                                      base + p.offset, stride, width);
+        const void *x = cfxi_read_run(j->k->rt->isa, j->k->compute, buf,
+                                      (cfx_dtype)j->x->dtype, base + p.offset, stride, width);
         j->k->reducer->row(j->k, acc, x, width, begin);
         walk_next(w, &p, 1);
     }

@@ -20,17 +20,17 @@ static inline size_t cfxi_run_size(cfxi_run_type k)
     return k == CFXI_F32 ? 4 : k == CFXI_C128 ? 16 : 8;
 }
 /* n elements from `at`, `stride` bytes apart, into buf. */
-void cfxi_load_run(cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at, int64_t stride,
-                   int64_t n);
-void cfxi_store_run(cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at, int64_t stride,
-                    int64_t n);
+void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
+                   int64_t stride, int64_t n);
+void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
+                    int64_t stride, int64_t n);
 /* The elements where they are, if they are of that type and adjacent; else loaded into buf. */
-static inline const void *cfxi_read_run(cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
-                                        int64_t stride, int64_t n)
+static inline const void *cfxi_read_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype,
+                                        const char *at, int64_t stride, int64_t n)
 {
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype))
         return at;
-    cfxi_load_run(k, buf, dtype, at, stride, n);
+    cfxi_load_run(isa, k, buf, dtype, at, stride, n);
     return buf;
 }
 

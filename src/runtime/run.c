@@ -63,11 +63,15 @@ static void load_i64(int64_t *out, cfx_dtype dtype, const char *at, int64_t stri
     }
 }
 
-void cfxi_load_run(cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at, int64_t stride,
-                   int64_t n)
+void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
+                   int64_t stride, int64_t n)
 {
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(buf, at, (size_t)n * cfx_dtype_size(dtype));
+        return;
+    }
+    if (stride == (int64_t)cfx_dtype_size(dtype) && cfx_dtype_is_float(dtype) && k == CFXI_F32) {
+        cfxi_convert(isa, CFX_DTYPE_FLOAT32, buf, dtype, at, n);
         return;
     }
     switch (k) {
@@ -123,11 +127,15 @@ static void store_i64(const int64_t *x, cfx_dtype dtype, char *at, int64_t strid
     }
 }
 
-void cfxi_store_run(cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at, int64_t stride,
-                    int64_t n)
+void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
+                    int64_t stride, int64_t n)
 {
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(at, buf, (size_t)n * cfx_dtype_size(dtype));
+        return;
+    }
+    if (stride == (int64_t)cfx_dtype_size(dtype) && cfx_dtype_is_float(dtype) && k == CFXI_F32) {
+        cfxi_convert(isa, dtype, at, CFX_DTYPE_FLOAT32, buf, n);
         return;
     }
     switch (k) {

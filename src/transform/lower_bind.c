@@ -120,18 +120,57 @@ static bool is_idle(cfx_schema_text name)
     return false;
 }
 
-/* The row that also returns where the largest elements are. */
-static cfx_operator with_indices(cfx_operator op)
+/* Rows that an argument which is True turns into others. */
+static const struct {
+    const char *name;
+    cfx_operator from;
+    cfx_operator to;
+} turns[] = {
+    {"return_indices", CFX_OPID_max_pool1d, CFX_OPID_max_pool1d_with_indices},
+    {"return_indices", CFX_OPID_max_pool2d, CFX_OPID_max_pool2d_with_indices},
+    {"return_indices", CFX_OPID_max_pool3d, CFX_OPID_max_pool3d_with_indices},
+    {"as_tuple", CFX_OPID_nonzero, CFX_OPID_where_nonzero},
+};
+
+static bool turn(cfxi_lowered *c, cfx_schema_text name)
 {
-    return op == CFX_OPID_max_pool1d   ? CFX_OPID_max_pool1d_with_indices
-           : op == CFX_OPID_max_pool2d ? CFX_OPID_max_pool2d_with_indices
-           : op == CFX_OPID_max_pool3d ? CFX_OPID_max_pool3d_with_indices
-                                       : CFX_OPID_NONE;
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
+        if (c->op == turns[i].from && cfxi_text_is(name, turns[i].name, strlen(turns[i].name))) {
+            c->op = turns[i].to;
+            return true;
+        }
+    return false;
+}
+
+/* tensordot's dims, 2 or ([0], [1]), as two lists. */
+static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    if (v.kind == CFX_KIND_INT && v.as.i >= 0 && v.as.i <= 8) {
+        cfx_value last[8];
+        cfx_value first[8];
+        for (int64_t i = 0; i < v.as.i; i++) {
+            last[i] = cfx_int(i - v.as.i);
+            first[i] = cfx_int(i);
+        }
+        cfxi_lowered_set(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
+        cfxi_lowered_set(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
+        return l->err->status == CFX_OK;
+    }
+    if ((v.kind != CFX_KIND_LIST && v.kind != CFX_KIND_TUPLE) || n != 2)
+        return false;
+    cfxi_lowered_set(c, "dims_self", items[0]);
+    cfxi_lowered_set(c, "dims_other", items[1]);
+    return true;
 }
 
 /* An argument that is no parameter of the row. */
-static bool bind_extra(cfxi_lowered *c, cfx_schema_text name, cfx_value v)
+static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx_value v)
 {
+    if (c->op == CFX_OPID_tensordot && cfxi_text_is(name, "dims", 4) &&
+        spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
+        return true;
     if (is_off(v) || is_idle(name))
         return true;
     if (cfxi_text_is(name, "out", 3)) {
@@ -142,15 +181,12 @@ static bool bind_extra(cfxi_lowered *c, cfx_schema_text name, cfx_value v)
         c->in_place = true;
         return true;
     }
-    if (v.kind == CFX_KIND_BOOL && cfxi_text_is(name, "return_indices", 14) &&
-        with_indices(c->op)) {
-        c->op = with_indices(c->op);
+    if (v.kind == CFX_KIND_BOOL && turn(c, name))
         return true;
-    }
     return misfit(c, "it has no parameter", name);
 }
 
-static bool bind_keywords(const cfx_node *n, binding *b, cfxi_lowered *c)
+static bool bind_keywords(cfxi_lower *l, const cfx_node *n, binding *b, cfxi_lowered *c)
 {
     for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2) {
         const cfx_str *key = n->kwargs->items[i].as.str;
@@ -162,7 +198,7 @@ static bool bind_keywords(const cfx_node *n, binding *b, cfxi_lowered *c)
         for (size_t k = 0; at == b->n && k < b->n; k++)
             if (is_named(&b->params[k], key))
                 at = k;
-        if (at == b->n && !bind_extra(c, name, v))
+        if (at == b->n && !bind_extra(l, c, name, v))
             return false;
         if (at < b->n && b->values[at].kind != CFX_KIND_INVALID)
             return misfit(c, "it is given twice:", name);
@@ -183,7 +219,11 @@ typedef struct word {
 /* Words for what the rows number. */
 static const word words[] = {
     {"reduction", "none", 0}, {"reduction", "mean", 1}, {"reduction", "sum", 2},
+    {"reduction", "batchmean", 2},
     {"mode", "sum", 0},       {"mode", "mean", 1},      {"mode", "max", 2},
+    {"compute_mode", "use_mm_for_euclid_dist_if_necessary", 0},
+    {"compute_mode", "use_mm_for_euclid_dist", 1},
+    {"compute_mode", "donot_use_mm_for_euclid_dist", 2},
 };
 
 static const word types[] = {
@@ -194,9 +234,14 @@ static const word types[] = {
 };
 
 /* What the row wants in the place of what the caller may write. */
-static cfx_value translate(const cfxi_lower *l, const cfx_param *param, cfx_value v)
+static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param *param,
+                           cfx_value v)
 {
-    if (v.kind == CFX_KIND_STR && strcmp(param->type, "int") == 0)
+    if (v.kind == CFX_KIND_BOOL && cfxi_text_is(param->name, "correction", 10))
+        return cfx_int(v.as.b);  /* unbiased */
+    c->batch_mean = c->batch_mean || (v.kind == CFX_KIND_STR && c->op == CFX_OPID_kl_div &&
+                                      strcmp(cfx_value_text(v, NULL), "batchmean") == 0);
+    if (v.kind == CFX_KIND_STR && strncmp(param->type, "int", 3) == 0 && !strchr(param->type, '['))
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (cfxi_text_is(param->name, words[i].param, strlen(words[i].param)) &&
                 strcmp(cfx_value_text(v, NULL), words[i].text) == 0)
@@ -224,7 +269,7 @@ static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly
         c->args[i] = cfx_invalid();
     if (c->args[i].kind == CFX_KIND_INVALID)
         return c->defaults[i].text || optional || misfit(c, "it needs", param.name);
-    c->args[i] = translate(l, &param, c->args[i]);
+    c->args[i] = translate(l, c, &param, c->args[i]);
     if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly))
         return true;
     misfit(c, "this is nothing for", param.name);
@@ -236,12 +281,12 @@ static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly
 /* ---- one row ------------------------------------------------------------------------------- */
 
 /* Hands what is bound by the spelling's parameters to those of the row. */
-static bool hand_over(const cfxi_lower *l, const binding *b, cfxi_lowered *c, bool strictly)
+static bool hand_over(cfxi_lower *l, const binding *b, cfxi_lowered *c, bool strictly)
 {
     for (size_t i = 0; i < b->n; i++) {
         const cfxi_spelled_param *p = &b->params[i];
         if (p->param == SIZE_MAX) {
-            if (!bind_extra(c, p->name, b->values[i]))
+            if (!bind_extra(l, c, p->name, b->values[i]))
                 return false;
             continue;
         }
@@ -262,7 +307,7 @@ bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const ch
     cfxi_lowered_begin(c, op);
     for (; b.n < CFXI_MOST_PARAMS && cfxi_listed_param(op, list, b.n, &b.params[b.n]); b.n++)
         b.values[b.n] = cfx_invalid();
-    const bool fits = bind_positions(l, n, &b, c) && bind_keywords(n, &b, c) &&
+    const bool fits = bind_positions(l, n, &b, c) && bind_keywords(l, n, &b, c) &&
                       hand_over(l, &b, c, strictly);
     if (!fits)
         cfxi_lower_unbind(l, c);

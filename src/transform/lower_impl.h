@@ -46,6 +46,7 @@ typedef struct cfxi_lowered {
     cfx_value packed;                           /* a list that was made for it, or INVALID */
     cfx_value out;                              /* where the result is to be written, or INVALID */
     bool in_place;                              /* inplace=True */
+    bool batch_mean;                            /* what it gives is to be divided by the batch */
     char why[200];                              /* why it is not one */
 } cfxi_lowered;
 
@@ -88,13 +89,40 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
 cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *format, ...)
     CFX_PRINTF(3, 4);
 
-/* ---- modules (lower_module.c, lower_special.c) --------------------------------------------- */
+/* ---- modules (lower_module.c) -------------------------------------------------------------- */
 
 cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n);
+/* A call of a module as one of a row, whose parameters the class passes as `list` says (NULL: by
+ * the row's names). */
+cfx_status cfxi_lower_as(cfxi_lower *l, cfx_node *n, cfx_operator op, const char *list);
 /* An attribute of the module that `n` calls; INVALID if there is none, or if it fails (l->err). A
  * tensor is a get_attr before `n`. Floating. */
 cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name);
-/* Modules that are more than one call: *done tells whether the class is one. */
+
+/* ---- modules that are more than one call (lower_special.c) --------------------------------- */
+
+typedef cfx_status cfxi_special_fn(cfxi_lower *l, cfx_node *n);
+cfxi_special_fn cfxi_lower_lstm, cfxi_lower_gru, cfxi_lower_rnn;             /* lower_rnn.c */
+cfxi_special_fn cfxi_lower_lstm_cell, cfxi_lower_gru_cell, cfxi_lower_rnn_cell;
+cfxi_special_fn cfxi_lower_attention, cfxi_lower_encoder_layer, cfxi_lower_encoder,
+    cfxi_lower_decoder_layer, cfxi_lower_decoder, cfxi_lower_transformer;  /* lower_attention.c */
+
+/* *done tells whether the class is one. */
 cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name, bool *done);
+
+/* For those: attributes that are there, and arguments of `forward`. */
+bool cfxi_lower_flag(cfxi_lower *l, cfx_node *n, const char *name);
+int64_t cfxi_lower_int(cfxi_lower *l, cfx_node *n, const char *name);
+cfx_value cfxi_lower_argument(const cfx_node *n, size_t i, const char *name);  /* None if absent */
+static inline bool cfxi_is_none(cfx_value v)
+{
+    return v.kind == CFX_KIND_NONE || v.kind == CFX_KIND_INVALID;
+}
+/* Calls a row before `n`; INVALID if that fails or an argument is INVALID, so that calls chain. */
+cfx_value cfxi_lower_row(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                         size_t count);
+/* Makes `n` a call of a row; whether l->err was set before is looked at here, too. */
+cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                             size_t count);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+/* ---- attributes ---------------------------------------------------------------------------- */
+
 cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
 {
     const char *path = n->callee->ref->name->data;
@@ -26,63 +28,58 @@ cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
     return cfx_from_node(reader);
 }
 
-/* What the call does not pass. */
-static cfx_status fill_in(cfxi_lower *l, cfx_node *n, const char *list, cfxi_lowered *c)
+/* ---- the row of a class -------------------------------------------------------------------- */
+
+enum { MOST_PAIRS = CFXI_MOST_PARAMS + 4 };
+
+typedef struct pairs {
+    cfx_value items[2 * MOST_PAIRS];  /* keyword, value */
+    size_t n;
+} pairs;
+
+static void add_pair(cfxi_lower *l, pairs *p, cfx_schema_text name, cfx_value v)
 {
-    cfxi_spelled_param param;
-    char name[CFX_SPELLING_SIZE];
-    const size_t passed = cfx_node_num_args(n);
-    for (size_t i = passed; cfxi_listed_param(c->op, list, i, &param); i++) {
-        if ((param.param < c->n && c->args[param.param].kind != CFX_KIND_INVALID) ||
-            cfxi_text_is(param.name, "self", 4) || param.name.size >= sizeof name)
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)param.name.size, param.name.text);
-        cfx_value v = cfxi_lower_attribute(l, n, strcmp(name, "train") == 0 ? "training" : name);
-        CFX_TRY(l->err->status);
-        if (v.kind != CFX_KIND_INVALID && param.param < c->n)
-            c->args[param.param] = v;
-    }
+    if (p->n + 2 > 2 * MOST_PAIRS)
+        return;
+    p->items[p->n++] = cfx_value_str(l->g, name.text, name.size, l->err);
+    p->items[p->n++] = v;
+}
+
+static bool is_passed(const cfx_node *n, cfx_schema_text name)
+{
+    for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2)
+        if (cfxi_text_is(name, n->kwargs->items[i].as.str->data, n->kwargs->items[i].as.str->size))
+            return true;
+    return false;
+}
+
+/* Adds the attribute of this name, if the module has it. */
+static cfx_status add_attribute(cfxi_lower *l, cfx_node *n, cfx_schema_text name, pairs *p)
+{
+    char text[CFX_SPELLING_SIZE];
+    snprintf(text, sizeof text, "%.*s", (int)name.size, name.text);
+    cfx_value v = cfxi_lower_attribute(l, n, strcmp(text, "train") == 0 ? "training" : text);
+    CFX_TRY(l->err->status);
+    if (v.kind != CFX_KIND_INVALID)
+        add_pair(l, p, name, v);
     return CFX_OK;
 }
 
-/* inplace=True, return_indices=True: attributes that are no parameters of the row. */
-static cfx_status ask_switches(cfxi_lower *l, cfx_node *n, bool *in_place, bool *indices)
+/* What the call does not pass, as keywords: then it is bound as a function's is. */
+static cfx_status add_attributes(cfxi_lower *l, cfx_node *n, cfx_operator op, const char *list)
 {
-    const cfx_value a = cfxi_lower_attribute(l, n, "inplace");
-    CFX_TRY(l->err->status);
-    const cfx_value b = cfxi_lower_attribute(l, n, "return_indices");
-    CFX_TRY(l->err->status);
-    *in_place = a.kind == CFX_KIND_BOOL && a.as.b;
-    *indices = b.kind == CFX_KIND_BOOL && b.as.b;
-    return CFX_OK;
-}
-
-/* The same call with its attributes as keywords: a call_module that is bound like a function. */
-static cfx_status set_keywords(cfxi_lower *l, cfx_node *n, const char *list, cfxi_lowered *c,
-                               bool in_place, bool indices)
-{
-    cfx_value pairs[2 * CFXI_MOST_PARAMS + 4];
-    size_t k = 0;
+    static const char *const switches[] = {"inplace", "return_indices"};
     cfxi_spelled_param param;
-    for (size_t i = cfx_node_num_args(n); cfxi_listed_param(c->op, list, i, &param); i++) {
-        if (param.param >= c->n || c->args[param.param].kind == CFX_KIND_INVALID)
-            continue;
-        pairs[k++] = cfx_value_str(l->g, param.name.text, param.name.size, l->err);
-        pairs[k++] = c->args[param.param];
-    }
-    for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size && k < 2 * CFXI_MOST_PARAMS; i += 2) {
-        pairs[k++] = n->kwargs->items[i];
-        pairs[k++] = n->kwargs->items[i + 1];
-    }
-    if (in_place) {
-        pairs[k++] = cfx_value_str(l->g, "inplace", 7, l->err);
-        pairs[k++] = cfx_bool(true);
-    }
-    if (indices && cfx_operator_find_param(c->op, "return_indices") == SIZE_MAX) {
-        pairs[k++] = cfx_value_str(l->g, "return_indices", 14, l->err);
-        pairs[k++] = cfx_bool(true);
-    }
-    cfx_value kwargs = cfx_value_seq(l->g, CFX_KIND_DICT, pairs, k, l->err);
+    pairs p = {.n = 0};
+    for (uint32_t i = 0; n->kwargs && i < n->kwargs->size && i < 2 * MOST_PAIRS; i++)
+        p.items[p.n++] = n->kwargs->items[i];
+    for (size_t i = cfx_node_num_args(n); cfxi_listed_param(op, list, i, &param); i++)
+        if (!is_passed(n, param.name) && !cfxi_text_is(param.name, "self", 4))
+            CFX_TRY(add_attribute(l, n, param.name, &p));
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        if (cfx_operator_find_param(op, switches[i]) == SIZE_MAX)
+            CFX_TRY(add_attribute(l, n, (cfx_schema_text){switches[i], strlen(switches[i])}, &p));
+    cfx_value kwargs = cfx_value_seq(l->g, CFX_KIND_DICT, p.items, p.n, l->err);
     if (kwargs.kind == CFX_KIND_INVALID)
         return l->err->status;
     cfx_status status = cfx_node_set_kwargs(n, kwargs, l->err);
@@ -91,26 +88,10 @@ static cfx_status set_keywords(cfxi_lower *l, cfx_node *n, const char *list, cfx
     return status;
 }
 
-static cfx_status lower_as(cfxi_lower *l, cfx_node *n, cfx_operator op, const char *list)
+cfx_status cfxi_lower_as(cfxi_lower *l, cfx_node *n, cfx_operator op, const char *list)
 {
     cfxi_lowered c;
-    bool in_place = false;
-    bool indices = false;
-    cfxi_lowered_begin(&c, op);
-    for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2) {  /* no need to ask */
-        cfxi_spelled_param param;
-        const cfx_str *key = n->kwargs->items[i].as.str;
-        for (size_t k = 0; cfxi_listed_param(op, list, k, &param); k++)
-            if (cfxi_text_is(param.name, key->data, key->size) && param.param < c.n)
-                c.args[param.param] = n->kwargs->items[i + 1];
-    }
-    cfxi_lowered given = c;
-    CFX_TRY(fill_in(l, n, list, &c));
-    CFX_TRY(ask_switches(l, n, &in_place, &indices));
-    for (size_t i = 0; i < c.n; i++)  /* what is passed by keyword stays one */
-        if (given.args[i].kind != CFX_KIND_INVALID)
-            c.args[i] = cfx_invalid();
-    CFX_TRY(set_keywords(l, n, list, &c, in_place, indices));
+    CFX_TRY(add_attributes(l, n, op, list));
     if (!cfxi_lower_bind(l, n, op, list, false, &c)) {
         CFX_TRY(l->err->status);
         return cfxi_lower_refuse(l, n, "%s", c.why);
@@ -135,7 +116,7 @@ cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
     if (status == CFX_OK && !done) {
         const cfxi_op_name found = cfxi_op_lookup(name.data, name.size);
         if (cfx_operator_of_class(name.data))
-            status = lower_as(l, n, found.op, cfxi_spelling_list(found.spelling));
+            status = cfxi_lower_as(l, n, found.op, cfxi_spelling_list(found.spelling));
         else
             status = cfxi_lower_refuse(l, n, "the class %.100s is not in the operator table",
                                        name.data);

@@ -1,15 +1,180 @@
-/* lower_special.c - modules that are more than a call with their attributes. */
+/* lower_special.c - modules that are more than a call with their attributes: a table of classes, and
+ * normalisation and convolution among them. */
 #include "lower_impl.h"
 
-typedef cfx_status special_fn(cfxi_lower *l, cfx_node *n);
+/* ---- what the functions of classes are written with ---------------------------------------- */
+
+bool cfxi_lower_flag(cfxi_lower *l, cfx_node *n, const char *name)
+{
+    const cfx_value v = cfxi_lower_attribute(l, n, name);
+    return v.kind == CFX_KIND_BOOL && v.as.b;
+}
+
+int64_t cfxi_lower_int(cfxi_lower *l, cfx_node *n, const char *name)
+{
+    const cfx_value v = cfxi_lower_attribute(l, n, name);
+    return v.kind == CFX_KIND_INT ? v.as.i : 0;
+}
+
+cfx_value cfxi_lower_argument(const cfx_node *n, size_t i, const char *name)
+{
+    cfx_value v = cfx_node_arg(n, i);
+    if (v.kind == CFX_KIND_INVALID)
+        v = cfx_node_kwarg(n, name);
+    return v.kind == CFX_KIND_INVALID ? cfx_none() : v;
+}
+
+cfx_value cfxi_lower_row(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (args[i].kind == CFX_KIND_INVALID)
+            return cfx_invalid();
+    cfx_node *call = cfxi_lower_add(l, n, op, args, count);
+    return call ? cfx_from_node(call) : cfx_invalid();
+}
+
+cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                             size_t count)
+{
+    cfxi_lowered c;
+    CFX_TRY(l->err->status);
+    cfxi_lowered_begin(&c, op);
+    for (size_t i = 0; i < count && i < c.n; i++) {
+        if (args[i].kind == CFX_KIND_INVALID)
+            return cfxi_lower_refuse(l, n, "the module lacks what its class has");
+        c.args[i] = args[i];
+    }
+    return cfxi_lower_write(l, n, &c);
+}
+
+/* ---- normalisation ------------------------------------------------------------------------- */
+
+/* Counts the batches that the statistics are of. */
+static cfx_status count_batch(cfxi_lower *l, cfx_node *n)
+{
+    const cfx_value args[] = {cfxi_lower_attribute(l, n, "num_batches_tracked"), cfx_int(1)};
+    if (args[0].kind == CFX_KIND_NODE)
+        cfxi_lower_row(l, n, CFX_OPID_add_, args, 2);
+    return l->err->status;
+}
+
+/* Both kinds of statistics over a batch: `use_input` is when those of the input count. */
+static cfx_status lower_norm(cfxi_lower *l, cfx_node *n, cfx_operator op, bool batch)
+{
+    const bool training = cfxi_lower_flag(l, n, "training");
+    const bool track = cfxi_lower_flag(l, n, "track_running_stats");
+    cfx_value mean = cfx_none();
+    cfx_value var = cfx_none();
+    if (track || !training) {
+        mean = cfxi_lower_attribute(l, n, "running_mean");
+        var = cfxi_lower_attribute(l, n, "running_var");
+    }
+    const bool none = cfxi_is_none(mean) && cfxi_is_none(var);
+    cfx_value momentum = cfxi_lower_attribute(l, n, "momentum");
+    CFX_TRY(l->err->status);
+    if (batch && training && track) {
+        if (cfxi_is_none(momentum))
+            return cfxi_lower_refuse(l, n, "an average over all batches (momentum=None) is not "
+                                     "computed in training");
+        CFX_TRY(count_batch(l, n));
+    }
+    const bool use_input = batch ? training || none : training || !track;
+    const cfx_value args[] = {
+        cfxi_lower_argument(n, 0, "input"),
+        cfxi_lower_attribute(l, n, "weight"),
+        cfxi_lower_attribute(l, n, "bias"),
+        mean,
+        var,
+        cfx_bool(use_input),
+        cfxi_is_none(momentum) ? cfx_float(0) : momentum,
+        cfxi_lower_attribute(l, n, "eps"),
+        cfx_bool(false),
+    };
+    return cfxi_lower_finish(l, n, op, args, sizeof args / sizeof *args);
+}
+
+static cfx_status batch_norm(cfxi_lower *l, cfx_node *n)
+{
+    return lower_norm(l, n, CFX_OPID_batch_norm, true);
+}
+
+static cfx_status instance_norm(cfxi_lower *l, cfx_node *n)
+{
+    return lower_norm(l, n, CFX_OPID_instance_norm, false);
+}
+
+/* ---- convolution --------------------------------------------------------------------------- */
+
+/* With a padding other than zeros the input is padded first. */
+static cfx_status lower_conv(cfxi_lower *l, cfx_node *n, cfx_operator op, size_t dims)
+{
+    const cfx_value zeros[] = {cfx_int(0), cfx_int(0), cfx_int(0)};
+    const cfx_value mode = cfxi_lower_attribute(l, n, "padding_mode");
+    CFX_TRY(l->err->status);
+    if (mode.kind != CFX_KIND_STR || strcmp(cfx_value_text(mode, NULL), "zeros") == 0) {
+        cfx_value_discard(l->g, mode);
+        return cfxi_lower_as(l, n, op, NULL);
+    }
+    const cfx_value pad[] = {cfxi_lower_argument(n, 0, "input"),
+                             cfxi_lower_attribute(l, n, "_reversed_padding_repeated_twice"), mode};
+    const cfx_value args[] = {
+        cfxi_lower_row(l, n, CFX_OPID_pad, pad, 3),
+        cfxi_lower_attribute(l, n, "weight"),
+        cfxi_lower_attribute(l, n, "bias"),
+        cfxi_lower_attribute(l, n, "stride"),
+        cfx_value_list(l->g, zeros, dims, l->err),
+        cfxi_lower_attribute(l, n, "dilation"),
+        cfxi_lower_attribute(l, n, "groups"),
+    };
+    return cfxi_lower_finish(l, n, op, args, sizeof args / sizeof *args);
+}
+
+static cfx_status conv1d(cfxi_lower *l, cfx_node *n)
+{
+    return lower_conv(l, n, CFX_OPID_conv1d, 1);
+}
+
+static cfx_status conv2d(cfxi_lower *l, cfx_node *n)
+{
+    return lower_conv(l, n, CFX_OPID_conv2d, 2);
+}
+
+static cfx_status conv3d(cfxi_lower *l, cfx_node *n)
+{
+    return lower_conv(l, n, CFX_OPID_conv3d, 3);
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
 
 typedef struct special {
     const char *class_name;
-    special_fn *lower;
+    cfxi_special_fn *lower;
 } special;
 
 static const special specials[] = {
-    {NULL, NULL},
+    {"BatchNorm1d", batch_norm},
+    {"BatchNorm2d", batch_norm},
+    {"BatchNorm3d", batch_norm},
+    {"SyncBatchNorm", batch_norm},
+    {"InstanceNorm1d", instance_norm},
+    {"InstanceNorm2d", instance_norm},
+    {"InstanceNorm3d", instance_norm},
+    {"Conv1d", conv1d},
+    {"Conv2d", conv2d},
+    {"Conv3d", conv3d},
+    {"LSTM", cfxi_lower_lstm},
+    {"GRU", cfxi_lower_gru},
+    {"RNN", cfxi_lower_rnn},
+    {"LSTMCell", cfxi_lower_lstm_cell},
+    {"GRUCell", cfxi_lower_gru_cell},
+    {"RNNCell", cfxi_lower_rnn_cell},
+    {"MultiheadAttention", cfxi_lower_attention},
+    {"TransformerEncoderLayer", cfxi_lower_encoder_layer},
+    {"TransformerEncoder", cfxi_lower_encoder},
+    {"TransformerDecoderLayer", cfxi_lower_decoder_layer},
+    {"TransformerDecoder", cfxi_lower_decoder},
+    {"Transformer", cfxi_lower_transformer},
 };
 
 cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name, bool *done)
@@ -18,7 +183,7 @@ cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name
     *done = false;
     if (strncmp(class_name, home, sizeof home - 1) != 0)
         return CFX_OK;
-    for (size_t i = 0; specials[i].class_name; i++)
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
         if (strcmp(class_name + sizeof home - 1, specials[i].class_name) == 0) {
             *done = true;
             return specials[i].lower(l, n);

@@ -65,11 +65,26 @@ static cfxi_what attribute_gives(const cfxi_lower *l, const cfx_node *n)
     return CFXI_WHAT_ANY;
 }
 
+/* The item of a tuple that is written down, in the node or in the call that makes it. */
+static const cfx_value *literal_item(cfx_value whole, cfx_value index)
+{
+    size_t n;
+    if (whole.kind == CFX_KIND_NODE && cfx_node_operator(whole.as.node) == CFX_OPID_tuple)
+        whole = cfx_node_arg(whole.as.node, 0);
+    const cfx_value *items = cfx_value_items(whole, &n);
+    return index.kind == CFX_KIND_INT && index.as.i >= 0 && (uint64_t)index.as.i < n
+               ? &items[index.as.i] : NULL;
+}
+
 static cfxi_what item_gives(const cfxi_lower *l, const cfx_node *n)
 {
     const cfx_value index = cfx_node_arg(n, 1);
-    const cfxi_what base = cfxi_lower_what(l, cfx_node_arg(n, 0));
+    const cfx_value whole = cfx_node_arg(n, 0);
+    const cfxi_what base = cfxi_lower_what(l, whole);
     const bool part = index.kind == CFX_KIND_SLICE;
+    const cfx_value *item = literal_item(whole, index);
+    if (item)
+        return cfxi_lower_what(l, *item);
     switch (base) {
     case CFXI_WHAT_TENSOR: return CFXI_WHAT_TENSOR;
     case CFXI_WHAT_TENSORS: return part ? CFXI_WHAT_TENSORS : CFXI_WHAT_TENSOR;

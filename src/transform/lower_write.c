@@ -8,26 +8,48 @@
 
 /* ---- what cannot be ------------------------------------------------------------------------ */
 
-/* The call as the user wrote it: "x.foo(1)" as far as the graph tells. */
+/* "x.max(dim=1)" as far as the graph tells. */
 static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
 {
     const char *target = cfx_node_target(n, NULL, NULL);
-    const char *dot = n->op == CFX_OP_CALL_METHOD ? "." : "";
-    const char *self = n->op == CFX_OP_CALL_MODULE ? "self." : "";
-    cfx_buffer args;
-    cfx_buffer_init(&args, l->g->allocator);
-    cfx_value_repr(l->g, cfx_node_args(n), cfx_buffer_sink(&args), NULL);
-    snprintf(out, size, "%s%s%.80s%.100s", self, dot, target ? target : "?",
-             args.size ? args.data : "(...)");
-    cfx_buffer_free(&args);
+    const bool method = n->op == CFX_OP_CALL_METHOD;
+    const bool module = n->op == CFX_OP_CALL_MODULE;  /* has its attributes as keywords by now */
+    const char *gap = "";
+    cfx_buffer text;
+    cfx_buffer_init(&text, l->g->allocator);
+    const cfx_sink sink = cfx_buffer_sink(&text);
+    if (method && cfx_node_num_args(n) > 0) {
+        cfx_value_repr(l->g, cfx_node_arg(n, 0), sink, NULL);
+        cfx_buffer_append(&text, ".", 1);
+    } else if (module) {
+        cfx_buffer_append(&text, "self.", 5);
+    }
+    cfx_buffer_append(&text, target ? target : "?", target ? strlen(target) : 1);
+    cfx_buffer_append(&text, "(", n->op != CFX_OP_GET_ATTR);
+    for (size_t i = method; i < cfx_node_num_args(n); i++, gap = ", ") {
+        cfx_buffer_append(&text, gap, strlen(gap));
+        cfx_value_repr(l->g, cfx_node_arg(n, i), sink, NULL);
+    }
+    for (uint32_t i = 0; !module && n->kwargs && i + 1 < n->kwargs->size; i += 2, gap = ", ") {
+        cfx_buffer_append(&text, gap, strlen(gap));
+        cfx_buffer_append(&text, n->kwargs->items[i].as.str->data,
+                          n->kwargs->items[i].as.str->size);
+        cfx_buffer_append(&text, "=", 1);
+        cfx_value_repr(l->g, n->kwargs->items[i + 1], sink, NULL);
+    }
+    cfx_buffer_append(&text, ")", n->op != CFX_OP_GET_ATTR);
+    snprintf(out, size, "%s", text.data);
+    if (text.size >= size)
+        memcpy(out + size - 5, "...)", 5);
+    cfx_buffer_free(&text);
 }
 
 cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *format, ...)
 {
     cfx_error why = {0};
-    char call[220];
-    char where[200] = "";
-    char text[300];
+    char call[180];
+    char where[160] = "";
+    char text[200];
     va_list args;
     if (l->err->status == CFX_E_NOMEM || l->err->status == CFX_E_HOST)
         return l->err->status;
@@ -36,7 +58,7 @@ cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *forma
     va_end(args);
     show_call(l, n, call, sizeof call);
     if (cfx_node_file(n))
-        snprintf(where, sizeof where, "%.150s:%u: ", cfx_node_file(n), cfx_node_line(n));
+        snprintf(where, sizeof where, "%.130s:%u: ", cfx_node_file(n), cfx_node_line(n));
     cfx_error_set(&why, CFX_E_TYPE, "%s%s: %s (node %%%.60s)", where, call, text, n->name->data);
     if (l->refused++ == 0)
         l->first = why;
@@ -133,8 +155,8 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
     return cfx_value_tuple(l->g, all, n, l->err);
 }
 
-/* op(...) and then out.copy_(result): `n` becomes the copy. */
-static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+/* The call as a node before `n`; NULL with l->err set. */
+static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     cfx_value args = arguments(l, c);
     size_t count;
@@ -142,12 +164,33 @@ static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfx_node *result = args.kind == CFX_KIND_INVALID ? NULL
                                                      : cfxi_lower_add(l, n, c->op, items, count);
     cfx_value_discard(l->g, args);
+    return result;
+}
+
+/* op(...) and then out.copy_(result): `n` becomes the copy. */
+static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *result = call_before(l, n, c);
     if (!result)
         return l->err->status;
     const cfx_value out = c->out;
     cfxi_lowered_begin(c, CFX_OPID_copy_);
     c->args[0] = out;
     c->args[1] = cfx_from_node(result);
+    return cfxi_lower_write(l, n, c);
+}
+
+/* kl_div(..., reduction="batchmean") is the sum, divided by how many there are. */
+static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *sum = call_before(l, n, c);
+    const cfx_value size[] = {c->args[0], cfx_int(0)};
+    cfx_node *batch = sum ? cfxi_lower_add(l, n, CFX_OPID_size, size, 2) : NULL;
+    if (!batch)
+        return l->err->status;
+    cfxi_lowered_begin(c, CFX_OPID_div);
+    c->args[0] = cfx_from_node(sum);
+    c->args[1] = cfx_from_node(batch);
     return cfxi_lower_write(l, n, c);
 }
 
@@ -179,10 +222,12 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
         return cfxi_lower_refuse(l, n, "'%s' is never in place", cfx_operator_name(c->op));
     c->op = op;
     c->in_place = false;
-    if (!cfx_operator_has_kernel(op))
-        return cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op));
+    if (!cfx_operator_has_kernel(op))  /* it is written all the same: others see what it gives */
+        CFX_TRY(cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)));
     if (c->out.kind != CFX_KIND_INVALID)
         return write_out(l, n, c);
+    if (c->batch_mean)
+        return write_batch_mean(l, n, c);
     cfx_status status = set_call(l, n, c);
     cfxi_lower_unbind(l, c);
     return status;

@@ -1,8 +1,6 @@
 /* activation.c - activations that have parameters. */
 #include "blocks.h"
 
-#include <float.h>
-
 static cfx_status run(cfxi_call *c, cfxi_map *m, cfxi_fn fn)
 {
     m->fn = fn;
@@ -34,6 +32,8 @@ cfx_status cfxi_kernel_hardtanh(cfxi_call *c)
     cfxi_map m = {.n = 1};
     cfxi_set_scalar(&m.s, 0, c, 1);
     cfxi_set_scalar(&m.s, 1, c, 2);
+    for (size_t k = 0; k < 2; k++)
+        CFX_TRY(cfxi_check_fits(c, (cfx_dtype)cfxi_tensor(c, 0)->dtype, m.s.f[k]));
     return run(c, &m, CFXI_FN_hardtanh);
 }
 
@@ -42,6 +42,8 @@ cfx_status cfxi_kernel_threshold(cfxi_call *c)
     cfxi_map m = {.n = 1};
     cfxi_set_scalar(&m.s, 0, c, 1);
     cfxi_set_scalar(&m.s, 1, c, 2);
+    for (size_t k = 0; k < 2; k++)
+        CFX_TRY(cfxi_check_fits(c, (cfx_dtype)cfxi_tensor(c, 0)->dtype, m.s.f[k]));
     return run(c, &m, CFXI_FN_threshold);
 }
 
@@ -146,8 +148,8 @@ cfx_status cfxi_rule_prelu(cfxi_call *c)
                          cfx_dtype_name((cfx_dtype)x->dtype),
                          cfx_dtype_name((cfx_dtype)weight->dtype));
     if (weight->ndim > 1)
-        return cfxi_fail(c, CFX_E_SHAPE, "prelu: Expected `weight` to be a scalar or 1D tensor, but "
-                         "got: ndim = %u", weight->ndim);
+        return cfxi_fail(c, CFX_E_SHAPE, "prelu: Expected `weight` to be a scalar or 1D tensor, "
+                         "but got: ndim = %u", weight->ndim);
     if (weight->ndim == 1 && weight->size[0] != 1) {
         int64_t channels = x->ndim > 1 ? x->size[1] : 1;
         if (x->ndim == 0)

@@ -26,11 +26,11 @@ static cfx_status check_alpha(cfxi_call *c, cfx_dtype common)
     if (alpha == CFX_DTYPE_BOOL && common != CFX_DTYPE_BOOL)
         return cfxi_fail(c, CFX_E_SHAPE, "Boolean alpha only supported for Boolean results.");
     if (is_whole(common) && !is_whole(alpha))
-        return cfxi_fail(c, CFX_E_SHAPE, "For integral input tensors, argument alpha must not be a "
-                         "floating point number.");
+        return cfxi_fail(c, CFX_E_SHAPE, "For integral input tensors, argument alpha must not be "
+                         "a floating point number.");
     if (cfx_dtype_is_complex(alpha) && !cfx_dtype_is_complex(common))
-        return cfxi_fail(c, CFX_E_SHAPE, "For non-complex input tensors, argument alpha must not be "
-                         "a complex number.");
+        return cfxi_fail(c, CFX_E_SHAPE, "For non-complex input tensors, argument alpha must not "
+                         "be a complex number.");
     return CFX_OK;
 }
 
@@ -60,6 +60,7 @@ cfx_status cfxi_rule_sub(cfxi_call *c)
 static cfx_status sum(cfxi_call *c, cfxi_map *m, int sign)
 {
     cfxi_set_scalar(&m->s, 0, c, 2);
+    CFX_TRY(cfxi_check_fits(c, m->common, m->s.f[0]));
     if (m->s.f[0] == 1 && m->s.im[0] == 0) {
         m->fn = sign > 0 ? CFXI_FN_add : CFXI_FN_sub;
         return run(c, m);
@@ -103,8 +104,8 @@ cfx_status cfxi_rule_div(cfxi_call *c)
     if (!mode)
         return cfxi_result_broadcast(c, 0, cfxi_float_of(common), both, 2);
     if (strcmp(mode, "trunc") != 0 && strcmp(mode, "floor") != 0)
-        return cfxi_fail(c, CFX_E_SHAPE, "div expected rounding_mode to be one of None, 'trunc', or "
-                         "'floor' but found '%.40s'", mode);
+        return cfxi_fail(c, CFX_E_SHAPE, "div expected rounding_mode to be one of None, 'trunc', "
+                         "or 'floor' but found '%.40s'", mode);
     CFX_TRY(cfxi_takes(c, common, CFXI_INTS | CFXI_FLOATS));
     return cfxi_result_broadcast(c, 0, common, both, 2);
 }
@@ -123,7 +124,8 @@ cfx_status cfxi_kernel_div(cfxi_call *c)
     if (!mode || mode[0] == 'f' || m.fn == CFXI_FN_div_trunc)
         return CFX_OK;
     /* The quotient of 16-bit floats is rounded before it is cut, as PyTorch does. */
-    cfxi_map cut = {.fn = CFXI_FN_trunc, .common = m.common, .n = 1, .args = {cfxi_result_at(c, 0)}};
+    cfxi_map cut = {.fn = CFXI_FN_trunc, .common = m.common, .n = 1,
+                    .args = {cfxi_result_at(c, 0)}};
     return run(c, &cut);
 }
 

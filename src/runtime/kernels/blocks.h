@@ -227,6 +227,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 #define CFXI_EQUALITIES(X)                                                                         \
     X(eq, a == b)                                                                                  \
     X(ne, a != b)                                                                                  \
+    CFXI_LOGIC(X)
+#define CFXI_LOGIC(X)                                                                              \
     X(logical_and, a != 0 && b != 0)                                                               \
     X(logical_or, a != 0 || b != 0)                                                                \
     X(logical_xor, (a != 0) != (b != 0))
@@ -311,6 +313,10 @@ cfx_status cfxi_takes(cfxi_call *c, cfx_dtype dtype, unsigned categories);
 cfx_dtype cfxi_float_of(cfx_dtype dtype);
 /* The real type of a complex one; others are themselves. */
 cfx_dtype cfxi_real_of(cfx_dtype dtype);
+/* The largest number of a type. */
+double cfxi_most_of(cfx_dtype dtype);
+/* CFX_E_SHAPE if a number does not fit a type that it shall be written as. */
+cfx_status cfxi_check_fits(cfxi_call *c, cfx_dtype dtype, double number);
 /* A number as a tensor without dimensions, over *room, which must live as long; a tensor as it is.
  * NULL for None. */
 const cfx_tensor *cfxi_as_operand(cfx_datum d, cfx_tensor *header, double room[2]);

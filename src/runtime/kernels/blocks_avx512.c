@@ -26,6 +26,8 @@ typedef int32_t vector_of_int __attribute__((vector_size(64)));
 #define SET _mm512_set1_ps
 #define VI_SET(x) ((VI)_mm512_set1_epi32(x))
 #define SCALE _mm512_scalef_ps
+#define STORE_COMPARED(op, a, b, to)                                                               \
+    _mm_storeu_si128((__m128i *)(to), _mm_maskz_set1_epi8(_mm512_cmp_ps_mask(a, b, op), 1))
 
 #include "blocks_vector.h"
 #endif

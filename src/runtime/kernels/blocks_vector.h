@@ -3,9 +3,10 @@
  * The file that includes it defines the vector (V of W floats), its integers (VI) and: FMA, MAX and
  * MIN (the second if one is NaN), SELECT(op, a, b, x, y) = a op b ? x : y for the compare
  * predicates of immintrin.h, NEAREST, INT and FLOAT (conversions), SCALE(p, n) = p * 2^n for a
- * whole-valued float n, LOAD, STORE, SET, AND, XOR, and TABLE, the name of what it defines.
+ * whole-valued float n, LOAD, STORE, STORE_COMPARED (W bytes), SET, AND, XOR, and
+ * TABLE, the name of what it defines.
  *
- * Polynomials are least-maximum fits made for the intervals named; errors are below 2 ulp.
+ * Polynomials are least-maximum fits made for the intervals named; errors are below 3 ulp.
  */
 #include "blocks.h"
 
@@ -327,9 +328,29 @@ CFXI_CHEAP_TERNARY(X)
 CFXI_PREDICATES(X)
 #undef X
 #define X(name, expr) LOOP(name, uint8_t, READ(a, 0) READ(b, 1) y[i] = expr;)
-CFXI_EQUALITIES(X)
-CFXI_ORDERS(X)
+CFXI_LOGIC(X)
 #undef X
+
+/* A vector of comparisons is W bytes. */
+#define COMPARE(name, predicate, op)                                                               \
+    static void name##_v(const cfxi_scalars *s, int64_t n, const void *const *from, void *to)      \
+    {                                                                                              \
+        const float *a = from[0];                                                                  \
+        const float *b = from[1];                                                                  \
+        uint8_t *y = to;                                                                           \
+        int64_t i = 0;                                                                             \
+        (void)s;                                                                                   \
+        for (; i + W <= n; i += W)                                                                 \
+            STORE_COMPARED(predicate, LOAD(a + i), LOAD(b + i), y + i);                            \
+        for (; i < n; i++)                                                                         \
+            y[i] = a[i] op b[i];                                                                   \
+    }
+COMPARE(eq, _CMP_EQ_OQ, ==)
+COMPARE(ne, _CMP_NEQ_UQ, !=)
+COMPARE(lt, _CMP_LT_OQ, <)
+COMPARE(le, _CMP_LE_OQ, <=)
+COMPARE(gt, _CMP_GT_OQ, >)
+COMPARE(ge, _CMP_GE_OQ, >=)
 
 cfxi_block_fn *const TABLE[CFXI_FN_COUNT] = {
 #define X(name, expr) [CFXI_FN_##name] = name##_v,

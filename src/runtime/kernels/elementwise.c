@@ -2,6 +2,9 @@
  * two tensors that are a function of blocks, and nothing more. */
 #include "blocks.h"
 
+#include <float.h>
+#include <math.h>
+
 /* ---- types ---------------------------------------------------------------------------------- */
 
 cfx_status cfxi_takes(cfxi_call *c, cfx_dtype d, unsigned categories)
@@ -26,6 +29,36 @@ cfx_dtype cfxi_real_of(cfx_dtype d)
     return d == CFX_DTYPE_COMPLEX64    ? CFX_DTYPE_FLOAT32
            : d == CFX_DTYPE_COMPLEX128 ? CFX_DTYPE_FLOAT64
                                        : d;
+}
+
+double cfxi_most_of(cfx_dtype d)
+{
+    switch ((int)d) {
+    case CFX_DTYPE_BOOL: return 1;
+    case CFX_DTYPE_UINT8: return UINT8_MAX;
+    case CFX_DTYPE_INT8: return INT8_MAX;
+    case CFX_DTYPE_INT16: return INT16_MAX;
+    case CFX_DTYPE_INT32: return INT32_MAX;
+    case CFX_DTYPE_INT64: return 0x1p63;
+    case CFX_DTYPE_FLOAT16: return 65504;
+    case CFX_DTYPE_BFLOAT16: return 0x1.fep127;
+    case CFX_DTYPE_FLOAT32:
+    case CFX_DTYPE_COMPLEX64: return FLT_MAX;
+    }
+    return DBL_MAX;
+}
+
+cfx_status cfxi_check_fits(cfxi_call *c, cfx_dtype dtype, double number)
+{
+    double most = cfxi_most_of(dtype);
+    bool whole = cfx_dtype_is_integer(dtype);
+    double least = whole && dtype != CFX_DTYPE_UINT8 ? -most - 1 : -most;
+    if (dtype == CFX_DTYPE_BOOL || (!whole && !isfinite(number)))
+        return CFX_OK;
+    if (number >= least && number <= most)
+        return CFX_OK;
+    return cfxi_fail(c, CFX_E_SHAPE, "value cannot be converted to type %s without overflow",
+                     cfx_dtype_name(dtype));
 }
 
 const cfx_tensor *cfxi_as_operand(cfx_datum d, cfx_tensor *header, double room[2])

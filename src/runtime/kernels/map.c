@@ -14,37 +14,13 @@ typedef struct job {
     cfx_dtype compute;
     cfx_dtype gives;
     cfx_dtype out;
+    bool converts;      /* an operand is not of the type that is computed in */
+    int64_t size;       /* of an element of that type, in bytes */
+    int64_t out_size;
     bool wraps[3];  /* an integer that is brought to a narrower type first */
 } job;
 
-/* ---- moving elements ------------------------------------------------------------------------ */
-
-#define MOVE(type)                                                                                 \
-    for (int64_t i = 0; i < n; i++)                                                                \
-        *(type *)(to + i * to_step) = *(const type *)(from + i * from_step)
-
-/* n elements of `size` bytes, at any distances. */
-static void move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
-                 int64_t to_step)
-{
-    switch (size) {
-    case 1: MOVE(uint8_t); break;
-    case 2: MOVE(uint16_t); break;
-    case 4: MOVE(uint32_t); break;
-    case 8: MOVE(uint64_t); break;
-    default:
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + i * to_step, from + i * from_step, size);
-    }
-}
-
-/* Makes n elements of the one at `to`. */
-static void repeat(size_t size, int64_t n, char *to)
-{
-    size_t all = size * (size_t)n;
-    for (size_t done = size; done < all; done *= 2)
-        memcpy(to + done, to, done * 2 > all ? all - done : done);
-}
+/* ---- loading and storing --------------------------------------------------------------------- */
 
 static void convert(const job *j, size_t k, int64_t n, const char *from, char *to)
 {
@@ -67,9 +43,9 @@ static void load(const job *j, size_t k, int64_t n, const char *from, int64_t st
     if (step == (int64_t)size || n == 1) {
         convert(j, k, n, from, to);
     } else if (dtype == j->compute) {
-        move(size, n, from, step, to, (int64_t)size);
+        cfxi_move(size, n, from, step, to, (int64_t)size);
     } else {
-        move(size, n, from, step, raw, (int64_t)size);
+        cfxi_move(size, n, from, step, raw, (int64_t)size);
         convert(j, k, n, raw, to);
     }
 }
@@ -82,7 +58,7 @@ static void store(const job *j, int64_t n, const char *from, char *to, int64_t s
         cfxi_convert(j->isa, j->out, to, j->gives, from, n);
     } else {
         cfxi_convert(j->isa, j->out, raw, j->gives, from, n);
-        move(size, n, raw, (int64_t)size, to, step);
+        cfxi_move(size, n, raw, (int64_t)size, to, step);
     }
 }
 
@@ -99,28 +75,23 @@ static way way_of(const job *j, size_t k, int64_t n, int64_t step)
     return step == 0 ? ONE_FOR_ALL : BY_BLOCKS;
 }
 
-static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+static void run_blocks(const job *j, int64_t n, char *const *at, const int64_t *step)
 {
     _Alignas(CFXI_ALIGN) char in[3][BLOCK * WIDEST];
     _Alignas(CFXI_ALIGN) char out[BLOCK * WIDEST];
-    const job *j = ctx;
     size_t num = j->m->n;
-    size_t width = cfx_dtype_size(j->compute);
+    size_t width = (size_t)j->size;
     way ways[3] = {AS_IT_LIES, AS_IT_LIES, AS_IT_LIES};
-    bool out_lies = j->gives == j->out &&
-                    (step[0] == (int64_t)cfx_dtype_size(j->out) || n == 1);
-    bool all_lie = out_lies;
+    bool out_lies = j->gives == j->out && (step[0] == j->out_size || n == 1);
     for (size_t k = 0; k < num; k++) {
         ways[k] = way_of(j, k, n, step[k + 1]);
-        all_lie = all_lie && ways[k] == AS_IT_LIES;
         if (ways[k] == ONE_FOR_ALL) {
             load(j, k, 1, at[k + 1], 0, in[k]);
-            repeat(width, n < BLOCK ? n : BLOCK, in[k]);
+            cfxi_repeat(width, n < BLOCK ? n : BLOCK, in[k]);
         }
     }
-    int64_t block = all_lie ? n : BLOCK;
-    for (int64_t i = 0; i < n; i += block) {
-        int64_t some = n - i < block ? n - i : block;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int64_t some = n - i < BLOCK ? n - i : BLOCK;
         const void *x[3] = {in[0], in[1], in[2]};
         for (size_t k = 0; k < num; k++) {
             if (ways[k] == AS_IT_LIES)
@@ -133,6 +104,21 @@ static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
         if (!out_lies)
             store(j, some, out, to, step[0]);
     }
+}
+
+/* Mostly all operands lie as the function takes them. */
+static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+{
+    const job *j = ctx;
+    bool lie = !j->converts && step[0] == j->out_size;
+    for (size_t k = 0; k < j->m->n; k++)
+        lie = lie && step[k + 1] == j->size;
+    if (!lie) {
+        run_blocks(j, n, at, step);
+        return;
+    }
+    const void *x[3] = {at[1], at[2], at[3]};
+    j->fn(&j->m->s, n, x, at[0]);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -186,7 +172,11 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "\"%s\" not implemented for '%s'",
                          cfx_operator_name(c->op), cfx_dtype_name(m->common));
     const cfx_tensor *operands[4] = {out};
+    j.size = (int64_t)cfx_dtype_size(j.compute);
+    j.out_size = (int64_t)cfx_dtype_size(j.out);
+    j.converts = j.gives != j.out;
     for (size_t k = 0; k < m->n; k++) {
+        j.converts = j.converts || m->args[k]->dtype != j.compute;
         operands[k + 1] = m->args[k];
         j.wraps[k] = in == CFXI_IN_I64 && m->common != CFX_DTYPE_INT64 &&
                      m->args[k]->dtype != m->common;
@@ -229,7 +219,7 @@ void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
     {                                                                                              \
         const void *from = x;                                                                      \
         const cfxi_scalars none = {.bad = NULL};                                                   \
-        cfxi_block_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                          \
+        cfxi_block_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                        \
     }
 SERVICE(exp)
 SERVICE(log)

@@ -262,6 +262,34 @@ cfx_status cfxi_rule_pool_or_pair(cfxi_call *c)
     return cfxi_rule_pool(c);
 }
 
+/* Results 0 and 1 become one, a pair; and back again. */
+static cfx_status pack(cfxi_call *c)
+{
+    cfx_datum pair = cfx_datum_seq(CFX_DATUM_TUPLE, c->results, 2, c->rt->allocator, c->err);
+    if (pair.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    cfxi_result_datum(c, 0, pair);
+    cfxi_result_datum(c, 1, cfx_datum_scalar(CFX_DATUM_INVALID, 0));
+    return CFX_OK;
+}
+
+static void unpack(cfxi_call *c)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(c->results[0], &n);
+    cfx_datum first = cfx_datum_retain(items[0]);
+    cfxi_result_datum(c, 1, cfx_datum_retain(items[1]));
+    cfxi_result_datum(c, 0, first);
+}
+
+cfx_status cfxi_rule_fractional_pool(cfxi_call *c)
+{
+    if (!cfxi_bool(c, 4))
+        return cfxi_rule_pool(c);
+    CFX_TRY(cfxi_rule_pool_with_indices(c));
+    return pack(c);
+}
+
 /* ---- windows of an axis -------------------------------------------------------------------- */
 
 static void fixed_windows(const arguments *a, size_t d, cfxi_pool_axis *axis)
@@ -325,7 +353,8 @@ static int64_t *make_windows(cfxi_call *c, const arguments *a, cfxi_pooling *p)
     for (size_t d = 0; room && d < CFXI_SPATIAL; d++) {
         cfxi_pool_axis *axis = &p->axes[d];
         *axis = (cfxi_pool_axis){.in = a->in[d], .out = a->out[d], .lo = next,
-                                 .hi = next + sets * a->out[d], .count = next + 2 * sets * a->out[d]};
+                                 .hi = next + sets * a->out[d]};
+        axis->count = next + 2 * sets * a->out[d];
         next += 3 * sets * a->out[d];
         if (p->axes_step)
             random_windows(a, d, axis, r, sets);
@@ -429,3 +458,14 @@ POOL(adaptive_max_pool2d)
 POOL_PAIR(adaptive_max_pool1d_with_indices)
 POOL_PAIR(adaptive_max_pool2d_with_indices)
 POOL(lp_pool2d)
+
+cfx_status cfxi_kernel_fractional_max_pool2d(cfxi_call *c)
+{
+    if (c->results[0].kind == CFX_DATUM_TENSOR)
+        return run(c, false);
+    unpack(c);
+    CFX_TRY(cfxi_result_allocate(c, 0));
+    CFX_TRY(cfxi_result_allocate(c, 1));
+    CFX_TRY(run(c, true));
+    return pack(c);
+}

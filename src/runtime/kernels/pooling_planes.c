@@ -1,7 +1,7 @@
 /* pooling_planes.c - maxima and means of windows, a plane at a time.
  *
- * Without indices a window's rows are combined first, a whole row of the plane at once, and then the
- * columns: a 3x3 window costs three row operations and two of single elements. */
+ * Without indices a window's rows are combined first, a whole row of the plane at once, and then
+ * the columns: a 3x3 window costs three row operations and two of single elements. */
 #include "pooling_impl.h"
 
 #include <math.h>

@@ -11,6 +11,7 @@ typedef struct scan {
     const cfx_tensor *x;
     cfx_tensor *y;
     cfx_tensor *index;  /* of GREATEST and LEAST */
+    cfx_isa isa;
     int64_t n;
     int64_t step[3];    /* in bytes: of x, y, index */
 } scan;
@@ -182,8 +183,8 @@ static void scan_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
     (void)lane;
     for (int64_t first = 0; first < s->n; first += CFXI_RUN) {
         int64_t n = s->n - first < CFXI_RUN ? s->n - first : CFXI_RUN;
-        cfxi_load_run(s->type, buf, (cfx_dtype)s->x->dtype, at[0] + first * s->step[0], s->step[0],
-                      n);
+        cfxi_load_run(s->isa, s->type, buf, (cfx_dtype)s->x->dtype, at[0] + first * s->step[0],
+                      s->step[0], n);
         switch (s->kind) {
         case SUM: sums(s, &k, buf, n); break;
         case PRODUCT: products(s, &k, buf, n); break;
@@ -191,10 +192,10 @@ static void scan_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
         case GREATEST:
         case LEAST:
             extremes(s, &k, buf, index, n, first);
-            cfxi_store_run(CFXI_I64, index, CFX_DTYPE_INT64, at[2] + first * s->step[2], s->step[2],
-                           n);
+            cfxi_store_run(s->isa, CFXI_I64, index, CFX_DTYPE_INT64, at[2] + first * s->step[2],
+                           s->step[2], n);
         }
-        cfxi_store_run(s->type, buf, (cfx_dtype)s->y->dtype, at[1] + first * s->step[1],
+        cfxi_store_run(s->isa, s->type, buf, (cfx_dtype)s->y->dtype, at[1] + first * s->step[1],
                        s->step[1], n);
     }
 }
@@ -206,7 +207,8 @@ static cfx_status scan_run(cfxi_call *c, scan_kind kind)
     bool extreme = kind == GREATEST || kind == LEAST;
     size_t dim;
     CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    scan s = {.kind = kind, .type = cfxi_run_type_of((cfx_dtype)y->dtype), .x = x, .y = y, .n = 1};
+    scan s = {.kind = kind, .type = cfxi_run_type_of((cfx_dtype)y->dtype), .x = x, .y = y,
+              .isa = c->rt->isa, .n = 1};
     cfx_tensor *all[3] = {x, y, extreme ? cfxi_result_at(c, 1) : NULL};
     s.index = all[2];
     if (x->ndim)

@@ -82,6 +82,12 @@ static cfx_status check_value(cfxi_call *c, const cfx_tensor *self, const cfx_te
     return CFX_OK;
 }
 
+/* A known number must fit, too. */
+static cfx_status check_fits(cfxi_call *c, const cfx_tensor *self, const cfx_tensor *value)
+{
+    return cfxi_check_fits(c, dtype_of(self), cfxi_load_float(dtype_of(value), value->data));
+}
+
 cfx_status cfxi_rule_masked_fill(cfxi_call *c)
 {
     const cfx_tensor *both[2] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1)};
@@ -99,6 +105,7 @@ cfx_status cfxi_rule_masked_fill(cfxi_call *c)
 
 cfx_status cfxi_kernel_masked_fill(cfxi_call *c)
 {
+    CFX_TRY(check_fits(c, cfxi_tensor(c, 0), cfxi_tensor(c, 2)));
     return choose(c, cfxi_tensor(c, 1), cfxi_tensor(c, 2), cfxi_tensor(c, 0));
 }
 
@@ -117,6 +124,7 @@ cfx_status cfxi_rule_fill(cfxi_call *c)
 
 cfx_status cfxi_kernel_fill(cfxi_call *c)
 {
+    CFX_TRY(check_fits(c, cfxi_tensor(c, 0), cfxi_tensor(c, 1)));
     return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 1), c->err);
 }
 

@@ -22,13 +22,6 @@ typedef struct softmax {
 
 /* ---- one lane ------------------------------------------------------------------------------ */
 
-static void exp_floats(cfx_isa isa, float *x, int64_t n)
-{
-    (void)isa;
-    for (int64_t i = 0; i < n; i++)
-        x[i] = expf(x[i]);
-}
-
 CFXI_INLINE void shift_body(float *y, const float *x, int64_t n, float by)
 {
     int64_t i = 0;
@@ -56,7 +49,7 @@ static void float_lane(const softmax *s, float *y, const float *x)
     float most = cfxi_greatest_float(isa, x, s->n);
     if (!s->log) {
         shift(isa, y, x, s->n, most);
-        exp_floats(isa, y, s->n);
+        cfxi_exp_f32(s->rt, s->n, y, y);
         scale(isa, y, s->n, (float)(1 / cfxi_sum_floats(isa, y, s->n)));
         return;
     }
@@ -65,7 +58,7 @@ static void float_lane(const softmax *s, float *y, const float *x)
     for (int64_t at = 0; at < s->n; at += CFXI_RUN) {
         int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
         shift(isa, part, x + at, n, most);
-        exp_floats(isa, part, n);
+        cfxi_exp_f32(s->rt, n, part, part);
         sum += cfxi_sum_floats(isa, part, n);
     }
     shift(isa, y, x, s->n, most);
@@ -108,7 +101,8 @@ static void one_lane(const softmax *s, int64_t lane, void *buf)
     int64_t out_step = (int64_t)cfx_dtype_size(to);
     char *out = s->y->data + lane * s->n * out_step;
     void *y = to == cfxi_run_dtype(s->type) ? (void *)out : buf;
-    const void *x = cfxi_read_run(s->type, buf, from, s->x->data + lane * s->n * step, step, s->n);
+    const void *x = cfxi_read_run(s->rt->isa, s->type, buf, from, s->x->data + lane * s->n * step,
+                                  step, s->n);
     if (s->negative) {
         if (x != buf)
             memcpy(buf, x, (size_t)s->n * cfxi_run_size(s->type));
@@ -120,7 +114,7 @@ static void one_lane(const softmax *s, int64_t lane, void *buf)
     else
         double_lane(s, y, x);
     if (y == buf)
-        cfxi_store_run(s->type, y, to, out, out_step, s->n);
+        cfxi_store_run(s->rt->isa, s->type, y, to, out, out_step, s->n);
 }
 
 /* ---- lanes side by side -------------------------------------------------------------------- */
@@ -176,7 +170,7 @@ static void float_rows(const softmax *s, float *x)
         float *row = ROWS(x, i);
         if (s->log)
             row = memcpy(part, row, sizeof part);
-        exp_floats(isa, row, WIDE);
+        cfxi_exp_f32(s->rt, WIDE, row, row);
         add_row(isa, row, sum);
     }
     for (int j = 0; j < WIDE; j++)
@@ -208,8 +202,8 @@ static void one_tile(const softmax *s, int64_t tile, char *buf)
     for (int64_t i = 0; i < s->n; i++) {
         char *to_row = buf + (size_t)i * row;
         memset(to_row, 0, row);
-        cfxi_load_run(s->type, to_row, from, s->x->data + (first + i * s->inner) * step, step,
-                      width);
+        cfxi_load_run(s->rt->isa, s->type, to_row, from,
+                      s->x->data + (first + i * s->inner) * step, step, width);
         if (s->negative)
             negate(s, to_row, width);
     }
@@ -218,7 +212,7 @@ static void one_tile(const softmax *s, int64_t tile, char *buf)
     else
         double_rows(s, (double *)buf, (double *)(buf + (size_t)s->n * row));
     for (int64_t i = 0; i < s->n; i++)
-        cfxi_store_run(s->type, buf + (size_t)i * row, to,
+        cfxi_store_run(s->rt->isa, s->type, buf + (size_t)i * row, to,
                        s->y->data + (first + i * s->inner) * out_step, out_step, width);
 }
 

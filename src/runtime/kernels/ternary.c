@@ -47,14 +47,15 @@ cfx_status cfxi_rule_clamp(cfxi_call *c)
 
 static bool is_number(const cfx_tensor *t) { return !t || (t->number && t->ndim == 0); }
 
-static void bind(cfxi_map *m, size_t k, const cfx_tensor *t)
+static cfx_status bind(cfxi_call *c, cfxi_map *m, size_t k, const cfx_tensor *t)
 {
     char wrapped[16];
     if (!t)
-        return;
+        return CFX_OK;
     cfxi_convert(CFX_ISA_PLAIN, m->common, wrapped, (cfx_dtype)t->dtype, t->data, 1);
     m->s.i[k] = cfxi_load_int(m->common, wrapped);
     m->s.f[k] = cfxi_load_float((cfx_dtype)t->dtype, t->data);
+    return cfxi_check_fits(c, m->common, m->s.f[k]);
 }
 
 static cfx_status clamp(cfxi_call *c)
@@ -63,8 +64,8 @@ static cfx_status clamp(cfxi_call *c)
     read_limits(c, &l);
     cfxi_map m = {.common = cfxi_promote(l.args, 3), .n = 1, .args = {l.args[0]}};
     if (is_number(l.args[1]) && is_number(l.args[2])) {
-        bind(&m, 0, l.args[1]);
-        bind(&m, 1, l.args[2]);
+        CFX_TRY(bind(c, &m, 0, l.args[1]));
+        CFX_TRY(bind(c, &m, 1, l.args[2]));
         m.fn = !l.args[1]   ? CFXI_FN_clamp_max_s
                : !l.args[2] ? CFXI_FN_clamp_min_s
                             : CFXI_FN_hardtanh;
@@ -128,6 +129,7 @@ cfx_status cfxi_rule_addcmul(cfxi_call *c)
 cfx_status cfxi_kernel_addcmul(cfxi_call *c)
 {
     cfxi_map m = map_three(c, CFXI_FN_addcmul);
+    CFX_TRY(cfxi_check_fits(c, m.common, m.s.f[0]));
     return run(c, &m);
 }
 
@@ -148,5 +150,6 @@ cfx_status cfxi_rule_addcdiv(cfxi_call *c)
 cfx_status cfxi_kernel_addcdiv(cfxi_call *c)
 {
     cfxi_map m = map_three(c, CFXI_FN_addcdiv);
+    CFX_TRY(cfxi_check_fits(c, m.common, m.s.f[0]));
     return run(c, &m);
 }

@@ -1,7 +1,6 @@
 /* unary.c - functions of one tensor that are more than a function of blocks. */
 #include "blocks.h"
 
-#include <float.h>
 #include <math.h>
 
 static cfx_dtype dtype_of(const cfx_tensor *t) { return (cfx_dtype)t->dtype; }
@@ -81,21 +80,12 @@ cfx_status cfxi_kernel_round(cfxi_call *c)
 
 /* ---- values that are not finite ------------------------------------------------------------- */
 
-static double most_of(cfx_dtype d)
-{
-    return d == CFX_DTYPE_FLOAT16      ? 65504
-           : d == CFX_DTYPE_BFLOAT16   ? 0x1.fep127
-           : d == CFX_DTYPE_FLOAT32    ? FLT_MAX
-           : d == CFX_DTYPE_COMPLEX64  ? FLT_MAX
-                                       : DBL_MAX;
-}
-
 cfx_status cfxi_kernel_nan_to_num(cfxi_call *c)
 {
     cfxi_map m = map_of(c, CFXI_FN_nan_to_num);
     if (m.common == CFX_DTYPE_BOOL || cfx_dtype_is_integer(m.common))
         return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
-    double most = most_of(m.common);
+    double most = cfxi_most_of(m.common);
     m.s.f[0] = cfxi_is_none(c, 1) ? 0 : cfxi_float(c, 1);
     m.s.f[1] = cfxi_is_none(c, 2) ? most : cfxi_float(c, 2);
     m.s.f[2] = cfxi_is_none(c, 3) ? -most : cfxi_float(c, 3);

@@ -1,0 +1,141 @@
+/* math.c - Python's math on numbers: what models compute from sizes. Rules alone. A tensor of one
+ * element counts as its number, as Python's math takes it. */
+#include "../runtime_impl.h"
+
+#include <math.h>
+
+/* The number that an argument is; false, with a message, if it is none. *known is false for a size
+ * that is a symbol. */
+static cfx_status number(cfxi_call *c, size_t i, double *out, bool *known)
+{
+    const cfx_datum d = c->args[i];
+    const cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
+    *known = !d.symbolic && (!t || t->storage);
+    if (d.kind != CFX_DATUM_BOOL && d.kind != CFX_DATUM_INT && d.kind != CFX_DATUM_FLOAT && !t)
+        return cfxi_fail(c, CFX_E_TYPE, "must be real number, not %s",
+                         cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    if (t && t->storage && (cfxi_numel(t) != 1 || cfx_dtype_is_complex((cfx_dtype)t->dtype)))
+        return cfxi_fail(c, CFX_E_VALUE,
+                         "only one element tensors can be converted to Python scalars");
+    *out = *known ? cfxi_scalar(c, i) : 1;
+    return CFX_OK;
+}
+
+static cfx_status give_float(cfxi_call *c, double f, bool known)
+{
+    cfx_datum d = cfx_datum_float(f);
+    d.symbolic = !known;
+    cfxi_result_datum(c, 0, d);
+    return CFX_OK;
+}
+
+/* A whole number; of a symbol one that nobody knows. */
+static cfx_status give_int(cfxi_call *c, double f, bool known)
+{
+    if (known && !(f > -9.3e18 && f < 9.2e18))
+        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
+                         f != f ? "NaN" : "infinity or one that large");
+    cfx_datum d = cfx_datum_int(known ? (int64_t)f : cfxi_fresh(c));
+    d.symbolic = !known;
+    cfxi_result_datum(c, 0, d);
+    return CFX_OK;
+}
+
+typedef double math_fn(double);
+
+static math_fn *function_of(cfx_operator op)
+{
+    switch ((int)op) {
+    case CFX_OPID_math_sqrt: return sqrt;
+    case CFX_OPID_math_exp: return exp;
+    case CFX_OPID_math_log2: return log2;
+    case CFX_OPID_math_log10: return log10;
+    case CFX_OPID_math_sin: return sin;
+    case CFX_OPID_math_cos: return cos;
+    case CFX_OPID_math_tan: return tan;
+    case CFX_OPID_math_tanh: return tanh;
+    case CFX_OPID_math_fabs: return fabs;
+    case CFX_OPID_math_ceil: return ceil;
+    case CFX_OPID_math_floor: return floor;
+    default: return trunc;
+    }
+}
+
+/* Outside of where it is defined, Python complains. */
+static cfx_status domain_error(cfxi_call *c) { return cfxi_fail(c, CFX_E_VALUE, "math domain error"); }
+
+cfx_status cfxi_rule_math(cfxi_call *c)
+{
+    double x;
+    bool known;
+    CFX_TRY(number(c, 0, &x, &known));
+    const double y = function_of(c->op)(x);
+    const bool pole = isinf(y) && !isinf(x) && (c->op == CFX_OPID_math_log2 ||
+                                                c->op == CFX_OPID_math_log10);
+    if ((isnan(y) && !isnan(x)) || pole)
+        return domain_error(c);
+    return give_float(c, y, known);
+}
+
+cfx_status cfxi_rule_math_whole(cfxi_call *c)
+{
+    double x;
+    bool known;
+    CFX_TRY(number(c, 0, &x, &known));
+    if (c->args[0].kind == CFX_DATUM_INT) {  /* stays exactly what it is */
+        cfxi_result_datum(c, 0, c->args[0]);
+        return CFX_OK;
+    }
+    return give_int(c, function_of(c->op)(x), known);
+}
+
+/* math.log(x, base) */
+cfx_status cfxi_rule_math_log(cfxi_call *c)
+{
+    double x;
+    double base = 0;
+    bool known;
+    bool base_known = true;
+    const bool has_base = !cfxi_is_none(c, 1);
+    CFX_TRY(number(c, 0, &x, &known));
+    if (has_base)
+        CFX_TRY(number(c, 1, &base, &base_known));
+    if (x <= 0 || (has_base && base <= 0))
+        return domain_error(c);
+    return give_float(c, has_base ? log(x) / log(base) : log(x), known && base_known);
+}
+
+cfx_status cfxi_rule_math_pow(cfxi_call *c)
+{
+    double x;
+    double y;
+    bool known;
+    bool also;
+    CFX_TRY(number(c, 0, &x, &known));
+    CFX_TRY(number(c, 1, &y, &also));
+    const double z = pow(x, y);
+    if ((isnan(z) && !isnan(x) && !isnan(y)) || (isinf(z) && x == 0))
+        return domain_error(c);
+    return give_float(c, z, known && also);
+}
+
+/* math.prod of a list of numbers, as the signs compute it. */
+cfx_status cfxi_rule_math_prod(cfxi_call *c)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(c->args[0], &n);
+    if (c->args[0].kind != CFX_DATUM_LIST && c->args[0].kind != CFX_DATUM_TUPLE)
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable",
+                         cfx_datum_kind_name((cfx_datum_kind)c->args[0].kind));
+    cfx_datum product = cfx_datum_retain(cfxi_is_none(c, 1) ? cfx_datum_int(1) : c->args[1]);
+    for (size_t i = 0; i < n; i++) {
+        const cfx_datum both[] = {product, items[i]};
+        cfx_datum next = cfxi_sub(c, CFX_OPID_mul, both, 2);
+        cfx_datum_release(product);
+        if (next.kind == CFX_DATUM_INVALID)
+            return c->err->status;
+        product = next;
+    }
+    cfxi_result_datum(c, 0, product);
+    return CFX_OK;
+}

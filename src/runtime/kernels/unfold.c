@@ -1,0 +1,310 @@
+/* unfold.c - sliding windows as columns (F.unfold) and back (F.fold); max_unpool2d. */
+#include "spatial.h"
+
+typedef struct windows {
+    int64_t kernel[CFXI_SPATIAL];    /* the last two are used */
+    int64_t dilation[CFXI_SPATIAL];
+    int64_t pad[CFXI_SPATIAL];
+    int64_t stride[CFXI_SPATIAL];
+    int64_t image[CFXI_SPATIAL];
+    int64_t count[CFXI_SPATIAL];     /* places of the window */
+} windows;
+
+/* ---- rules --------------------------------------------------------------------------------- */
+
+/* Arguments at, at + 1, ...: kernel_size, dilation, padding, stride. */
+static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
+{
+    CFX_TRY(cfxi_window_ints(c, at, 2, 1, NULL, "kernel_size", w->kernel));
+    CFX_TRY(cfxi_window_ints(c, at + 1, 2, 1, NULL, "dilation", w->dilation));
+    CFX_TRY(cfxi_window_ints(c, at + 2, 2, 0, NULL, "padding", w->pad));
+    CFX_TRY(cfxi_window_ints(c, at + 3, 2, 1, NULL, "stride", w->stride));
+    for (size_t d = 1; d < CFXI_SPATIAL; d++) {
+        if (w->kernel[d] <= 0 || w->dilation[d] <= 0 || w->stride[d] <= 0 || w->pad[d] < 0)
+            return cfxi_fail(c, CFX_E_SHAPE, "kernel_size, dilation and stride should be greater "
+                             "than zero, padding non-negative");
+        int64_t wide;
+        if (__builtin_mul_overflow(w->kernel[d], w->dilation[d], &wide) || wide > INT64_MAX / 8 ||
+            w->pad[d] > INT64_MAX / 8)
+            return cfxi_fail(c, CFX_E_SHAPE, "a window that does not fit in 64 bits");
+        int64_t span = 2 * w->pad[d] - w->dilation[d] * (w->kernel[d] - 1) - 1;
+        span = cfx_dim_add(c->dims, w->image[d], span, c->err);
+        w->count[d] = cfx_dim_add(c->dims, cfx_dim_div(c->dims, span, w->stride[d], c->err), 1,
+                                  c->err);
+        if (w->count[d] < 1 && !cfx_dim_is_symbol(w->count[d]))
+            return cfxi_fail(c, CFX_E_SHAPE, "Given input with spatial size (%s), kernel_size=(%s),"
+                             " calculated shape of the array of sliding blocks as (%s), but its "
+                             "components must be at least one.",
+                             cfxi_shape_ints(w->image + 1, 2, ", ").text,
+                             cfxi_shape_ints(w->kernel + 1, 2, ", ").text,
+                             cfxi_shape_ints(w->count + 1, d, ", ").text);
+    }
+    return CFX_OK;
+}
+
+static cfx_status check_type(cfxi_call *c)
+{
+    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    if (cfx_dtype_is_integer(type))
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(type));
+    return CFX_OK;
+}
+
+static cfx_status read_im2col(cfxi_call *c, windows *w)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    if (x->ndim != 3 && x->ndim != 4)
+        return cfxi_fail(c, CFX_E_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0 "
+                         "batch size and other non-zero dimensions for input, but got: [%s]",
+                         cfxi_shape_of(x).text);
+    for (size_t d = x->ndim - 3u; d < x->ndim; d++)
+        if (x->size[d] == 0)
+            return cfxi_fail(c, CFX_E_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0"
+                             " batch size and other non-zero dimensions for input, but got: [%s]",
+                             cfxi_shape_of(x).text);
+    w->image[1] = x->size[x->ndim - 2];
+    w->image[2] = x->size[x->ndim - 1];
+    return read_windows(c, 1, w);
+}
+
+cfx_status cfxi_rule_im2col(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    windows w;
+    int64_t sizes[3];
+    size_t n = 0;
+    CFX_TRY(read_im2col(c, &w));
+    CFX_TRY(check_type(c));
+    if (x->ndim == 4)
+        sizes[n++] = x->size[0];
+    sizes[n++] = cfx_dim_mul(c->dims, x->size[x->ndim - 3], w.kernel[1] * w.kernel[2], c->err);
+    sizes[n++] = cfx_dim_mul(c->dims, w.count[1], w.count[2], c->err);
+    return cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
+}
+
+static cfx_status read_col2im(cfxi_call *c, windows *w)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    CFX_TRY(cfxi_window_ints(c, 1, 2, 1, NULL, "output_size", w->image));
+    if (x->ndim != 2 && x->ndim != 3)
+        return cfxi_fail(c, CFX_E_SHAPE, "Expected 2D or 3D (batch mode) tensor for input with "
+                         "possibly 0 batch size and non-zero dimensions for input, but got: [%s]",
+                         cfxi_shape_of(x).text);
+    CFX_TRY(read_windows(c, 2, w));
+    int64_t rows = x->size[x->ndim - 2];
+    int64_t area = w->kernel[1] * w->kernel[2];
+    int64_t columns = cfx_dim_mul(c->dims, w->count[1], w->count[2], c->err);
+    if (!cfx_dim_is_symbol(rows) && (rows % area != 0 || rows == 0))
+        return cfxi_fail(c, CFX_E_SHAPE, "Expected size of input's dimension 1 to be divisible by "
+                         "the product of kernel_size, but got input.size(1)=%lld and "
+                         "kernel_size=(%s).", (long long)rows,
+                         cfxi_shape_ints(w->kernel + 1, 2, ", ").text);
+    if (!cfxi_same_size(c, x->size[x->ndim - 1], columns))
+        return cfxi_fail(c, CFX_E_SHAPE, "Given output_size=(%s), expected size of input's "
+                         "dimension 2 to match the calculated number of sliding blocks %lld, but "
+                         "got input.size(2)=%lld.", cfxi_shape_ints(w->image + 1, 2, ", ").text,
+                         (long long)columns, (long long)x->size[x->ndim - 1]);
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_col2im(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    windows w;
+    int64_t sizes[4];
+    size_t n = 0;
+    CFX_TRY(read_col2im(c, &w));
+    CFX_TRY(check_type(c));
+    if (x->ndim == 3)
+        sizes[n++] = x->size[0];
+    sizes[n++] = cfx_dim_div(c->dims, x->size[x->ndim - 2], w.kernel[1] * w.kernel[2], c->err);
+    sizes[n++] = w.image[1];
+    sizes[n++] = w.image[2];
+    return cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+typedef struct job {
+    windows w;
+    const char *x;
+    char *y;
+    size_t item;
+    size_t parts;     /* of an element: 2 for complex numbers */
+    cfx_dtype type;
+    int64_t xs[3];    /* from plane to plane, row to row, column to column of the image */
+} job;
+
+/* The row (tap y, x) of a plane: one element for each place of the window. */
+static void unfold_tap(const job *j, const char *plane, int64_t ky, int64_t kx, char *to)
+{
+    const windows *w = &j->w;
+    for (int64_t oy = 0; oy < w->count[1]; oy++) {
+        int64_t y = oy * w->stride[1] - w->pad[1] + ky * w->dilation[1];
+        const char *row = y >= 0 && y < w->image[1] ? plane + y * j->xs[1] : NULL;
+        for (int64_t ox = 0; ox < w->count[2]; ox++, to += j->item) {
+            int64_t x = ox * w->stride[2] - w->pad[2] + kx * w->dilation[2];
+            if (row && x >= 0 && x < w->image[2])
+                memcpy(to, row + x * j->xs[2], j->item);
+            else
+                memset(to, 0, j->item);
+        }
+    }
+}
+
+static void unfold_planes(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const windows *w = &j->w;
+    int64_t area = w->kernel[1] * w->kernel[2];
+    int64_t row = w->count[1] * w->count[2] * (int64_t)j->item;
+    for (int64_t i = begin; i < end; i++) {
+        char *to = j->y + i * area * row;
+        for (int64_t k = 0; k < area; k++)
+            unfold_tap(j, j->x + i * j->xs[0], k / w->kernel[2], k % w->kernel[2], to + k * row);
+    }
+}
+
+cfx_status cfxi_kernel_im2col(cfxi_call *c)
+{
+    job j = {0};
+    CFX_TRY(read_im2col(c, &j.w));
+    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), (cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    if (!x)
+        return c->err->status;
+    j.x = x->data;
+    j.y = cfxi_result_at(c, 0)->data;
+    j.item = cfxi_itemsize(x);
+    j.xs[2] = (int64_t)j.item;
+    j.xs[1] = j.xs[2] * j.w.image[2];
+    j.xs[0] = j.xs[1] * j.w.image[1];
+    int64_t area = j.w.image[1] * j.w.image[2];
+    cfxi_parallel(c->rt, cfxi_numel(x) / area, 1 + 16384 / area, unfold_planes, &j);
+    cfx_tensor_release(x);
+    return CFX_OK;
+}
+
+/* The other way: what overlaps is added up. */
+#define FOLD(type)                                                                                 \
+    static void fold_plane_##type(const job *j, const type *from, type *to)                        \
+    {                                                                                              \
+        const windows *w = &j->w;                                                                  \
+        for (int64_t k = 0; k < w->kernel[1] * w->kernel[2]; k++)                                  \
+            for (int64_t o = 0; o < w->count[1] * w->count[2]; o++, from += j->parts) {            \
+                int64_t y = o / w->count[2] * w->stride[1] - w->pad[1] +                           \
+                            k / w->kernel[2] * w->dilation[1];                                     \
+                int64_t x = o % w->count[2] * w->stride[2] - w->pad[2] +                           \
+                            k % w->kernel[2] * w->dilation[2];                                     \
+                type *at = to + (y * w->image[2] + x) * (int64_t)j->parts;                         \
+                bool inside = y >= 0 && y < w->image[1] && x >= 0 && x < w->image[2];              \
+                for (size_t p = 0; inside && p < j->parts; p++)                                    \
+                    at[p] = (type)(at[p] + from[p]);                                               \
+            }                                                                                      \
+    }
+FOLD(float)
+FOLD(double)
+FOLD(int64_t)
+
+static void fold_planes(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const windows *w = &j->w;
+    size_t in = (size_t)(w->kernel[1] * w->kernel[2] * w->count[1] * w->count[2]) * j->item;
+    size_t out = (size_t)(w->image[1] * w->image[2]) * j->item;
+    for (int64_t i = begin; i < end; i++) {
+        const void *from = j->x + (size_t)i * in;
+        void *to = j->y + (size_t)i * out;
+        memset(to, 0, out);
+        if (j->type == CFX_DTYPE_FLOAT32)
+            fold_plane_float(j, from, to);
+        else if (j->type == CFX_DTYPE_INT64)
+            fold_plane_int64_t(j, from, to);
+        else
+            fold_plane_double(j, from, to);
+    }
+}
+
+cfx_status cfxi_kernel_col2im(cfxi_call *c)
+{
+    job j = {0};
+    CFX_TRY(read_col2im(c, &j.w));
+    j.type = cfxi_compute_dtype((cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    j.item = cfx_dtype_size(j.type);
+    j.parts = j.type == CFX_DTYPE_COMPLEX128 ? 2 : 1;
+    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), j.type);
+    cfx_tensor *y = x ? cfxi_work(c, 0, j.type, true) : NULL;
+    int64_t area = j.w.image[1] * j.w.image[2];
+    if (y && area > 0) {
+        j.x = x->data;
+        j.y = y->data;
+        cfxi_parallel(c->rt, cfxi_numel(y) / area, 1 + 16384 / area, fold_planes, &j);
+    }
+    cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
+    cfx_tensor_release(x);
+    return status;
+}
+
+/* ---- max_unpool2d -------------------------------------------------------------------------- */
+
+cfx_status cfxi_rule_max_unpool2d(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *index = cfxi_tensor(c, 1);
+    int64_t image[CFXI_SPATIAL];
+    int64_t sizes[CFX_MAX_DIMS];
+    CFX_TRY(cfxi_window_ints(c, 2, 2, 1, NULL, "output_size", image));
+    if (index->dtype != CFX_DTYPE_INT64)
+        return cfxi_fail(c, CFX_E_SHAPE, "elements in indices should be type int64 but got: %s",
+                         cfx_dtype_name((cfx_dtype)index->dtype));
+    if (x->ndim != 3 && x->ndim != 4)
+        return cfxi_fail(c, CFX_E_SHAPE, "Input to max_unpooling2d should be a 3d or 4d Tensor, but"
+                         " got a tensor with dim %u", x->ndim);
+    bool same = index->ndim == x->ndim;
+    for (size_t d = 0; same && d < x->ndim; d++)
+        same = cfxi_same_size(c, index->size[d], x->size[d]);
+    if (!same)
+        return cfxi_fail(c, CFX_E_SHAPE, "Expected shape of indices to be: [%s], but got: [%s]",
+                         cfxi_shape_of(x).text, cfxi_shape_of(index).text);
+    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
+        return check_type(c);
+    for (size_t d = 0; d < x->ndim; d++)
+        sizes[d] = x->size[d];
+    sizes[x->ndim - 2] = image[1];
+    sizes[x->ndim - 1] = image[2];
+    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, x->ndim));
+    if (cfxi_prefers_channels_last(x))
+        cfxi_result_channels_last(c, 0);
+    return CFX_OK;
+}
+
+static cfx_status unpool(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *index, cfx_tensor *y)
+{
+    size_t item = cfxi_itemsize(x);
+    int64_t in = x->size[x->ndim - 2] * x->size[x->ndim - 1];
+    int64_t out = y->size[y->ndim - 2] * y->size[y->ndim - 1];
+    const int64_t *at = (const int64_t *)index->data;
+    memset(y->data, 0, (size_t)cfxi_numel(y) * item);
+    for (int64_t i = 0, n = cfxi_numel(x); i < n; i++) {
+        if (at[i] < 0 || at[i] >= out)
+            return cfxi_fail(c, CFX_E_SHAPE, "Found an invalid max index: %lld (output volumes are "
+                             "of size %lldx%lld)", (long long)at[i],
+                             (long long)y->size[y->ndim - 2], (long long)y->size[y->ndim - 1]);
+        memcpy(y->data + (size_t)(i / in * out + at[i]) * item, x->data + (size_t)i * item, item);
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_kernel_max_unpool2d(cfxi_call *c)
+{
+    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), type);
+    cfx_tensor *index = x ? cfxi_contiguous(c, cfxi_tensor(c, 1), CFX_DTYPE_INT64) : NULL;
+    cfx_tensor *y = index ? cfxi_work(c, 0, type, true) : NULL;
+    cfx_status status = c->err->status;
+    if (y)
+        status = cfxi_numel(y) ? unpool(c, x, index, y) : CFX_OK;
+    status = cfxi_work_done(c, 0, y, status);
+    cfx_tensor_release(index);
+    cfx_tensor_release(x);
+    return status;
+}

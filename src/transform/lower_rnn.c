@@ -1,0 +1,206 @@
+/* lower_rnn.c - recurrent modules: their weights as one list, the state that is not given as zeros,
+ * and results as the classes return them. A state of zeros needs the size of the batch, so inputs
+ * without one must come with a state. */
+#include "lower_impl.h"
+
+#include <stdio.h>
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+enum { MOST_WEIGHTS = 1024 };
+
+/* "weight_ih_l0_reverse" */
+static cfx_value weight(cfxi_lower *l, cfx_node *n, const char *kind, int64_t layer, bool reverse)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_l%lld%s", kind, (long long)layer, reverse ? "_reverse" : "");
+    return cfxi_lower_attribute(l, n, name);
+}
+
+static cfx_value all_weights(cfxi_lower *l, cfx_node *n, int64_t layers, bool both)
+{
+    static const char *const kinds[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh",
+                                        "weight_hr"};
+    cfxi_vec found = {0};
+    cfx_value list = cfx_invalid();
+    bool good = layers <= MOST_WEIGHTS;
+    for (int64_t i = 0; good && i < layers * (both ? 2 : 1); i++)
+        for (size_t k = 0; good && k < sizeof kinds / sizeof *kinds; k++) {
+            const cfx_value v = weight(l, n, kinds[k], both ? i / 2 : i, both && i % 2);
+            good = l->err->status == CFX_OK &&
+                   cfxi_vec_reserve(&found, 1, sizeof v, l->g->allocator);
+            if (good && v.kind == CFX_KIND_NODE)
+                ((cfx_value *)found.data)[found.size++] = v;
+        }
+    if (good)
+        list = cfx_value_list(l->g, found.data, found.size, l->err);
+    else if (l->err->status == CFX_OK)
+        cfxi_nomem(l->err);
+    cfxi_vec_free(&found, sizeof(cfx_value), l->g->allocator);
+    return list;
+}
+
+/* ---- states -------------------------------------------------------------------------------- */
+
+/* Zeros of sizes (first, batch, width), or (batch, width) if `first` is 0; of the input's type. */
+static cfx_value zeros(cfxi_lower *l, cfx_node *n, cfx_value input, int64_t first, int64_t batch,
+                       int64_t width)
+{
+    const cfx_value size[] = {input, cfx_int(batch)};
+    const cfx_value sizes[] = {cfx_int(first), cfxi_lower_row(l, n, CFX_OPID_size, size, 2),
+                               cfx_int(width)};
+    const cfx_value args[] = {input, cfx_value_list(l->g, sizes + (first == 0), first ? 3 : 2,
+                                                    l->err)};
+    return cfxi_lower_row(l, n, CFX_OPID_new_zeros, args, 2);
+}
+
+typedef struct recurrent {
+    cfx_value input;
+    cfx_value state;       /* as it is passed; None: zeros */
+    int64_t layers;
+    int64_t hidden;
+    int64_t proj;
+    bool bidirectional;
+    bool batch_first;
+} recurrent;
+
+static recurrent read_module(cfxi_lower *l, cfx_node *n)
+{
+    recurrent r = {
+        .input = cfxi_lower_argument(n, 0, "input"),
+        .state = cfxi_lower_argument(n, 1, "hx"),
+        .layers = cfxi_lower_int(l, n, "num_layers"),
+        .hidden = cfxi_lower_int(l, n, "hidden_size"),
+        .proj = cfxi_lower_int(l, n, "proj_size"),
+        .bidirectional = cfxi_lower_flag(l, n, "bidirectional"),
+        .batch_first = cfxi_lower_flag(l, n, "batch_first"),
+    };
+    return r;
+}
+
+static cfx_value zero_state(cfxi_lower *l, cfx_node *n, const recurrent *r, int64_t width)
+{
+    return zeros(l, n, r->input, r->layers * (r->bidirectional ? 2 : 1), r->batch_first ? 0 : 1,
+                 width);
+}
+
+static cfx_value item(cfxi_lower *l, cfx_node *n, cfx_value of, int64_t i)
+{
+    const cfx_value args[] = {of, cfx_int(i)};
+    return cfxi_lower_row(l, n, CFX_OPID_getitem, args, 2);
+}
+
+/* The row itself, before `n`. */
+static cfx_value recur(cfxi_lower *l, cfx_node *n, cfx_operator op, const recurrent *r)
+{
+    cfx_value dropout = cfxi_lower_attribute(l, n, "dropout");
+    if (dropout.kind == CFX_KIND_INT)
+        dropout = cfx_float((double)dropout.as.i);
+    const cfx_value args[] = {
+        r->input,
+        r->state,
+        all_weights(l, n, r->layers, r->bidirectional),
+        cfx_bool(cfxi_lower_flag(l, n, "bias")),
+        cfx_int(r->layers),
+        dropout,
+        cfx_bool(cfxi_lower_flag(l, n, "training")),
+        cfx_bool(r->bidirectional),
+        cfx_bool(r->batch_first),
+    };
+    return cfxi_lower_row(l, n, op, args, sizeof args / sizeof *args);
+}
+
+/* (output, state) as a tuple: what `n` becomes. */
+static cfx_status give_back(cfxi_lower *l, cfx_node *n, cfx_value output, cfx_value state)
+{
+    const cfx_value both[] = {output, state};
+    if (output.kind == CFX_KIND_INVALID || state.kind == CFX_KIND_INVALID)
+        return l->err->status ? l->err->status
+                              : cfxi_lower_refuse(l, n, "the module lacks what its class has");
+    const cfx_value tuple = cfx_value_tuple(l->g, both, 2, l->err);
+    return cfxi_lower_finish(l, n, CFX_OPID_tuple, &tuple, 1);
+}
+
+/* ---- layers -------------------------------------------------------------------------------- */
+
+cfx_status cfxi_lower_lstm(cfxi_lower *l, cfx_node *n)
+{
+    recurrent r = read_module(l, n);
+    if (cfxi_is_none(r.state)) {
+        const cfx_value both[] = {zero_state(l, n, &r, r.proj > 0 ? r.proj : r.hidden),
+                                  zero_state(l, n, &r, r.hidden)};
+        CFX_TRY(l->err->status);
+        r.state = cfx_value_tuple(l->g, both, 2, l->err);
+    }
+    const cfx_value all = recur(l, n, CFX_OPID_lstm, &r);
+    const cfx_value output = item(l, n, all, 0);
+    const cfx_value state[] = {item(l, n, all, 1), item(l, n, all, 2)};
+    CFX_TRY(l->err->status);
+    return give_back(l, n, output, cfx_value_tuple(l->g, state, 2, l->err));
+}
+
+static cfx_status lower_simple(cfxi_lower *l, cfx_node *n, cfx_operator op)
+{
+    recurrent r = read_module(l, n);
+    if (cfxi_is_none(r.state))
+        r.state = zero_state(l, n, &r, r.hidden);
+    const cfx_value all = recur(l, n, op, &r);
+    const cfx_value output = item(l, n, all, 0);
+    return give_back(l, n, output, item(l, n, all, 1));
+}
+
+cfx_status cfxi_lower_gru(cfxi_lower *l, cfx_node *n) { return lower_simple(l, n, CFX_OPID_gru); }
+
+/* Whether the attribute says relu: "RNN_RELU" of layers, "relu" of cells. */
+static bool is_relu(cfxi_lower *l, cfx_node *n, const char *name, const char *relu)
+{
+    const cfx_value v = cfxi_lower_attribute(l, n, name);
+    const bool is = v.kind == CFX_KIND_STR && strcmp(cfx_value_text(v, NULL), relu) == 0;
+    cfx_value_discard(l->g, v);
+    return is;
+}
+
+cfx_status cfxi_lower_rnn(cfxi_lower *l, cfx_node *n)
+{
+    return lower_simple(l, n, is_relu(l, n, "mode", "RNN_RELU") ? CFX_OPID_rnn_relu
+                                                                : CFX_OPID_rnn_tanh);
+}
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+static cfx_status lower_cell(cfxi_lower *l, cfx_node *n, cfx_operator op, bool two)
+{
+    const cfx_value input = cfxi_lower_argument(n, 0, "input");
+    cfx_value state = cfxi_lower_argument(n, 1, "hx");
+    if (cfxi_is_none(state)) {
+        state = zeros(l, n, input, 0, 0, cfxi_lower_int(l, n, "hidden_size"));
+        const cfx_value both[] = {state, state};
+        if (two && state.kind != CFX_KIND_INVALID)
+            state = cfx_value_tuple(l->g, both, 2, l->err);
+    }
+    const cfx_value args[] = {
+        input,
+        state,
+        cfxi_lower_attribute(l, n, "weight_ih"),
+        cfxi_lower_attribute(l, n, "weight_hh"),
+        cfxi_lower_attribute(l, n, "bias_ih"),
+        cfxi_lower_attribute(l, n, "bias_hh"),
+    };
+    return cfxi_lower_finish(l, n, op, args, sizeof args / sizeof *args);
+}
+
+cfx_status cfxi_lower_lstm_cell(cfxi_lower *l, cfx_node *n)
+{
+    return lower_cell(l, n, CFX_OPID_lstm_cell, true);
+}
+
+cfx_status cfxi_lower_gru_cell(cfxi_lower *l, cfx_node *n)
+{
+    return lower_cell(l, n, CFX_OPID_gru_cell, false);
+}
+
+cfx_status cfxi_lower_rnn_cell(cfxi_lower *l, cfx_node *n)
+{
+    return lower_cell(l, n, is_relu(l, n, "nonlinearity", "relu") ? CFX_OPID_rnn_relu_cell
+                                                                  : CFX_OPID_rnn_tanh_cell, false);
+}

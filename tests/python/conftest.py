@@ -1,0 +1,35 @@
+"""What the tests of operators found, added up at the end of the run."""
+import collections
+import json
+
+
+def reports(terminal):
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminal.stats.get(outcome, ()):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "operator" and report.when == "call":
+                    yield json.loads(value)
+
+
+def pytest_terminal_summary(terminalreporter):
+    found = list(reports(terminalreporter))
+    if not found:
+        return
+    total = {key: sum(r[key] for r in found)
+             for key in ("samples", "differences", "by_double", "errors", "other_errors", "wider")}
+    skips = collections.Counter()
+    for report in found:
+        skips.update(report["skips"])
+    wrong = [r for r in found if r["differences"]]
+    write = terminalreporter.write_line
+    terminalreporter.section("operators against PyTorch")
+    write(f"{len({r['row'] for r in found})} rows, {len(found)} of PyTorch's descriptions, "
+          f"{total['samples']} samples: {total['differences']} different in {len(wrong)}; "
+          f"{total['by_double']} as near to double precision as PyTorch, though not to it")
+    write(f"{total['errors']} inputs that both refuse; {total['other_errors']} with another kind "
+          f"of exception; {total['wider']} that cfx takes, for numbers can stand for tensors")
+    for reason, n in skips.most_common():
+        write(f"  skipped {n:5}  {reason}")
+    for report in sorted(wrong, key=lambda r: -r["differences"]):
+        write(f"  {report['row']:<28} {report['name']:<40} {report['differences']:5} of "
+              f"{report['samples']} different")

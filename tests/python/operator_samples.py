@@ -1,0 +1,486 @@
+"""Which of PyTorch's sample inputs test which rows of the operator table, and how results are
+compared. For test_operators.py.
+
+PyTorch describes its operators in `op_db`: for each the dtypes it takes, sample inputs, inputs that
+must be refused, variants (method, in place), tolerances.
+"""
+import collections
+import contextlib
+import functools
+import itertools
+import json
+import os
+import re
+import warnings
+
+import cfx
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+FULL = os.environ.get("CFX_FULL") == "1"
+PER_DTYPE = None if FULL else 10  # samples of one operator and dtype
+LOWERS = hasattr(cfx, "lower")  # else rows are called by their parameters, overloads are left out
+DTYPES = (torch.float32, torch.int64, torch.float64, torch.bool, torch.float16, torch.complex64,
+          torch.bfloat16, torch.int32, torch.uint8, torch.complex128, torch.int16, torch.int8)
+
+# Rows whose elements are whatever memory held: only types, sizes and strides are compared.
+UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"}
+
+# {row: {dtype: (rtol, atol, why)}}: tolerances other than torch.testing's and op_db's own.
+TOLERANCES: dict[str, dict[torch.dtype, tuple[float, float, str]]] = {}
+
+# What PyTorch's parser of arguments says to numbers in place of tensors, which cfx takes.
+PARSER = "invalid combination of arguments|must be Tensor, not (int|float|bool)"
+
+# Samples that are not compared: {full name of the OpInfo: why}.
+SKIPPED_INFOS = {
+    "as_strided.partial_views": "reads what lies outside of the tensor it is given",
+}
+# Rows that read memory around the tensor they are given: a view of a larger one fails.
+ONLY_WHOLE = {"as_strided", "as_strided_scatter"}
+
+
+REACHED: set[str] = set()  # rows that samples were lowered to, in this process
+
+
+class Skip(Exception):
+    """A sample that says nothing about cfx; counted by its reason."""
+
+
+class NoDtype(Skip):
+    """It has an element type that cfx does not compute with: not counted."""
+
+
+# ---- which OpInfo is which row -----------------------------------------------------------------
+
+
+def spellings(info):
+    """Names under which the table may know the operator: its function first."""
+    yield info.op
+    if info.name.startswith(("nn.functional.", "linalg.", "special.", "fft.")):
+        yield f"torch.{info.name}"
+    else:
+        yield f"torch.{info.name}"
+        yield f"torch.Tensor.{info.name}"
+        yield f"operator.{info.name.strip('_')}" if info.name.startswith("__") else info.name
+
+
+def row_of(info):
+    """(row, whether info.op itself is a spelling of it) or (None, False)."""
+    for i, spelling in enumerate(spellings(info)):
+        row = cfx.ops.find(spelling)
+        if row is not None:
+            return row.name, i == 0
+    return None, False
+
+
+@functools.cache
+def infos_by_row():
+    rows = collections.defaultdict(list)
+    for info in op_db:
+        row, _ = row_of(info)
+        rows[row].append(info)
+    return rows
+
+
+def computed_infos():
+    """[(row, info)] of what cfx computes."""
+    kernels = set(cfx._core._kernels())
+    return [(row, info) for row, infos in infos_by_row().items() if row in kernels
+            for info in infos if LOWERS or not info.variant_test_name]
+
+
+# ---- samples -----------------------------------------------------------------------------------
+
+
+def dtypes_of(info, number):
+    """All that cfx has, or float32 (or the first there is) and two others, by turns."""
+    dtypes = [d for d in DTYPES if info.supports_dtype(d, "cpu")]
+    if FULL or len(dtypes) <= 3:
+        return dtypes
+    rest = dtypes[1:]
+    return [dtypes[0], rest[number % len(rest)], rest[(number * 7 + 3) % len(rest)]]
+
+
+def thinned(samples):
+    """At most PER_DTYPE, from all over the list."""
+    samples = list(itertools.islice(samples, 2000))
+    if PER_DTYPE is None or len(samples) <= PER_DTYPE:
+        return samples
+    step = len(samples) / PER_DTYPE
+    return [samples[int(i * step)] for i in range(PER_DTYPE)]
+
+
+def samples_of(info, dtype):
+    torch.manual_seed(0)
+    samples = thinned(info.sample_inputs("cpu", dtype, requires_grad=False))
+    if row_of(info)[0] in ONLY_WHOLE:
+        return samples
+    if FULL:
+        with contextlib.suppress(Exception):  # not all operators have more
+            samples += itertools.islice(info.reference_inputs("cpu", dtype), 2000)
+        samples += [s.noncontiguous() for s in samples]
+    else:
+        samples[1::3] = [s.noncontiguous() for s in samples[1::3]]
+    return samples
+
+
+def variants_of(info, samples):
+    """(name, function of torch, samples)."""
+    few = samples if FULL else samples[:2]
+    yield "function", info.op, samples
+    if info.method_variant and isinstance(info.method_variant.__name__, str):
+        yield "method", info.method_variant, few
+    if info.inplace_variant:
+        yield "in place", info.inplace_variant, few
+
+
+# ---- running -----------------------------------------------------------------------------------
+
+
+def is_plain(tree):
+    """Whether cfx has what the sample is made of."""
+    for leaf in torch.utils._pytree.tree_leaves(tree):
+        if isinstance(leaf, torch.Tensor):
+            if leaf.layout is not torch.strided:
+                raise Skip("sparse tensor")
+            if leaf.dtype not in DTYPES:
+                raise NoDtype
+            if leaf.dim() > 8:
+                raise Skip("more than 8 dimensions")
+        elif isinstance(leaf, torch.Generator):
+            raise Skip("a generator of torch's")
+        elif isinstance(leaf, torch.dtype) and leaf not in DTYPES:
+            raise NoDtype
+
+
+def spelled(function):
+    """What a graph calls: the function, or the name of the method; None for one that is only made
+    of such."""
+    if not cfx.ops.find(function):
+        return None
+    return function.__name__ if hasattr(function, "__objclass__") else function
+
+
+def named(info):
+    """The function or method that has the operator's name."""
+    name = info.name.rpartition(".")[2]
+    if hasattr(torch, info.name):
+        return getattr(torch, info.name)
+    if hasattr(torch.Tensor, name):
+        return name
+    raise Skip("a function that cannot be traced")
+
+
+def lowered(info, function, args, kwargs):
+    """Through a graph of one call, lowered as a captured program is."""
+    graph = cfx.Graph()
+    inputs = []
+
+    def place(leaf):
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        inputs.append(leaf.detach())
+        return graph.placeholder(f"x{len(inputs)}")
+
+    target = spelled(function)
+    module = None
+    if target is None:
+        try:
+            module = traced(function, args, kwargs, inputs)
+        except (TypeError, Skip):  # no tensor among the arguments, or one that must be a real one
+            target = named(info)
+            inputs.clear()
+    if module is None:
+        args, kwargs = cfx.map_aggregate((args, kwargs), place)
+        create = graph.call_method if isinstance(target, str) else graph.call_function
+        graph.output(create(target, args, kwargs))
+        module = cfx.GraphModule(torch.nn.Module(), graph)
+    program = cfx.lower(module)
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            REACHED.add(str(getattr(node.target, "__name__", node.target)).rpartition(".")[2])
+    return program.run(*inputs)
+
+
+def traced(function, args, kwargs, inputs):
+    """A function that calls operators, as its graph."""
+    leaves, tree = torch.utils._pytree.tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    if not places:
+        raise Skip("no tensor to trace the sample by")
+    inputs += [leaves[i].detach() for i in places]
+
+    def call(*tensors):
+        values = list(leaves)
+        for i, tensor in zip(places, tensors):
+            values[i] = tensor
+        args, kwargs = torch.utils._pytree.tree_unflatten(values, tree)
+        return function(*args, **kwargs)
+
+    names = ", ".join(f"x{i}" for i in places)
+    scope = {"call": call}
+    exec(f"def outer({names}):\n    return call({names})", scope)
+    return cfx.symbolic_trace(scope["outer"])
+
+
+def called(row, args, kwargs):
+    """The row itself, by its parameters."""
+    try:
+        return getattr(cfx.ops, row)(*args, **kwargs)
+    except TypeError as e:
+        if re.search("at most|multiple values|unexpected keyword|must be .* not list", str(e)):
+            raise Skip("arguments of another form") from e
+        raise
+
+
+def compute(row, info, function, args, kwargs):
+    if LOWERS:
+        return lowered(info, function, args, kwargs)
+    return called(row, args, kwargs)
+
+
+# ---- comparing ---------------------------------------------------------------------------------
+
+
+def tolerance(row, info, dtype):
+    """(rtol, atol) of results of a type: torch.testing's, or the widest that op_db has for the CPU,
+    or one of TOLERANCES."""
+    if dtype in TOLERANCES.get(row, {}):
+        return TOLERANCES[row][dtype][:2]
+    if not dtype.is_floating_point and not dtype.is_complex:
+        return 0.0, 0.0
+    rtol, atol = torch.testing._comparison.default_tolerances(dtype)
+    for decorate in info.decorators if info else ():
+        if getattr(decorate, "device_type", "mps") not in (None, "cpu"):
+            continue
+        for decorator in decorate.decorators:
+            own = getattr(decorator, "d", {})
+            if isinstance(own, dict) and dtype in own and hasattr(own[dtype], "rtol"):
+                rtol, atol = max(rtol, own[dtype].rtol), max(atol, own[dtype].atol)
+    return rtol, atol
+
+
+def observable(tensor):
+    return [s for s, n in zip(tensor.stride(), tensor.shape) if n > 1]
+
+
+def difference(want, got, close):
+    """What is different, or None. `close(want, got)` says whether elements are, likewise."""
+    if isinstance(want, torch.Tensor):
+        if not isinstance(got, torch.Tensor):
+            return f"{type(got).__name__} instead of a tensor"
+        want = want.detach().resolve_conj().resolve_neg()
+        if want.dtype is not got.dtype:
+            return f"dtype {got.dtype}, torch {want.dtype}"
+        if want.shape != got.shape:
+            return f"shape {tuple(got.shape)}, torch {tuple(want.shape)}"
+        if want.numel() > 1 and observable(want) != observable(got):
+            return f"strides {got.stride()}, torch {want.stride()} of {tuple(want.shape)}"
+        return close(want, got)
+    if isinstance(want, (list, tuple)):
+        if not isinstance(got, (list, tuple)) or len(got) != len(want):
+            return f"{got!r:.80} instead of {len(want)} results"
+        found = (difference(w, g, close) for w, g in zip(want, got))
+        return next((f"[{i}] {d}" for i, d in enumerate(found) if d), None)
+    if isinstance(want, (float, complex)) and isinstance(got, (float, complex)):
+        return close(torch.tensor(want, dtype=torch.complex128),
+                     torch.tensor(got, dtype=torch.complex128))
+    return None if want == got and type(want) is type(got) else f"{got!r:.80}, torch {want!r:.80}"
+
+
+def elements(row, info):
+    def close(want, got):
+        rtol, atol = tolerance(row, info, want.dtype)
+        try:
+            torch.testing.assert_close(got, want, rtol=rtol, atol=atol, equal_nan=True,
+                                       check_stride=False)
+        except AssertionError as e:
+            return re.sub(r"\s+", " ", str(e))[:200]
+        return None
+
+    return close
+
+
+def wider(tree):
+    """The same in double precision."""
+    kinds = {torch.float16: torch.float64, torch.bfloat16: torch.float64,
+             torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+    def widen(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return leaf.to(kinds.get(leaf.dtype, leaf.dtype))
+        return kinds.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf
+
+    return torch.utils._pytree.tree_map(widen, tree)
+
+
+def as_exact(row, info, want, got, exact):
+    """Whether `got` is about as near to what double precision gives as torch is: sums in another
+    order are neither better nor worse. True or False."""
+    flat = torch.utils._pytree.tree_leaves
+    for w, g, e in zip(flat(want), flat(got), flat(exact)):
+        if not isinstance(w, torch.Tensor) or not (w.is_floating_point() or w.is_complex()):
+            if not (torch.equal(w, g) if isinstance(w, torch.Tensor) else w == g):
+                return False
+            continue
+        rtol, atol = tolerance(row, info, w.dtype)
+        e, g, w = (x.detach().to(torch.complex128) for x in (e, g, w))
+        finite = torch.isfinite(e) & torch.isfinite(w)
+        if not torch.equal(torch.isfinite(g) | ~finite, torch.ones_like(finite)):
+            return False
+        scale = atol + rtol * e.abs()
+        theirs, ours = ((x - e).abs() / scale for x in (w, g))
+        if finite.any() and ours[finite].max() > 1 + 4 * theirs[finite].max():
+            return False
+        if not torch.equal(torch.nan_to_num(g[~finite]), torch.nan_to_num(w[~finite])):
+            return False
+    return True
+
+
+# ---- one operator ------------------------------------------------------------------------------
+
+
+class Report:
+    """Counts for one operator; conftest.py adds them up."""
+
+    def __init__(self, row, name):
+        self.row, self.name = row, name
+        self.samples = self.by_double = self.errors = self.other_errors = self.wider = 0
+        self.skips = collections.Counter()
+        self.differences = []
+
+    def json(self):
+        return json.dumps({**vars(self), "differences": len(self.differences)})
+
+
+def judge(report, info, variant, function, dtype, sample):
+    """One sample: counts what comes of it."""
+    args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+    try:
+        is_plain((args, kwargs))
+        want, theirs = torch_result(variant, function, args, kwargs)
+        is_plain(want)
+    except NoDtype:
+        return
+    except Skip as e:
+        report.skips[str(e)] += 1
+        return
+    if want is Skip:
+        return  # torch itself refuses it
+    report.samples += 1
+    row = report.row + ("_" if variant == "in place" and not report.row.endswith("_") else "")
+    try:
+        ours = copied(args) if variant == "in place" else args
+        got = compute(row, info, function, ours, kwargs)
+    except Skip as e:
+        report.samples -= 1
+        report.skips[str(e)] += 1
+        return
+    except Exception as e:
+        report.differences.append(where(variant, dtype, sample, f"{type(e).__name__}: {e}"))
+        return
+    if variant == "in place" and not changes_header(report.row):
+        want, got = (want, theirs[0]), (got, ours[0])
+    found = verdict(report, row, info, function, (args, kwargs), want, got)
+    if found:
+        report.differences.append(where(variant, dtype, sample, found))
+
+
+def changes_header(row):
+    """squeeze_ and the like: another library's tensor keeps its shape, the result has the new."""
+    return "(a) " in cfx.ops.find(row).schema.split("->")[0]
+
+
+def torch_result(variant, function, args, kwargs):
+    own = copied(args) if variant == "in place" else args
+    try:
+        with torch.no_grad():
+            return function(*own, **kwargs), own
+    except Exception:
+        return Skip, own
+
+
+def copied(args):
+    """For a function that writes to the first."""
+    first = args[0]
+    if not isinstance(first, torch.Tensor):
+        raise Skip("nothing to write to")
+    copy = torch.empty_strided(first.shape, first.stride(), dtype=first.dtype)
+    return (copy.copy_(first), *args[1:])
+
+
+def verdict(report, row, info, function, sample, want, got):
+    args, kwargs = sample
+    if report.row in UNINITIALISED or draws(report.row, function, sample):
+        return difference(want, got, lambda want, got: None)
+    found = difference(want, got, elements(row, info))
+    if not found or "not close" not in found:
+        return found
+    with contextlib.suppress(Exception), torch.no_grad():
+        args, kwargs = wider(sample)
+        if as_exact(row, info, want, got, function(*args, **kwargs)):
+            report.by_double += 1
+            return None
+    return found
+
+
+def draws(row, function, sample):
+    """Whether the result is random: another seed gives another one. (Many operators of op_db set
+    the seed themselves.)"""
+    if "random" not in cfx.ops.find(row).flags:
+        return False
+    results = []
+    set_seed = torch.manual_seed
+    for seed in (1, 2):
+        set_seed(seed)
+        torch.manual_seed = lambda seed: None
+        try:
+            results.append(torch_result("in place" if row.endswith("_") else "", function, *sample))
+        except Skip:
+            return False
+        finally:
+            torch.manual_seed = set_seed
+    return difference(*(r[0] for r in results), lambda a, b: None if torch.equal(a, b) else "!")
+
+
+def where(variant, dtype, sample, what):
+    text = re.sub(r"\s+", " ", str(sample.summary()))
+    return f"{variant} {str(dtype)[6:]}: {what[:300]}\n        {text[:300]}"
+
+
+def judge_errors(report, info):
+    """What torch refuses cfx must refuse."""
+    try:
+        inputs = list(info.error_inputs("cpu"))
+    except Exception:
+        return
+    for item in inputs:
+        sample = item.sample_input
+        args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+        if "out" in kwargs:
+            continue
+        try:
+            is_plain((args, kwargs))
+        except Skip:
+            continue
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                info.op(*args, **kwargs)
+            continue
+        except Exception as e:
+            theirs = e
+        report.errors += 1
+        try:
+            compute(report.row, info, info.op, args, kwargs)
+        except Skip:
+            report.errors -= 1
+        except Exception as e:
+            report.other_errors += not isinstance(e, type(theirs).__mro__[:-2])
+        else:
+            if isinstance(theirs, TypeError) and re.search(PARSER, str(theirs)):
+                report.wider += 1
+                continue
+            report.differences.append(
+                where("error", torch.float32, sample, f"no error; torch: {theirs}"))
