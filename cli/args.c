@@ -112,8 +112,13 @@ static int take_option(const char *word, const char *next, cli_args *args, int *
         value = next;
         *used = 2;
     }
-    if (args->values[i])
+    if (option->repeats) {
+        if (args->num_repeated == CLI_MAX_REPEATED)
+            return cli_usage_error(verb, "%s is given too often", option->name);
+        args->repeated[args->num_repeated++] = value;
+    } else if (args->values[i]) {
         return cli_usage_error(verb, "%s is given twice; give it once", option->name);
+    }
     args->values[i] = value ? value : "";
     return CLI_OK;
 }

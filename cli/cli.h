@@ -7,7 +7,7 @@
 /* What the command exits with. */
 enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2 };
 
-enum { CLI_MAX_OPTIONS = 8 };
+enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64 };
 
 /* ---- verbs and options (main.c, args.c) ---------------------------------------------------- */
 
@@ -19,6 +19,7 @@ typedef struct cli_option {
     const char *value;  /* its value in the help: "NAME"; NULL for a flag */
     bool may_omit;      /* the value is given as --name=VALUE or not at all */
     const char *summary;
+    bool repeats;       /* may be given several times; its values are in `repeated` */
 } cli_option;
 
 typedef struct cli_verb {
@@ -36,6 +37,8 @@ struct cli_args {
     const char *file;                     /* "-" for standard input */
     const char *word;                     /* the NAME of a verb that takes one; or NULL */
     const char *values[CLI_MAX_OPTIONS];  /* by the option's row: NULL not given, "" no value */
+    const char *repeated[CLI_MAX_REPEATED];
+    size_t num_repeated;
     bool help;
 };
 
@@ -54,13 +57,15 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 
 /* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
 
-extern const cli_option show_options[], code_options[], opt_options[], ops_options[];
+extern const cli_option show_options[], code_options[], opt_options[], ops_options[],
+    run_options[];
 int cmd_show(const cli_args *args);
 int cmd_code(const cli_args *args);
 int cmd_opt(const cli_args *args);
 int cmd_passes(const cli_args *args);
 int cmd_ops(const cli_args *args);
 int cmd_check(const cli_args *args);
+int cmd_run(const cli_args *args);
 
 /* ---- input (io.c) -------------------------------------------------------------------------- */
 
@@ -74,6 +79,32 @@ typedef struct cli_input {
 /* Reads and parses `file`; false after a message. Close it in both cases. */
 bool cli_open(cli_input *in, const char *file);
 void cli_close(cli_input *in);
+
+/* ---- programs (program.c) ------------------------------------------------------------------- */
+
+/* A graph that can be run, and what its inputs are. */
+typedef struct cli_program {
+    cfx_dims *dims;
+    cfx_state *state;
+    cfx_program *program;
+    cfx_runtime *rt;
+    cfx_datum *inputs;
+    size_t num_inputs;
+} cli_program;
+
+/* Gives *p its sets and the weights of a file (NULL: none). */
+cfx_status cli_program_begin(cli_program *p, const char *weights,
+                             const cfx_runtime_options *options, cfx_error *err);
+/* Lowers the graph; everything that is in the way is told on standard error, then *told is set. */
+cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err);
+/* Sets the input of that name. */
+cfx_status cli_program_set(cli_program *p, const char *name, size_t size, cfx_datum value,
+                           cfx_error *err);
+void cli_program_end(cli_program *p);
+
+/* Types and shapes of all nodes, for inputs like "x=float32[N,3], y=float32[N]". (shapes.c) */
+cfx_status cli_show_shapes(const cli_input *in, const char *shapes, const char *weights, bool *told,
+                           cfx_sink out, cfx_error *err);
 
 /* ---- messages (io.c, findings.c) ----------------------------------------------------------- */
 

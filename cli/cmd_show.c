@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH };
+enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH, SHOW_SHAPES,
+       SHOW_WEIGHTS };
 
 const cli_option show_options[] = {
     [SHOW_TABLE] = {"--table", NULL, false, "one row for each node (the default)"},
@@ -13,6 +14,8 @@ const cli_option show_options[] = {
     [SHOW_SCOPES] = {"--scopes", NULL, false, "in the picture, a box around each module call"},
     [SHOW_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width"},
     [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
+    [SHOW_SHAPES] = {"--shapes", "x=TYPE[N,3]", false, "what each node gives, for such inputs"},
+    [SHOW_WEIGHTS] = {"--weights", "FILE", false, "for --shapes: the parameters"},
     {NULL, NULL, false, NULL},
 };
 
@@ -29,6 +32,21 @@ static cfx_status show(const cli_args *args, cfx_graph *g, size_t width, cfx_sin
         return cfx_graph_table(g, width, out, err);
     cfx_status status = cfx_graph_print(g, out, err);
     return status ? status : out.write(out.ctx, "\n", 1);
+}
+
+static int show_shapes(const cli_args *args)
+{
+    cli_input in;
+    cfx_error err = {.status = CFX_OK};
+    bool told = false;
+    int code = CLI_OK;
+    if (!cli_open(&in, args->file))
+        code = CLI_BAD_INPUT;
+    else if (cli_show_shapes(&in, args->values[SHOW_SHAPES], args->values[SHOW_WEIGHTS], &told,
+                             cli_stdout(), &err) != CFX_OK)
+        code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);
+    cli_close(&in);
+    return code;
 }
 
 int cmd_show(const cli_args *args)
@@ -48,6 +66,12 @@ int cmd_show(const cli_args *args)
     if (!cli_table_width(args->values[SHOW_WIDTH], args->values[SHOW_WIDE] != NULL, &width))
         return cli_usage_error(args->verb, "--width needs a number of columns, not '%s'",
                                args->values[SHOW_WIDTH]);
+    if (args->values[SHOW_SHAPES] && forms)
+        return cli_usage_error(args->verb, "--shapes is a form of its own");
+    if (args->values[SHOW_WEIGHTS] && !args->values[SHOW_SHAPES])
+        return cli_usage_error(args->verb, "--weights belongs to --shapes");
+    if (args->values[SHOW_SHAPES])
+        return show_shapes(args);
     if (cli_open(&in, args->file)) {
         bool coloured = cli_has_colour() && !args->values[SHOW_DOT];
         cfx_sink out = coloured ? cli_colour_sink(&colour, cli_stdout()) : cli_stdout();

@@ -6,16 +6,24 @@
 
 static const cli_verb verbs[] = {
     {"show", "print a graph: as a table, IR text, torch.fx's print, or a picture",
-     "[--table | --text | --str | --dot [--scopes]] [--wide | --width N] FILE", show_options,
+     "[--table | --text | --str | --dot [--scopes] | --shapes ...] [--wide | --width N] FILE",
+     show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"
      "  cfx show --text model.ir          the IR text, laid out anew\n"
-     "  cfx show --dot model.ir | dot -Tsvg >model.svg\n",
+     "  cfx show --dot model.ir | dot -Tsvg >model.svg\n"
+     "  cfx show --shapes 'x=float32[N, 3, 224, 224]' model.ir\n",
      cmd_show},
     {"code", "write a graph as a Python file", "[--class NAME] FILE", code_options,
      "  cfx code model.ir                 a function forward(...)\n"
      "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n",
      cmd_code},
+    {"run", "compute a graph, and print or write what it gives",
+     "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy] FILE", run_options,
+     "  cfx run --weights model.safetensors --input x.npy model.ir\n"
+     "  cfx run --input x=x.npy --input scale=2.5 --output y.npy model.ir\n"
+     "  cfx run --time --threads 2 --input x.npy model.ir\n",
+     cmd_run},
     {"opt", "run passes over a graph, and print the IR text of the result",
      "--pass A,B,... [--dump-after[=PASS]] FILE", opt_options,
      "  cfx opt --pass dce model.ir >small.ir\n"

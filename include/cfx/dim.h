@@ -32,6 +32,8 @@ CFX_API void cfx_dims_free(cfx_dims *dims);
 CFX_API int64_t cfx_dims_symbol(cfx_dims *dims, const char *name, int64_t min, cfx_error *err);
 /* A new symbol "u0", "u1", ... that may be 0. */
 CFX_API int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err);
+/* Likewise for a number that is no size: it may be negative. */
+CFX_API int64_t cfx_dims_fresh_number(cfx_dims *dims, cfx_error *err);
 
 /* Reads "N", "N + 1", "2*N", "(N + 1)//2", "N%8", "max(N, 3)"; new names become symbols, at least
  * 2. CFX_E_SYNTAX, with the column. */

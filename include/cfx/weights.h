@@ -6,7 +6,7 @@
  * Loading maps the file: tensors point into it where they can (their elements lie aligned, in this
  * machine's byte order) and keep the map alive. What is written to them stays in memory; the file
  * never changes, but must not be made shorter while it is mapped. Nothing in a file is trusted:
- * one that is damaged gives CFX_E_SYNTAX with what is wrong and where, one that holds what cfx has
+ * one that is damaged gives CFX_E_VALUE with what is wrong and where, one that holds what cfx has
  * no tensors for (structured types, objects, deflated archives) CFX_E_UNSUPPORTED.
  *
  * Saving writes a new file beside the old one and then replaces it, so that nobody ever sees half a

@@ -24,14 +24,17 @@ __all__ = [
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "experimental",
-    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "subgraph_rewriter",
-    "traceback",
+    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "shapes",
+    "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module", "Proxy": "proxy",
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),
+    **dict.fromkeys(("Shapes", "TensorShape", "infer_shapes"), "shapes"),
+    **dict.fromkeys(("load_npy", "load_tensors", "load_weights", "save_npy", "save_weights"),
+                    "weights"),
     **dict.fromkeys(("any_of", "replace_pattern"), "subgraph_rewriter"),
     **dict.fromkeys(("PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"),
                     "_symbolic_trace"),

@@ -79,6 +79,12 @@ class Lowered:
 
     __call__ = run
 
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
+        """Types and shapes of all nodes, for tensors or descriptions ("float32[N, 3]"): see
+        cfx.infer_shapes."""
+        from .shapes import infer_shapes
+        return infer_shapes(self, *args, **kwargs)
+
     def __repr__(self) -> str:
         return f"Lowered({len(self.graph.nodes)} nodes, {len(self.state)} tensors)"
 

@@ -56,8 +56,7 @@ typedef struct PyProgram {
     array_kind kind;  /* whose tensors the parameters are */
 } PyProgram;
 
-/* The tensors of a dict, by their names. */
-static cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
+cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
 {
     cfx_error err = {0};
     cfx_state *state = cfx_state_new(NULL, &err);
@@ -78,6 +77,8 @@ static cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *s
     raise_cfx(&err);
     return NULL;
 }
+
+const cfx_program *program_of(PyObject *program) { return ((PyProgram *)program)->p; }
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {

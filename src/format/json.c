@@ -31,7 +31,7 @@ static cfx_status expect(cfxi_json *j, char c)
 {
     char what[] = "expected '?'";
     what[10] = c;
-    return take(j, c) ? CFX_OK : cfxi_json_complain(j, CFX_E_SYNTAX, what);
+    return take(j, c) ? CFX_OK : cfxi_json_complain(j, CFX_E_VALUE, what);
 }
 
 bool cfxi_json_open(cfxi_json *j, char open)
@@ -62,7 +62,7 @@ static cfx_status read_unit(cfxi_json *j, uint32_t *unit)
                          : (c >= 'A' && c <= 'F')   ? (uint32_t)(c - 'A') + 10
                                                     : 16;
         if (digit == 16)
-            return cfxi_json_complain(j, CFX_E_SYNTAX, "expected four hexadecimal digits");
+            return cfxi_json_complain(j, CFX_E_VALUE, "expected four hexadecimal digits");
         *unit = *unit * 16 + digit;
         j->at++;
     }
@@ -78,17 +78,17 @@ static cfx_status read_code(cfxi_json *j, cfx_buffer *out)
     CFX_TRY(read_unit(j, &code));
     if (code >= 0xd800 && code < 0xdc00) {
         if (j->size - j->at < 2 || memcmp(j->text + j->at, "\\u", 2) != 0)
-            return cfxi_json_complain(j, CFX_E_SYNTAX, "half a surrogate pair");
+            return cfxi_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
         j->at += 2;
         CFX_TRY(read_unit(j, &low));
         if (low < 0xdc00 || low > 0xdfff)
-            return cfxi_json_complain(j, CFX_E_SYNTAX, "half a surrogate pair");
+            return cfxi_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code >= 0xdc00 && code < 0xe000) {
-        return cfxi_json_complain(j, CFX_E_SYNTAX, "half a surrogate pair");
+        return cfxi_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
     }
     if (code == 0)
-        return cfxi_json_complain(j, CFX_E_SYNTAX, "a NUL character in a name");
+        return cfxi_json_complain(j, CFX_E_VALUE, "a NUL character in a name");
     if (cfx_buffer_append(out, bytes, cfxi_utf8_encode(code, bytes)) != CFX_OK)
         return j->status = cfxi_nomem(j->err);
     return CFX_OK;
@@ -105,7 +105,7 @@ static cfx_status read_escape(cfxi_json *j, cfx_buffer *out)
     }
     const char *found = c ? strchr(from, c) : NULL;
     if (!found)
-        return cfxi_json_complain(j, CFX_E_SYNTAX, "an unknown escape in a string");
+        return cfxi_json_complain(j, CFX_E_VALUE, "an unknown escape in a string");
     j->at++;
     if (cfx_buffer_append(out, &to[found - from], 1) != CFX_OK)
         return j->status = cfxi_nomem(j->err);
@@ -125,12 +125,12 @@ cfx_status cfxi_json_string(cfxi_json *j, cfx_buffer *out)
             j->at++;
         if (!cfxi_utf8_valid(j->text + from, j->at - from)) {
             j->at = from;
-            return cfxi_json_complain(j, CFX_E_SYNTAX, "a string that is not UTF-8");
+            return cfxi_json_complain(j, CFX_E_VALUE, "a string that is not UTF-8");
         }
         if (cfx_buffer_append(out, j->text + from, j->at - from) != CFX_OK)
             return j->status = cfxi_nomem(j->err);
         if (j->at == j->size || (unsigned char)j->text[j->at] < 0x20)
-            return cfxi_json_complain(j, CFX_E_SYNTAX, "a string without an end");
+            return cfxi_json_complain(j, CFX_E_VALUE, "a string without an end");
         if (j->text[j->at++] == '"')
             return CFX_OK;
         CFX_TRY(read_escape(j, out));
@@ -153,7 +153,7 @@ cfx_status cfxi_json_size(cfxi_json *j, int64_t *out)
     if (digits == 0 || (digits > 1 && j->text[from] == '0') ||
         !cfxi_parse_int(j->text + from, digits, out)) {
         j->at = from;
-        return cfxi_json_complain(j, CFX_E_SYNTAX, "expected a whole number, 0 or more");
+        return cfxi_json_complain(j, CFX_E_VALUE, "expected a whole number, 0 or more");
     }
     return j->status;
 }
@@ -162,6 +162,6 @@ cfx_status cfxi_json_end(cfxi_json *j)
 {
     skip_space(j);
     if (j->at < j->size)
-        cfxi_json_complain(j, CFX_E_SYNTAX, "text after the end");
+        cfxi_json_complain(j, CFX_E_VALUE, "text after the end");
     return j->status;
 }

@@ -60,7 +60,7 @@ static cfx_status expect(reader *r, const char *word)
 {
     char what[20];
     snprintf(what, sizeof what, "expected '%s'", word);
-    return take(r, word) ? CFX_OK : complain(r, CFX_E_SYNTAX, what);
+    return take(r, word) ? CFX_OK : complain(r, CFX_E_VALUE, what);
 }
 
 static cfx_status read_string(reader *r, char *out, size_t room)
@@ -71,7 +71,7 @@ static cfx_status read_string(reader *r, char *out, size_t room)
         CFX_TRY(expect(r, "\""));
     while (r->at < r->size && r->text[r->at] != (single ? '\'' : '"')) {
         if (n + 1 == room)
-            return complain(r, CFX_E_SYNTAX, "a string that is too long");
+            return complain(r, CFX_E_VALUE, "a string that is too long");
         out[n++] = r->text[r->at++];
     }
     out[n] = '\0';
@@ -88,7 +88,8 @@ static cfx_status read_descr(reader *r)
     char order = descr[0];
     if (order != '\0' && strchr("<>=|", order)) {
         for (size_t i = 0; i < NUM_CODES; i++) {
-            if (strcmp(codes[i].text, descr + 1) != 0)
+            if (strcmp(codes[i].text, descr + 1) != 0 ||
+                !cfx_dtype_is_computable(codes[i].dtype))
                 continue;
             r->layout.dtype = codes[i].dtype;
             r->layout.swap = order == '>' ? codes[i].unit : 0;
@@ -106,7 +107,7 @@ static cfx_status read_order(reader *r)
     if (take(r, "True"))
         r->layout.fortran = true;
     else if (!take(r, "False"))
-        return complain(r, CFX_E_SYNTAX, "expected True or False");
+        return complain(r, CFX_E_VALUE, "expected True or False");
     return CFX_OK;
 }
 
@@ -119,7 +120,7 @@ static cfx_status read_size(reader *r)
     if (r->layout.ndim == CFX_MAX_DIMS)
         return complain(r, CFX_E_UNSUPPORTED, "a tensor with more than 8 dimensions");
     if (!cfxi_parse_int(r->text + from, r->at - from, &r->layout.sizes[r->layout.ndim++]))
-        return complain(r, CFX_E_SYNTAX, "expected a size");
+        return complain(r, CFX_E_VALUE, "expected a size");
     if (r->at < r->size && r->text[r->at] == 'L')  /* of Python 2 */
         r->at++;
     return CFX_OK;
@@ -133,7 +134,7 @@ static cfx_status read_shape(reader *r)
         if (take(r, ","))
             continue;
         if (r->layout.ndim == 1)
-            return complain(r, CFX_E_SYNTAX, "expected ','");
+            return complain(r, CFX_E_VALUE, "expected ','");
         CFX_TRY(expect(r, ")"));
         break;
     }
@@ -152,7 +153,7 @@ static cfx_status read_header(reader *r)
         while (i < 3 && strcmp(keys[i], key) != 0)
             i++;
         if (i == 3 || r->seen[i])
-            return complain(r, CFX_E_SYNTAX, "expected descr, fortran_order and shape, each once");
+            return complain(r, CFX_E_VALUE, "expected descr, fortran_order and shape, each once");
         r->seen[i] = true;
         CFX_TRY(i == 0 ? read_descr(r) : i == 1 ? read_order(r) : read_shape(r));
         if (take(r, ","))
@@ -161,16 +162,16 @@ static cfx_status read_header(reader *r)
         break;
     }
     if (!r->seen[0] || !r->seen[1] || !r->seen[2])
-        return complain(r, CFX_E_SYNTAX, "one of descr, fortran_order and shape is missing");
+        return complain(r, CFX_E_VALUE, "one of descr, fortran_order and shape is missing");
     take(r, "");
-    return r->at == r->size ? CFX_OK : complain(r, CFX_E_SYNTAX, "text after the header");
+    return r->at == r->size ? CFX_OK : complain(r, CFX_E_VALUE, "text after the header");
 }
 
 /* Finds the header: r->text and r->size; *data is where elements begin, in the file. */
 static cfx_status find_header(reader *r, const char *file, size_t size, size_t *data)
 {
     if (size < 10 || memcmp(file, "\x93NUMPY", 6) != 0)
-        return cfx_error_set(r->err, CFX_E_SYNTAX, "%s: no .npy file", r->name);
+        return cfx_error_set(r->err, CFX_E_VALUE, "%s: no .npy file", r->name);
     unsigned char major = (unsigned char)file[6];
     if (major < 1 || major > 3 || file[7] != 0)
         return cfx_error_set(r->err, CFX_E_UNSUPPORTED, "%s: version %u.%u of .npy files", r->name,
@@ -178,7 +179,7 @@ static cfx_status find_header(reader *r, const char *file, size_t size, size_t *
     size_t begin = major == 1 ? 10 : 12;
     uint64_t header = size < begin ? 0 : cfxi_little(file + 8, begin - 8);
     if (size < begin || header > HEADER_MOST || header > size - begin)
-        return cfx_error_set(r->err, CFX_E_SYNTAX, "%s: the file ends inside its header", r->name);
+        return cfx_error_set(r->err, CFX_E_VALUE, "%s: the file ends inside its header", r->name);
     r->text = file + begin;
     r->size = (size_t)header;
     *data = begin + r->size;
@@ -194,7 +195,7 @@ cfx_tensor *cfxi_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *na
         read_header(&r) != CFX_OK)
         return NULL;
     if (!cfxi_layout_bytes(&r.layout, &bytes) || bytes > size - data) {
-        cfx_error_set(err, CFX_E_SYNTAX, "%s: the file ends before its elements do", name);
+        cfx_error_set(err, CFX_E_VALUE, "%s: the file ends before its elements do", name);
         return NULL;
     }
     return cfxi_bytes_tensor(b, at + data, &r.layout, err);

@@ -39,7 +39,7 @@ bool cfxi_is_zip(const cfxi_bytes *b)
 
 static cfx_status complain(const archive *z, const char *what, uint64_t at)
 {
-    return cfx_error_set(z->err, CFX_E_SYNTAX, "npz archive, byte %llu: %s",
+    return cfx_error_set(z->err, CFX_E_VALUE, "npz archive, byte %llu: %s",
                          (unsigned long long)at, what);
 }
 

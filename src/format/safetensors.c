@@ -57,10 +57,10 @@ static cfx_status complain(reading *r, const char *what)
     while (n > 0 && n < r->name.size && ((unsigned char)r->name.data[n] & 0xc0) == 0x80)
         n--;
     cfx_error text;
-    cfx_error_set(&text, CFX_E_SYNTAX, "tensor '%.*s' %s", (int)n, r->name.data, what);
+    cfx_error_set(&text, CFX_E_VALUE, "tensor '%.*s' %s", (int)n, r->name.data, what);
     memcpy(message, text.message, sizeof message);
     message[sizeof message - 1] = '\0';
-    return cfxi_json_complain(&r->json, CFX_E_SYNTAX, message);
+    return cfxi_json_complain(&r->json, CFX_E_VALUE, message);
 }
 
 static cfx_status read_type(reading *r, record *one)
@@ -184,14 +184,14 @@ static cfx_status check_spans(reading *r)
         qsort(all, r->spans.size, sizeof *all, by_place);
     for (size_t i = 0; i < r->spans.size; i++) {
         if (all[i].from != end)
-            return cfx_error_set(r->json.err, CFX_E_SYNTAX,
+            return cfx_error_set(r->json.err, CFX_E_VALUE,
                                  "safetensors: byte %lld of the elements belongs to %s tensor",
                                  (long long)(all[i].from < end ? all[i].from : end),
                                  all[i].from < end ? "more than one" : "no");
         end = all[i].to;
     }
     if ((uint64_t)end != r->bytes->size - r->data)
-        return cfx_error_set(r->json.err, CFX_E_SYNTAX,
+        return cfx_error_set(r->json.err, CFX_E_VALUE,
                              "safetensors: byte %lld of the elements belongs to no tensor",
                              (long long)end);
     return CFX_OK;
@@ -210,11 +210,11 @@ static cfx_status read_header(reading *r)
 cfx_status cfxi_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
     if (b->size < 8)
-        return cfx_error_set(err, CFX_E_SYNTAX, "no safetensors file: it has only %zu bytes",
+        return cfx_error_set(err, CFX_E_VALUE, "no safetensors file: it has only %zu bytes",
                              b->size);
     uint64_t header = cfxi_little(b->data, 8);
     if (header > HEADER_MOST || header > b->size - 8)
-        return cfx_error_set(err, CFX_E_SYNTAX,
+        return cfx_error_set(err, CFX_E_VALUE,
                              "no safetensors file: a header of %llu bytes in a file of %zu",
                              (unsigned long long)header, b->size);
     reading r = {.bytes = b, .data = 8 + (size_t)header, .state = s,

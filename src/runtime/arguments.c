@@ -233,6 +233,15 @@ int64_t cfxi_fresh(cfxi_call *c)
     return c->infer && c->dims ? cfx_dims_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
 }
 
+cfx_datum cfxi_unknown_int(cfxi_call *c)
+{
+    cfx_datum d = cfx_datum_int(CFX_DIM_UNKNOWN);
+    if (c->infer && c->dims)
+        d.as.i = cfx_dims_fresh_number(c->dims, c->err);
+    d.symbolic = 1;
+    return d;
+}
+
 cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
                           int64_t sizes[CFX_MAX_DIMS], size_t *ndim)
 {

@@ -67,7 +67,7 @@ int64_t cfx_dims_symbol(cfx_dims *dims, const char *name, int64_t min, cfx_error
     return e ? cfxi_dim_of(e) : CFX_DIM_UNKNOWN;
 }
 
-int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err)
+static int64_t fresh(cfx_dims *dims, int64_t least, cfx_error *err)
 {
     cfx_error own;
     char name[CFXI_NUMBER_SIZE + 1] = "u";
@@ -76,11 +76,18 @@ int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err)
     do {
         size = 1 + cfxi_format_int(dims->num_fresh++, name + 1);
     } while (find_symbol(dims, name, size));
-    cfxi_dim_expr *e = cfxi_dim_new_symbol(dims, name, size, 0, err);
+    cfxi_dim_expr *e = cfxi_dim_new_symbol(dims, name, size, least, err);
     if (!e)
         return CFX_DIM_UNKNOWN;
     e->fresh = true;
     return cfxi_dim_of(e);
+}
+
+int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err) { return fresh(dims, 0, err); }
+
+int64_t cfx_dims_fresh_number(cfx_dims *dims, cfx_error *err)
+{
+    return fresh(dims, INT64_MIN, err);
 }
 
 /* ---- arithmetic ---------------------------------------------------------------------------- */

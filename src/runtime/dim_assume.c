@@ -307,7 +307,8 @@ bool cfx_dim_expect_eq(cfx_dims *dims, int64_t a, int64_t b)
     int known = compare_zero(dims, d);
     if (known >= 0 || d == CFX_DIM_UNKNOWN)
         return known != 0;
-    assume(dims, cfx_dim_is_symbol(a) ? a : b, cfx_dim_is_symbol(a) ? b : a, true, d);
+    bool turn = !cfx_dim_is_symbol(a) || (cfx_dim_is_symbol(b) && b < a);  /* the earlier first */
+    assume(dims, turn ? b : a, turn ? a : b, true, d);
     return true;
 }
 

@@ -115,6 +115,11 @@ static inline cfxi_dim_expr *cfxi_dim_expr_of(const cfx_dims *dims, int64_t d)
     uint64_t id = (uint64_t)d - (uint64_t)INT64_MIN;
     return dims && id < dims->exprs.size ? cfxi_dim_at(dims, id) : NULL;
 }
+/* The symbol that the next new expression will be. */
+static inline int64_t cfxi_dim_next(const cfx_dims *dims)
+{
+    return INT64_MIN + (int64_t)(dims ? dims->exprs.size : 0);
+}
 static inline int64_t cfxi_dim_of(const cfxi_dim_expr *e)
 {
     return INT64_MIN + (int64_t)e->id;

@@ -172,7 +172,7 @@ static cfx_datum unknown_number(cfxi_call *c, cfx_dtype dtype)
     static const char zero[16];
     cfx_datum d = cfxi_element(dtype, zero);
     if (d.kind == CFX_DATUM_INT)
-        d.as.i = cfxi_fresh(c);
+        return cfxi_unknown_int(c);
     d.symbolic = 1;
     return d;
 }

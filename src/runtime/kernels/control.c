@@ -1,8 +1,10 @@
 /* control.c - branches and loops: operators that run regions, which are programs.
  *
  * When only types and shapes are asked for, both branches are followed, and the body of a loop
- * twice at most: what is not the same every time around is a size that nobody knows.
+ * until nothing changes any more: what is not the same every time around is a size that nobody
+ * knows.
  */
+#include "../dim_impl.h"
 #include "../runtime_impl.h"
 
 static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
@@ -65,24 +67,55 @@ static cfx_status truth(cfxi_call *c, cfx_datum d, bool *out)
 
 /* ---- what two ways give -------------------------------------------------------------------- */
 
+/* "one way gives float32[2, 3], another int64[N]" */
+static cfx_datum cannot_join(cfxi_call *c, cfx_datum a, cfx_datum b)
+{
+    cfx_buffer text[2];
+    const cfx_datum both[] = {a, b};
+    for (size_t i = 0; i < 2; i++) {
+        cfx_buffer_init(&text[i], c->rt->allocator);
+        if (both[i].kind == CFX_DATUM_TENSOR)
+            cfx_datum_print(both[i], c->dims, cfx_buffer_sink(&text[i]), NULL);
+    }
+    cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %.180s, another %.180s", cfx_operator_name(c->op),
+              text[0].size ? text[0].data : cfx_datum_kind_name((cfx_datum_kind)a.kind),
+              text[1].size ? text[1].data : cfx_datum_kind_name((cfx_datum_kind)b.kind));
+    cfx_buffer_free(&text[0]);
+    cfx_buffer_free(&text[1]);
+    return nothing;
+}
+
+/* Whether a loop has made it unknown: its symbols begin with `widened`. */
+static bool is_widened(int64_t size, int64_t widened)
+{
+    return size == CFX_DIM_UNKNOWN || (cfx_dim_is_symbol(size) && size >= widened);
+}
+
+/* A size that is either of two: itself if they are the same, else one that nobody knows. */
+static int64_t join_sizes(cfxi_call *c, int64_t a, int64_t b, int64_t widened)
+{
+    if (a == b || is_widened(a, widened) || cfx_dim_compare_eq(c->dims, a, b) == 1)
+        return a;
+    return cfxi_fresh(c);
+}
+
 /* A tensor with the sizes that both have, and unknown ones where they differ. */
-static cfx_datum join_tensors(cfxi_call *c, const cfx_tensor *a, const cfx_tensor *b)
+static cfx_datum join_tensors(cfxi_call *c, cfx_datum x, cfx_datum y, int64_t widened)
 {
     int64_t sizes[CFX_MAX_DIMS];
-    if (a->dtype != b->dtype || a->ndim != b->ndim) {
-        cfxi_fail(c, CFX_E_SHAPE, "%s: results have different types or numbers of dimensions",
-                  cfx_operator_name(c->op));
-        return nothing;
-    }
+    const cfx_tensor *a = x.as.tensor;
+    const cfx_tensor *b = y.as.tensor;
+    if (a->dtype != b->dtype || a->ndim != b->ndim)
+        return cannot_join(c, x, y);
     for (size_t i = 0; i < a->ndim; i++)
-        sizes[i] = a->size[i] == b->size[i] ? a->size[i] : cfxi_fresh(c);
+        sizes[i] = join_sizes(c, a->size[i], b->size[i], widened);
     return cfx_datum_tensor(cfx_tensor_new_abstract((cfx_dtype)a->dtype, sizes, a->ndim,
                                                     c->rt->allocator, c->err));
 }
 
-static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b);
+static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened);
 
-static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b)
+static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
 {
     size_t n;
     size_t m;
@@ -97,7 +130,7 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b)
     cfx_datum *items = cfxi_scratch(c->rt, (n + 1) * sizeof *items);
     size_t i = 0;
     for (; items && i < n; i++)
-        if ((items[i] = join(c, x[i], y[i])).kind == CFX_DATUM_INVALID)
+        if ((items[i] = join(c, x[i], y[i], widened)).kind == CFX_DATUM_INVALID)
             break;
     if (items && i == n)
         both = cfx_datum_seq((cfx_datum_kind)a.kind, items, n, c->rt->allocator, c->err);
@@ -110,24 +143,36 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b)
 }
 
 /* What is known of a value that is either `a` or `b`. */
-static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b)
+static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
 {
     size_t n;
-    if (a.kind != b.kind) {
-        cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %s, another %s", cfx_operator_name(c->op),
-                  cfx_datum_kind_name((cfx_datum_kind)a.kind),
-                  cfx_datum_kind_name((cfx_datum_kind)b.kind));
-        return nothing;
-    }
+    if (a.kind != b.kind)
+        return cannot_join(c, a, b);
     if (a.kind == CFX_DATUM_TENSOR)
-        return join_tensors(c, a.as.tensor, b.as.tensor);
+        return join_tensors(c, a, b, widened);
     if (cfx_datum_items(a, &n))
-        return join_items(c, a, b);
-    if (a.kind == CFX_DATUM_INT && a.as.i != b.as.i) {
-        a.as.i = cfxi_fresh(c);
-        a.symbolic = 1;
-    }
+        return join_items(c, a, b, widened);
+    if (a.kind == CFX_DATUM_INT && a.as.i != b.as.i &&
+        !(a.symbolic && is_widened(a.as.i, widened)))
+        return cfxi_unknown_int(c);
+    if (a.kind == CFX_DATUM_BOOL || a.kind == CFX_DATUM_FLOAT || a.kind == CFX_DATUM_COMPLEX)
+        a.symbolic = a.symbolic || b.symbolic || memcmp(&a.as, &b.as, sizeof a.as) != 0;
     return cfx_datum_retain(a);
+}
+
+/* How many things in it can still become unknown. */
+static size_t count_known(cfx_datum d, int64_t widened)
+{
+    size_t n;
+    size_t count = 0;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; items && i < n; i++)
+        count += count_known(items[i], widened);
+    if (d.kind == CFX_DATUM_INT)
+        count = !(d.symbolic && is_widened(d.as.i, widened));
+    for (size_t i = 0; d.kind == CFX_DATUM_TENSOR && i < d.as.tensor->ndim; i++)
+        count += !is_widened(d.as.tensor->size[i], widened);
+    return count;
 }
 
 /* ---- cond ---------------------------------------------------------------------------------- */
@@ -142,7 +187,7 @@ cfx_status cfxi_rule_cond(cfxi_call *c)
         return CFX_OK;
     cfx_datum yes = cfxi_region_run(c, c->args[1], operands, n);
     cfx_datum no = yes.kind ? cfxi_region_run(c, c->args[2], operands, n) : nothing;
-    cfx_datum both = no.kind ? join(c, yes, no) : nothing;
+    cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : nothing;
     cfx_datum_release(yes);
     cfx_datum_release(no);
     cfxi_result_datum(c, 0, both);
@@ -201,20 +246,26 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
     return CFX_OK;
 }
 
-/* What the state is after any number of turns. */
+/* What the state is after any number of turns: what a turn changes becomes unknown, until a turn
+ * changes nothing that is still known. */
 static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
 {
-    for (int i = 0; i < 2; i++) {
+    int64_t widened = cfxi_dim_next(c->dims);
+    size_t before = count_known(*state, widened);
+    for (;;) {
         cfx_datum after = cfx_datum_retain(*state);
         cfx_status status = turn(c, body, index, &after);
-        cfx_datum both = status == CFX_OK ? join(c, *state, after) : nothing;
+        cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : nothing;
         cfx_datum_release(after);
         if (both.kind == CFX_DATUM_INVALID)
             return status_of(c);
         cfx_datum_release(*state);
         *state = both;
+        size_t known = count_known(both, widened);
+        if (known == before)
+            return CFX_OK;
+        before = known;
     }
-    return CFX_OK;
 }
 
 static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)
@@ -261,8 +312,7 @@ cfx_status cfxi_rule_for_loop(cfxi_call *c)
     CFX_TRY(is_region(c, 1, "body"));
     if (!c->infer)
         return CFX_OK;
-    cfx_datum index = cfx_datum_int(cfxi_fresh(c));
-    index.symbolic = 1;
+    cfx_datum index = cfxi_unknown_int(c);
     cfx_datum state = first_state(c, 2);
     if (state.kind == CFX_DATUM_INVALID)
         return status_of(c);

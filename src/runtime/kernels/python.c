@@ -191,11 +191,6 @@ cfx_status cfxi_rule_sym_ite(cfxi_call *c)
     return give(c, cfx_datum_retain(c->args[cfxi_bool(c, 0) ? 1 : 2]));
 }
 
-cfx_status cfxi_rule_sym_sqrt(cfxi_call *c)
-{
-    return give(c, cfxi_sub(c, CFX_OPID_sqrt, c->args, 1));
-}
-
 /* ---- truth --------------------------------------------------------------------------------- */
 
 static cfxi_truth negated(cfxi_truth t)

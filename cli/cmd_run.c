@@ -1,0 +1,211 @@
+/* cmd_run.c - cfx run: computes a graph on tensors of files. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { RUN_WEIGHTS, RUN_INPUT, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
+
+const cli_option run_options[] = {
+    [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: .safetensors or .npz", false},
+    [RUN_INPUT] = {"--input", "[NAME=]FILE", false,
+                   "an input: a .npy file, or NAME=NUMBER; in order if unnamed", true},
+    [RUN_OUTPUT] = {"--output", "FILE", false,
+                    "write the result to this .npy file (y.0.npy, y.1.npy if several)", false},
+    [RUN_SEED] = {"--seed", "N", false, "random numbers begin with this seed (0)", false},
+    [RUN_THREADS] = {"--threads", "N", false, "as many threads (all that the machine has)", false},
+    [RUN_TIME] = {"--time", NULL, false, "tell on standard error how long a run takes", false},
+    {NULL, NULL, false, NULL, false},
+};
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+/* A number, True, False or None as such; anything else names a file. */
+static cfx_datum read_input(const char *text, cfx_error *err)
+{
+    cfx_error none = {0};
+    cfx_dims *dims = cfx_dims_new(NULL, err);
+    cfx_datum d = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    if (dims)
+        d = cfx_datum_parse(dims, text, strlen(text), NULL, &none);
+    cfx_dims_free(dims);
+    if (d.kind != CFX_DATUM_INVALID && d.kind != CFX_DATUM_TENSOR && !d.symbolic)
+        return d;
+    cfx_datum_release(d);
+    return cfx_datum_tensor(cfx_npy_load(text, NULL, err));
+}
+
+/* Where the name before '=' ends; 0 if there is none: x.npy, dir=1/x.npy. */
+static size_t name_of(const char *text)
+{
+    size_t size = strcspn(text, "=");
+    return text[size] && !memchr(text, '/', size) && !memchr(text, '.', size) ? size : 0;
+}
+
+static cfx_status give_inputs(cli_program *p, const cli_args *args, cfx_error *err)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < args->num_repeated; i++) {
+        const char *text = args->repeated[i];
+        size_t size = name_of(text);
+        const char *name = size ? text : cfx_program_input(p->program, next++);
+        if (!name)
+            return cfx_error_set(err, CFX_E_TYPE, "it takes %zu inputs, not %zu", p->num_inputs,
+                                 args->num_repeated);
+        cfx_datum d = read_input(size ? text + size + 1 : text, err);
+        if (d.kind == CFX_DATUM_INVALID)
+            return err->status;
+        cfx_status status = cli_program_set(p, name, size ? size : strlen(name), d, err);
+        cfx_datum_release(d);
+        if (status != CFX_OK)
+            return status;
+    }
+    return CFX_OK;
+}
+
+/* ---- results ------------------------------------------------------------------------------- */
+
+/* "y.npy" and 2: "y.2.npy". */
+static void numbered(char *out, size_t room, const char *path, size_t i)
+{
+    const char *dot = strrchr(path, '.');
+    if (!dot || strchr(dot, '/'))
+        dot = path + strlen(path);
+    snprintf(out, room, "%.*s.%zu%s", (int)(dot - path), path, i, dot);
+}
+
+static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
+{
+    size_t n;
+    char name[4096];
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfx_npy_save(d.as.tensor, path, err);
+    if (!items)
+        return cfx_error_set(err, CFX_E_TYPE, "the result is %s, which no .npy file holds",
+                             cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    size_t step = d.kind == CFX_DATUM_DICT ? 2 : 1;
+    for (size_t i = step - 1; i < n; i += step) {
+        numbered(name, sizeof name, path, i / step);
+        cfx_status status = write_result(items[i], name, err);
+        if (status != CFX_OK)
+            return status;
+    }
+    return CFX_OK;
+}
+
+static cfx_status print_line(cfx_datum d, cfx_error *err)
+{
+    cfx_sink out = cli_stdout();
+    cfx_status status = d.kind == CFX_DATUM_TENSOR ? cfx_tensor_print(d.as.tensor, out, err)
+                                                   : cfx_datum_print(d, NULL, out, err);
+    return status == CFX_OK ? out.write(out.ctx, "\n", 1) : status;
+}
+
+/* One line for each tensor; containers are opened. */
+static cfx_status print_result(cfx_datum d, cfx_error *err)
+{
+    size_t n;
+    cfx_sink out = cli_stdout();
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    cfx_status status = CFX_OK;
+    if (!items || d.kind == CFX_DATUM_SLICE)
+        return print_line(d, err);
+    for (size_t i = 0; status == CFX_OK && i < n; i++) {
+        bool key = d.kind == CFX_DATUM_DICT && i % 2 == 0;
+        status = key ? cfx_datum_print(items[i], NULL, out, err) : print_result(items[i], err);
+        if (status == CFX_OK && key)
+            status = out.write(out.ctx, ": ", 2);
+    }
+    return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The best of some runs, for about a second. */
+static cfx_status measure(const cli_program *p, cfx_error *err)
+{
+    double begin = seconds();
+    double best = 0;
+    int runs = 0;
+    do {
+        double start = seconds();
+        cfx_datum d = cfx_program_run(p->program, p->rt, p->inputs, p->num_inputs, err);
+        double took = seconds() - start;
+        if (d.kind == CFX_DATUM_INVALID)
+            return err->status;
+        cfx_datum_release(d);
+        best = runs++ == 0 || took < best ? took : best;
+    } while (seconds() - begin < 1 && runs < 1000);
+    fprintf(stderr, "%.3f ms, the best of %d runs, %u threads\n", best * 1e3, runs,
+            cfx_runtime_threads(p->rt));
+    return CFX_OK;
+}
+
+static cfx_status run(const cli_args *args, const cli_input *in,
+                      const cfx_runtime_options *options, bool *told, cfx_error *err)
+{
+    cli_program p;
+    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_status status = cli_program_begin(&p, args->values[RUN_WEIGHTS], options, err);
+    if (status == CFX_OK)
+        status = cli_program_make(&p, in, told, err);
+    if (status == CFX_OK)
+        status = give_inputs(&p, args, err);
+    if (status == CFX_OK) {
+        result = cfx_program_run(p.program, p.rt, p.inputs, p.num_inputs, err);
+        status = result.kind == CFX_DATUM_INVALID ? err->status : CFX_OK;
+    }
+    if (status == CFX_OK)
+        status = args->values[RUN_OUTPUT] ? write_result(result, args->values[RUN_OUTPUT], err)
+                                          : print_result(result, err);
+    if (status == CFX_OK && args->values[RUN_TIME])
+        status = measure(&p, err);
+    cfx_datum_release(result);
+    cli_program_end(&p);
+    return status;
+}
+
+/* False, after a message, if the value of the option is no number. */
+static bool number_of(const cli_args *args, int option, unsigned long long most,
+                      unsigned long long *out)
+{
+    const char *text = args->values[option];
+    char *end;
+    if (!text)
+        return true;
+    *out = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && *out <= most)
+        return true;
+    cli_usage_error(args->verb, "%s needs a number, not '%s'", run_options[option].name, text);
+    return false;
+}
+
+int cmd_run(const cli_args *args)
+{
+    cli_input in;
+    cfx_error err = {.status = CFX_OK};
+    unsigned long long seed = 0;
+    unsigned long long threads = 0;
+    bool told = false;
+    int code = CLI_OK;
+    if (!number_of(args, RUN_SEED, UINT64_MAX, &seed) ||
+        !number_of(args, RUN_THREADS, 1024, &threads))
+        return CLI_BAD_USAGE;
+    const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads};
+    if (!cli_open(&in, args->file))
+        code = CLI_BAD_INPUT;
+    else if (run(args, &in, &options, &told, &err) != CFX_OK)
+        code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);
+    cli_close(&in);
+    return code;
+}

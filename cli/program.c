@@ -1,0 +1,94 @@
+/* program.c - graphs that can be run: lowered, with their weights and inputs. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+cfx_status cli_program_begin(cli_program *p, const char *weights,
+                             const cfx_runtime_options *options, cfx_error *err)
+{
+    *p = (cli_program){.dims = cfx_dims_new(NULL, err)};
+    if (p->dims)
+        p->rt = cfx_runtime_new(options, err);
+    if (p->rt)
+        p->state = weights ? cfx_weights_load(weights, NULL, err) : cfx_state_new(NULL, err);
+    return p->state ? CFX_OK : err->status;
+}
+
+void cli_program_end(cli_program *p)
+{
+    for (size_t i = 0; i < p->num_inputs; i++)
+        cfx_datum_release(p->inputs[i]);
+    free(p->inputs);
+    cfx_program_free(p->program);
+    cfx_state_free(p->state);
+    cfx_runtime_free(p->rt);
+    cfx_dims_free(p->dims);
+}
+
+typedef struct telling {
+    const cli_input *in;
+    bool told;
+} telling;
+
+/* "model.ir: model.py:12: ... (node %x)" */
+static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
+{
+    telling *t = ctx;
+    (void)n;
+    fprintf(stderr, "%s: %s\n", t->in->name, why);
+    t->told = true;
+    return CFX_OK;
+}
+
+cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err)
+{
+    telling t = {in, false};
+    cfx_status status = cfx_graph_lower(in->graph, NULL, tell, &t, err);
+    *told = t.told;
+    if (status != CFX_OK)
+        return status;
+    p->program = cfx_program_new(in->graph, p->state, NULL, err);
+    if (!p->program)
+        return err->status;
+    p->num_inputs = cfx_program_num_inputs(p->program);
+    p->inputs = calloc(p->num_inputs + 1, sizeof *p->inputs);
+    if (!p->inputs) {
+        p->num_inputs = 0;
+        return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
+    }
+    return CFX_OK;
+}
+
+/* "it has x, y" */
+static cfx_status no_input(const cli_program *p, const char *name, size_t size, cfx_error *err)
+{
+    char all[200] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < p->num_inputs; i++) {
+        const char *one = cfx_program_input(p->program, i);
+        if (used + strlen(one) + 8 > sizeof all) {
+            snprintf(all + used, sizeof all - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", one);
+    }
+    return cfx_error_set(err, CFX_E_KEY, "it has no input '%.*s'; it has %s",
+                         size > 80 ? 80 : (int)size, name, p->num_inputs ? all : "none");
+}
+
+cfx_status cli_program_set(cli_program *p, const char *name, size_t size, cfx_datum value,
+                           cfx_error *err)
+{
+    for (size_t i = 0; i < p->num_inputs; i++) {
+        const char *one = cfx_program_input(p->program, i);
+        if (strlen(one) != size || memcmp(one, name, size) != 0)
+            continue;
+        if (p->inputs[i].kind != CFX_DATUM_INVALID)
+            return cfx_error_set(err, CFX_E_VALUE, "the input '%s' is given twice", one);
+        p->inputs[i] = cfx_datum_retain(value);
+        return CFX_OK;
+    }
+    return no_input(p, name, size, err);
+}

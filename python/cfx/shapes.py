@@ -1,0 +1,32 @@
+"""Types and shapes of what a graph computes, without computing it; sizes may have names:
+
+    cfx.infer_shapes(graph_module, "float32[N, 3, 224, 224]").nodes["conv1"]
+    TensorShape(dtype='float32', shape=('N', 64, 112, 112))
+"""
+from typing import Any, NamedTuple
+
+from . import _core
+from .lowering import Lowered, lower
+
+
+class TensorShape(NamedTuple):
+    """A size is a number, or an expression of the names that were given."""
+
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+class Shapes(NamedTuple):
+    """What each node gives: a TensorShape for a tensor, containers of them, numbers; by its name,
+    inside regions by its path ("cond/add")."""
+
+    nodes: dict[str, Any]
+    result: Any
+    assumptions: list[str]  #: what must hold of the names: "N == M", "N <= 512"
+
+
+def infer_shapes(module: Any, *args: Any, **kwargs: Any) -> Shapes:
+    """Of a GraphModule or what cfx.lower gives, for tensors or descriptions of them."""
+    lowered = module if isinstance(module, Lowered) else lower(module)
+    inputs = lowered._bind(args, kwargs)
+    return Shapes(*_core._infer(lowered._program, list(inputs), TensorShape))

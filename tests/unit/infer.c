@@ -1,0 +1,156 @@
+/* infer.c - types and shapes through graphs: symbols, branches, loops; and their text. */
+#include <cfx/cfx.h>
+
+#include "check.h"
+#include "test_alloc.h"
+
+typedef struct job {
+    cfx_dims *dims;
+    cfx_buffer text;
+} job;
+
+static cfx_status note(void *ctx, const char *node, cfx_datum result)
+{
+    job *j = ctx;
+    cfx_buffer_append(&j->text, node, strlen(node));
+    cfx_buffer_append(&j->text, " ", 1);
+    cfx_datum_print(result, j->dims, cfx_buffer_sink(&j->text), NULL);
+    return cfx_buffer_append(&j->text, "\n", 1);
+}
+
+/* What each node gives, and the assumptions; or the message. */
+static const char *inferred(const char *graph, const char *const *inputs)
+{
+    static char out[4000];
+    cfx_error err = {0};
+    job j = {.dims = cfx_dims_new(NULL, &err)};
+    cfx_datum args[8];
+    size_t n = 0;
+    cfx_buffer_init(&j.text, NULL);
+    for (; inputs[n]; n++)
+        args[n] = cfx_datum_parse(j.dims, inputs[n], strlen(inputs[n]), NULL, &err);
+    cfx_graph *g = cfx_graph_parse(graph, strlen(graph), NULL, NULL, &err);
+    cfx_program *p = g ? cfx_program_new(g, NULL, NULL, &err) : NULL;
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    if (p) {
+        cfx_datum result = cfx_program_infer(p, rt, j.dims, args, n, note, &j, &err);
+        if (result.kind != CFX_DATUM_INVALID)
+            cfx_dims_print_assumptions(j.dims, cfx_buffer_sink(&j.text), NULL, &err);
+        cfx_datum_release(result);
+    }
+    snprintf(out, sizeof out, "%s", err.status ? err.message : j.text.data);
+    while (n > 0)
+        cfx_datum_release(args[--n]);
+    cfx_runtime_free(rt);
+    cfx_program_free(p);
+    cfx_graph_release(g);
+    cfx_buffer_free(&j.text);
+    cfx_dims_free(j.dims);
+    return out;
+}
+
+TEST(symbols_flow)
+{
+    static const char *const inputs[] = {"float32[N, 3]", "[M, 3]", NULL};
+    CHECK_STR_EQ("x float32[N, 3]\ny float32[M, 3]\na float32[N, 3]\nn 3*N\nN == M\n",
+                 inferred("graph():\n"
+                          "  %x = placeholder[target=x]()\n"
+                          "  %y = placeholder[target=y]()\n"
+                          "  %a = call_function[target=cfx.ops.add](%x, %y)\n"
+                          "  %n = call_function[target=cfx.ops.numel](%a)\n"
+                          "  output(%n)\n", inputs));
+}
+
+TEST(branches_are_joined)
+{
+    static const char *const inputs[] = {"True", "float32[N, 3]", NULL};
+    const char *text = inferred(
+        "graph():\n"
+        "  %p = placeholder[target=p]()\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %c = call_function[target=cfx.ops.cond](%p, graph {\n"
+        "    %a = placeholder[target=a]()\n"
+        "    %r = call_function[target=cfx.ops.relu](%a)\n"
+        "    output(%r)\n"
+        "  }, graph {\n"
+        "    %a = placeholder[target=a]()\n"
+        "    %s = call_function[target=cfx.ops.cat]([%a, %a])\n"
+        "    output(%s)\n"
+        "  }, [%x])\n"
+        "  output(%c)\n", inputs);
+    CHECK_STR_EQ("p True\nx float32[N, 3]\nc/a float32[N, 3]\nc/r float32[N, 3]\n"
+                 "c/a float32[N, 3]\nc/s float32[2*N, 3]\nc float32[u0, 3]\n", text);
+}
+
+TEST(branches_that_do_not_fit)
+{
+    static const char *const inputs[] = {"True", "float32[N, 3]", NULL};
+    const char *text = inferred(
+        "graph():\n"
+        "  %p = placeholder[target=p]()\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %c = call_function[target=cfx.ops.cond](%p, graph {\n"
+        "    %a = placeholder[target=a]()\n"
+        "    output(%a)\n"
+        "  }, graph {\n"
+        "    %a = placeholder[target=a]()\n"
+        "    %s = call_function[target=cfx.ops.eq](%a, %a)\n"
+        "    output(%s)\n"
+        "  }, [%x])\n"
+        "  output(%c)\n", inputs);
+    CHECK(strstr(text, "one way gives float32[N, 3], another bool[N, 3]") != NULL);
+}
+
+TEST(loops_reach_a_fixed_point)
+{
+    static const char *const inputs[] = {"float32[N]", "[M]", "[K]", NULL};
+    const char *text = inferred(
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %y = placeholder[target=y]()\n"
+        "  %z = placeholder[target=z]()\n"
+        "  %l = call_function[target=cfx.ops.for_loop](4, graph {\n"
+        "    %i = placeholder[target=i]()\n"
+        "    %a = placeholder[target=a]()\n"
+        "    %b = placeholder[target=b]()\n"
+        "    %c = placeholder[target=c]()\n"
+        "    %d = placeholder[target=d]()\n"
+        "    %s = call_function[target=cfx.ops.cat]([%a, %c])\n"
+        "    output((%s, %a, %c, %b))\n"
+        "  }, [%x, %x, %z, %x])\n"
+        "  output(%l)\n", inputs);
+    const char *last = strstr(text, "\nl ");
+    REQUIRE(last != NULL);
+    CHECK_STR_EQ("\nl (float32[u1], float32[u2], float32[K], float32[u3])\n", last);
+}
+
+TEST(texts_of_values)
+{
+    static const char *const good[][2] = {
+        {"float32[2, 3]", "float32[2, 3]"}, {" int64[ ] ", "int64[]"}, {"[N]", "float32[N]"},
+        {"torch.bool[max(N, 4), N//2]", "bool[max(N, 4), N//2]"}, {"N + 1", "N + 1"},
+        {"7", "7"}, {"-2", "-2"}, {"1.5", "1.5"}, {"True", "True"}, {"None", "None"},
+    };
+    static const char *const bad[] = {"", "float32[2", "float99[2]", "float32[2,]", "float32[,]",
+                                      "x y", "[1,1,1,1,1,1,1,1,1]", "float32[-1]", "qint8[2]"};
+    cfx_error err = {0};
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    cfx_buffer text;
+    cfx_buffer_init(&text, NULL);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        text.size = 0;
+        cfx_datum d = cfx_datum_parse(dims, good[i][0], strlen(good[i][0]), NULL, &err);
+        cfx_datum_print(d, dims, cfx_buffer_sink(&text), &err);
+        CHECK_STR_EQ(good[i][1], text.data);
+        cfx_datum_release(d);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err = (cfx_error){0};
+        cfx_datum d = cfx_datum_parse(dims, bad[i], strlen(bad[i]), NULL, &err);
+        if (!CHECK(d.kind == CFX_DATUM_INVALID && err.status != CFX_OK))
+            printf("    %s\n", bad[i]);
+        cfx_datum_release(d);
+    }
+    cfx_buffer_free(&text);
+    cfx_dims_free(dims);
+}
