@@ -1,5 +1,5 @@
-/* lower_special.c - modules that are more than a call with their attributes: a table of classes, and
- * normalisation and convolution among them. */
+/* lower_special.c - modules that are more than a call with their attributes: a table of classes,
+ * and normalisation and convolution among them. */
 #include "lower_impl.h"
 
 /* ---- what the functions of classes are written with ---------------------------------------- */

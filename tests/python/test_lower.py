@@ -138,7 +138,8 @@ def test_everything_in_the_way_is_named():
 
 def test_a_failure_says_where():
     lowered = lower(lambda x, y: x @ y)
-    with pytest.raises(RuntimeError, match=r"test_lower\.py:\d+: matmul\(float32\[3, 4\].*node %matmul"):
+    where = r"test_lower\.py:\d+: matmul\(float32\[3, 4\].*node %matmul"
+    with pytest.raises(RuntimeError, match=where):
         lowered(X, Y)
 
 
