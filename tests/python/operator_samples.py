@@ -174,6 +174,12 @@ def named(info):
 
 def lowered(info, function, args, kwargs):
     """Through a graph of one call, lowered as a captured program is."""
+    program, inputs = program_of(info, function, args, kwargs)
+    return program.run(*inputs)
+
+
+def program_of(info, function, args, kwargs):
+    """(the program, its inputs)"""
     graph = cfx.Graph()
     inputs = []
 
@@ -200,7 +206,7 @@ def lowered(info, function, args, kwargs):
     for node in program.graph.nodes:
         if node.op == "call_function":
             REACHED.add(str(getattr(node.target, "__name__", node.target)).rpartition(".")[2])
-    return program.run(*inputs)
+    return program, inputs
 
 
 def traced(function, args, kwargs, inputs):
