@@ -16,9 +16,8 @@ typedef struct pair {
     for (int64_t i = 0; i < n; i++)                                                                \
         *(type *)(to + i * to_step) = *(const type *)(from + i * from_step)
 
-/* n elements of `size` bytes, at any distances. */
-static void move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
-                 int64_t to_step)
+void cfxi_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
+               int64_t to_step)
 {
     switch (size) {
     case 1: MOVE(uint8_t); break;
@@ -31,8 +30,7 @@ static void move(size_t size, int64_t n, const char *from, int64_t from_step, ch
     }
 }
 
-/* Makes n elements of the one at `to`. */
-static void repeat(size_t size, int64_t n, char *to)
+void cfxi_repeat(size_t size, int64_t n, char *to)
 {
     size_t all = size * (size_t)n;
     size_t done = size;
@@ -54,9 +52,9 @@ static void same_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
         memmove(at[0], at[1], (size_t)n * p->size);
     } else if (step[0] == size && step[1] == 0) {
         memmove(at[0], at[1], p->size);
-        repeat(p->size, n, at[0]);
+        cfxi_repeat(p->size, n, at[0]);
     } else {
-        move(p->size, n, at[1], step[1], at[0], step[0]);
+        cfxi_move(p->size, n, at[1], step[1], at[0], step[0]);
     }
 }
 
@@ -73,14 +71,14 @@ static void converting_row(void *ctx, int64_t n, char *const *at, const int64_t 
     }
     if (step[0] == to_size && step[1] == 0) {
         cfxi_convert(p->isa, p->to, at[0], p->from, at[1], 1);
-        repeat((size_t)to_size, n, at[0]);
+        cfxi_repeat((size_t)to_size, n, at[0]);
         return;
     }
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t some = n - i < BLOCK ? n - i : BLOCK;
-        move((size_t)from_size, some, at[1] + i * step[1], step[1], from, from_size);
+        cfxi_move((size_t)from_size, some, at[1] + i * step[1], step[1], from, from_size);
         cfxi_convert(p->isa, p->to, to, p->from, from, some);
-        move((size_t)to_size, some, to, to_size, at[0] + i * step[0], step[0]);
+        cfxi_move((size_t)to_size, some, to, to_size, at[0] + i * step[0], step[0]);
     }
 }
 

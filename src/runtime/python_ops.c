@@ -227,7 +227,7 @@ static double float_floor_div(double x, double y)
 
 static cfx_datum float_power(cfxi_call *c, double x, double y)
 {
-    if (x == 0 && y < 0)
+    if (x == 0 && y < 0 && isfinite(y))
         return fail_value(c, "0.0 cannot be raised to a negative power");
     if (x < 0 && isfinite(x) && isfinite(y) && y != floor(y)) {
         double angle = y * 3.14159265358979323846;
@@ -256,11 +256,26 @@ static cfx_datum float_arithmetic(cfxi_call *c, action a, cfx_datum dx, cfx_datu
     }
 }
 
-static cfx_datum complex_power(double x, double xi, double y, double yi)
+/* By the larger part of the divisor, so that squares neither overflow nor vanish. */
+static cfx_datum complex_quotient(double x, double xi, double y, double yi)
+{
+    if (fabs(y) >= fabs(yi)) {
+        double ratio = yi / y;
+        double size = y + yi * ratio;
+        return cfx_datum_complex((x + xi * ratio) / size, (xi - x * ratio) / size);
+    }
+    double ratio = y / yi;
+    double size = y * ratio + yi;
+    return cfx_datum_complex((x * ratio + xi) / size, (xi * ratio - x) / size);
+}
+
+static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, double yi)
 {
     double size = hypot(x, xi);
     if (y == 0 && yi == 0)
         return cfx_datum_complex(1, 0);
+    if (size == 0 && (y < 0 || yi != 0))
+        return fail_value(c, "0.0 to a negative or complex power");
     if (size == 0)
         return cfx_datum_complex(0, 0);
     double angle = atan2(xi, x);
@@ -275,16 +290,15 @@ static cfx_datum complex_arithmetic(cfxi_call *c, action a, cfx_datum dx, cfx_da
     double xi = imaginary_of(dx);
     double y = float_of(dy);
     double yi = imaginary_of(dy);
-    double size = y * y + yi * yi;
     switch (a) {
     case ADD: return cfx_datum_complex(x + y, xi + yi);
     case SUB: return cfx_datum_complex(x - y, xi - yi);
     case MUL: return cfx_datum_complex(x * y - xi * yi, x * yi + xi * y);
     case TRUE_DIV:
-        if (size == 0)
+        if (y == 0 && yi == 0)
             return fail_value(c, "complex division by zero");
-        return cfx_datum_complex((x * y + xi * yi) / size, (xi * y - x * yi) / size);
-    case POW: return complex_power(x, xi, y, yi);
+        return complex_quotient(x, xi, y, yi);
+    case POW: return complex_power(c, x, xi, y, yi);
     default: return fail_kinds(c, a, dx, dy);
     }
 }

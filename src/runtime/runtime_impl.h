@@ -285,6 +285,11 @@ bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
 
 /* dst[...] = src, broadcast and converted. They may overlap only if they are the same. */
 cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
+/* n elements of `size` bytes, at any distances (in bytes). */
+void cfxi_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
+               int64_t to_step);
+/* Makes n elements of `size` bytes of the first at `to`. */
+void cfxi_repeat(size_t size, int64_t n, char *to);
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
 cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);

@@ -41,7 +41,8 @@ static inline __attribute__((always_inline)) V scale(V p, V n)
 static inline __attribute__((always_inline)) void store_compared(V mask, uint8_t *to)
 {
     __m256i bits = _mm256_castps_si256(mask);
-    __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
+    __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(bits),
+                                    _mm256_extracti128_si256(bits, 1));
     __m128i bytes = _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1));
     _mm_storel_epi64((__m128i *)to, bytes);
 }

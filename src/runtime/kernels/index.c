@@ -207,6 +207,37 @@ static bool lay_out(const indexing *ix, const cfx_tensor *other, size_t picked, 
 
 /* ---- index --------------------------------------------------------------------------------- */
 
+/* The layout of PyTorch's result: that of an element-wise function of x, which does not move along
+ * the picked dimensions, and the indices, which move along these alone. */
+static cfx_status picked_layout(cfxi_call *c, const indexing *ix, const cfxi_view *v, size_t picked)
+{
+    cfx_tensor shown[CFX_MAX_DIMS + 1];
+    const cfx_tensor *all[CFX_MAX_DIMS + 1];
+    size_t n = 1;
+    cfxi_view own = *v;
+    for (size_t i = 0, at = 0; i < ix->x->ndim; i++)
+        if (!ix->by_dim[i]) {
+            own.stride[at < picked ? at : at + ix->ndim] = ix->x->stride[i];
+            at++;
+        }
+    cfxi_view_borrow(&shown[0], ix->x, &own);
+    for (size_t i = 0; i < ix->x->ndim; i++) {
+        const cfx_tensor *index = ix->by_dim[i];
+        if (!index)
+            continue;
+        cfxi_view spread = cfxi_view_of(index);
+        CFX_TRY(cfxi_view_expand(c, &spread, ix->sizes, ix->ndim));
+        cfxi_view moves = *v;
+        memset(moves.stride, 0, sizeof moves.stride);
+        for (size_t d = 0; d < ix->ndim; d++)
+            moves.stride[picked + d] = spread.stride[d];
+        cfxi_view_borrow(&shown[n++], ix->x, &moves);
+    }
+    for (size_t i = 0; i < n; i++)
+        all[i] = &shown[i];
+    return cfxi_result_broadcast(c, 0, v->dtype, all, n);
+}
+
 cfx_status cfxi_rule_index(cfxi_call *c)
 {
     indexing ix;
@@ -216,21 +247,40 @@ cfx_status cfxi_rule_index(cfxi_call *c)
     cfx_status status = read_indices(c, &ix, x, 1);
     if (status == CFX_OK)
         status = picked_sizes(c, &ix, &v, &picked);
-    if (status == CFX_OK)
+    if (status == CFX_OK && !c->infer && x->storage)
+        status = picked_layout(c, &ix, &v, picked);
+    else if (status == CFX_OK)
         status = cfxi_result(c, 0, v.dtype, v.size, v.ndim);
     indexing_free(&ix);
+    return status;
+}
+
+/* The slices one after the other into `y`, by way of a dense tensor where they lie at no one
+ * distance. */
+static cfx_status gather_into(cfxi_call *c, const indexing *ix, cfxi_picks *p, cfx_tensor *y)
+{
+    size_t picked = ix->adjacent ? ix->first : 0;
+    if (lay_out(ix, y, picked, p)) {
+        cfxi_picks_run(c->rt, p, CFXI_PICK_GET, ix->x->data, y->data);
+        return CFX_OK;
+    }
+    cfx_tensor *dense = cfx_tensor_new((cfx_dtype)y->dtype, y->size, y->ndim, c->rt->allocator,
+                                       c->err);
+    if (!dense)
+        return c->err->status;
+    lay_out(ix, dense, picked, p);
+    cfxi_picks_run(c->rt, p, CFXI_PICK_GET, ix->x->data, dense->data);
+    cfx_status status = cfxi_copy(c->rt, y, dense, c->err);
+    cfx_tensor_release(dense);
     return status;
 }
 
 static cfx_status gather_picks(cfxi_call *c, const indexing *ix)
 {
     cfxi_picks p = {.n = 0};
-    cfx_tensor *y = cfxi_result_at(c, 0);
     cfx_status status = locate(c, ix, &p);
-    if (status == CFX_OK) {
-        lay_out(ix, y, ix->adjacent ? ix->first : 0, &p);
-        cfxi_picks_run(c->rt, &p, CFXI_PICK_GET, ix->x->data, y->data);
-    }
+    if (status == CFX_OK)
+        status = gather_into(c, ix, &p, cfxi_result_at(c, 0));
     cfxi_scratch_free(c->rt, p.at);
     return status;
 }

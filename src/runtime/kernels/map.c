@@ -20,34 +20,7 @@ typedef struct job {
     bool wraps[3];  /* an integer that is brought to a narrower type first */
 } job;
 
-/* ---- moving elements ------------------------------------------------------------------------ */
-
-#define MOVE(type)                                                                                 \
-    for (int64_t i = 0; i < n; i++)                                                                \
-        *(type *)(to + i * to_step) = *(const type *)(from + i * from_step)
-
-/* n elements of `size` bytes, at any distances. */
-static void move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
-                 int64_t to_step)
-{
-    switch (size) {
-    case 1: MOVE(uint8_t); break;
-    case 2: MOVE(uint16_t); break;
-    case 4: MOVE(uint32_t); break;
-    case 8: MOVE(uint64_t); break;
-    default:
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + i * to_step, from + i * from_step, size);
-    }
-}
-
-/* Makes n elements of the one at `to`. */
-static void repeat(size_t size, int64_t n, char *to)
-{
-    size_t all = size * (size_t)n;
-    for (size_t done = size; done < all; done *= 2)
-        memcpy(to + done, to, done * 2 > all ? all - done : done);
-}
+/* ---- loading and storing --------------------------------------------------------------------- */
 
 static void convert(const job *j, size_t k, int64_t n, const char *from, char *to)
 {
@@ -70,9 +43,9 @@ static void load(const job *j, size_t k, int64_t n, const char *from, int64_t st
     if (step == (int64_t)size || n == 1) {
         convert(j, k, n, from, to);
     } else if (dtype == j->compute) {
-        move(size, n, from, step, to, (int64_t)size);
+        cfxi_move(size, n, from, step, to, (int64_t)size);
     } else {
-        move(size, n, from, step, raw, (int64_t)size);
+        cfxi_move(size, n, from, step, raw, (int64_t)size);
         convert(j, k, n, raw, to);
     }
 }
@@ -85,7 +58,7 @@ static void store(const job *j, int64_t n, const char *from, char *to, int64_t s
         cfxi_convert(j->isa, j->out, to, j->gives, from, n);
     } else {
         cfxi_convert(j->isa, j->out, raw, j->gives, from, n);
-        move(size, n, raw, (int64_t)size, to, step);
+        cfxi_move(size, n, raw, (int64_t)size, to, step);
     }
 }
 
@@ -114,7 +87,7 @@ static void run_blocks(const job *j, int64_t n, char *const *at, const int64_t *
         ways[k] = way_of(j, k, n, step[k + 1]);
         if (ways[k] == ONE_FOR_ALL) {
             load(j, k, 1, at[k + 1], 0, in[k]);
-            repeat(width, n < BLOCK ? n : BLOCK, in[k]);
+            cfxi_repeat(width, n < BLOCK ? n : BLOCK, in[k]);
         }
     }
     for (int64_t i = 0; i < n; i += BLOCK) {
@@ -246,7 +219,7 @@ void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
     {                                                                                              \
         const void *from = x;                                                                      \
         const cfxi_scalars none = {.bad = NULL};                                                   \
-        cfxi_block_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                          \
+        cfxi_block_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                        \
     }
 SERVICE(exp)
 SERVICE(log)

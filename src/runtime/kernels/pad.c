@@ -132,75 +132,6 @@ static int64_t source(const arguments *a, size_t d, int64_t o)
     return at < 0 ? at + n - cut_after - cut_before : cut_before + (at - cut_before - left);
 }
 
-typedef struct padding {
-    const char *x;
-    char *y;
-    size_t item;
-    size_t ndim;                   /* at least 1; the last dimension is the innermost in memory */
-    int64_t size[CFX_MAX_DIMS];
-    int64_t xs[CFX_MAX_DIMS];
-    int64_t ys[CFX_MAX_DIMS];
-    int64_t *map[CFX_MAX_DIMS];
-    int64_t lo;                    /* [lo, hi) of the last: neighbours in the input, too */
-    int64_t hi;
-    char value[16];
-} padding;
-
-static void fill(char *to, int64_t n, const char *value, size_t item)
-{
-    bool zero = true;
-    for (size_t i = 0; i < item; i++)
-        zero = zero && value[i] == 0;
-    if (zero) {
-        memset(to, 0, (size_t)n * item);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + (size_t)i * item, value, item);
-}
-
-static void copy_places(const padding *p, const char *from, char *to, int64_t begin, int64_t end)
-{
-    const int64_t *map = p->map[p->ndim - 1];
-    int64_t step = p->xs[p->ndim - 1];
-    for (int64_t i = begin; i < end; i++)
-        memcpy(to + (size_t)i * p->item, map[i] < 0 ? p->value : from + map[i] * step, p->item);
-}
-
-static void pad_row(const padding *p, const char *from, char *to)
-{
-    int64_t n = p->size[p->ndim - 1];
-    int64_t step = p->xs[p->ndim - 1];
-    if (!from) {
-        fill(to, n, p->value, p->item);
-        return;
-    }
-    copy_places(p, from, to, 0, p->lo);
-    if (step == (int64_t)p->item)
-        memcpy(to + (size_t)p->lo * p->item, from + p->map[p->ndim - 1][p->lo] * step,
-               (size_t)(p->hi - p->lo) * p->item);
-    else
-        copy_places(p, from, to, p->lo, p->hi);
-    copy_places(p, from, to, p->hi, n);
-}
-
-static void pad_rows(void *ctx, int64_t begin, int64_t end)
-{
-    const padding *p = ctx;
-    for (int64_t row = begin; row < end; row++) {
-        const char *from = p->x;
-        char *to = p->y;
-        int64_t rest = row;
-        for (size_t d = p->ndim - 1; d-- > 0;) {
-            int64_t o = rest % p->size[d];
-            rest /= p->size[d];
-            to += o * p->ys[d];
-            from = from && p->map[d][o] >= 0 ? from + p->map[d][o] * p->xs[d] : NULL;
-        }
-        pad_row(p, from, to);
-    }
-}
-
 static void set_value(cfxi_call *c, cfx_dtype type, char *value)
 {
     cfx_datum d = c->op == CFX_OPID_pad ? c->args[3] : c->args[2];
@@ -213,55 +144,23 @@ static void set_value(cfxi_call *c, cfx_dtype type, char *value)
         cfxi_store_float(type, value, cfxi_scalar(c, c->op == CFX_OPID_pad ? 3 : 2));
 }
 
-/* The dimensions, ordered as the result lies in memory, and their maps in `room`. */
-static void set_dimensions(const arguments *a, const cfx_tensor *y, int64_t *room, padding *p)
-{
-    uint8_t order[CFX_MAX_DIMS];
-    for (uint8_t d = 0; d < y->ndim; d++) {
-        uint8_t at = d;
-        for (; at > 0 && y->stride[order[at - 1]] < y->stride[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
-    for (size_t i = 0; i < y->ndim; i++) {
-        size_t d = order[i];
-        p->size[i] = y->size[d];
-        p->xs[i] = a->x->stride[d];
-        p->ys[i] = y->stride[d];
-        p->map[i] = room;
-        for (int64_t o = 0; o < y->size[d]; o++)
-            *room++ = source(a, d, o);
-    }
-    size_t last = order[y->ndim - 1];
-    int64_t n = y->size[last];
-    p->lo = a->before[last] > 0 ? a->before[last] : 0;
-    p->hi = a->x->size[last] + a->before[last];
-    p->hi = p->hi > n ? n : p->hi;
-    if (p->hi <= p->lo)
-        p->lo = p->hi = 0;
-}
-
 static cfx_status compute(cfxi_call *c)
 {
     arguments a;
     cfx_tensor *y = cfxi_result_at(c, 0);
-    padding p = {.y = y->data, .item = cfxi_itemsize(y), .ndim = y->ndim};
+    char value[16];
+    int64_t *map[CFX_MAX_DIMS];
     CFX_TRY(read_arguments(c, &a));
     if (cfxi_numel(y) == 0)
         return CFX_OK;
-    if (y->ndim == 0)
-        return cfxi_copy(c->rt, y, a.x, c->err);
-    int64_t all = 0;
-    for (size_t d = 0; d < y->ndim; d++)
-        all += y->size[d];
-    int64_t *room = cfxi_scratch(c->rt, (size_t)all * sizeof *room);
+    int64_t *room = cfxi_places_new(c, map);
     if (!room)
         return cfxi_nomem(c->err);
-    p.x = a.x->data;
-    set_value(c, (cfx_dtype)y->dtype, p.value);
-    set_dimensions(&a, y, room, &p);
-    int64_t inner = p.size[p.ndim - 1];
-    cfxi_parallel(c->rt, cfxi_numel(y) / inner, 1 + 32768 / inner, pad_rows, &p);
+    for (size_t d = 0; d < y->ndim; d++)
+        for (int64_t o = 0; o < y->size[d]; o++)
+            map[d][o] = source(&a, d, o);
+    set_value(c, (cfx_dtype)y->dtype, value);
+    cfxi_places_take(c->rt, y, a.x, map, value);
     cfxi_scratch_free(c->rt, room);
     return CFX_OK;
 }

@@ -174,11 +174,27 @@ static cfx_status spaced(cfxi_call *c, size_t dtype_arg)
 cfx_status cfxi_rule_linspace(cfxi_call *c) { return spaced(c, 3); }
 cfx_status cfxi_rule_logspace(cfxi_call *c) { return spaced(c, 4); }
 
-/* Number i of n, counted from the nearer end so that both are exact. */
-static double between(double start, double end, int64_t i, int64_t n)
+/* As an element of a type of 16 bits would hold it: PyTorch computes those step by step. */
+static double rounded(cfx_dtype dtype, double f)
 {
-    double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
-    return i < n / 2 || n == 1 ? start + step * (double)i : end - step * (double)(n - 1 - i);
+    uint16_t element;
+    if (dtype != CFX_DTYPE_FLOAT16 && dtype != CFX_DTYPE_BFLOAT16)
+        return f;
+    cfxi_store_float(dtype, &element, f);
+    return cfxi_load_float(dtype, &element);
+}
+
+/* Number i of n, counted from the nearer end so that both are exact. */
+static double between(cfx_dtype dtype, double start, double end, int64_t i, int64_t n)
+{
+    bool front = i < n / 2 || n == 1;
+    double steps = rounded(dtype, (double)(front ? i : n - 1 - i));
+    start = rounded(dtype, start);
+    end = rounded(dtype, end);
+    double step = n > 1 ? rounded(dtype, rounded(dtype, end - start) /
+                                             rounded(dtype, (double)(n - 1))) : 0;
+    step = rounded(dtype, step * steps);
+    return front ? start + step : end - step;
 }
 
 /* What the type can hold: integers are cut before they are divided. */
@@ -209,8 +225,8 @@ static cfx_status fill_spaced(cfxi_call *c, bool powers)
     double first = as_dtype(dtype, real_of(start));
     double last = as_dtype(dtype, real_of(end));
     for (int64_t i = 0; i < n; i++) {
-        double value[2] = {between(first, last, i, n),
-                           between(imaginary_of(start), imaginary_of(end), i, n)};
+        double value[2] = {between(dtype, first, last, i, n),
+                           between(dtype, imaginary_of(start), imaginary_of(end), i, n)};
         if (powers)
             raise(base, value[0], value[1], value);
         if (cfx_dtype_is_complex(dtype))
