@@ -1,4 +1,4 @@
-/* weights.c - tensors in files (cfx/weights.py), and types and shapes of programs (cfx/shapes.py). */
+/* weights.c - tensors in files (cfx/weights.py), types and shapes of programs (cfx/shapes.py). */
 #include "pycfx.h"
 
 #include <cfx/weights.h>
