@@ -227,6 +227,15 @@ def named(info):
 
 def lowered(info, function, args, kwargs):
     """Through a graph of one call, lowered as a captured program is."""
+    program, inputs = program_of(info, function, args, kwargs)
+    result = program.run(*inputs)
+    if not inputs:  # nothing says whose tensors they should be
+        result = cfx.map_aggregate(result, lambda x: x.torch() if isinstance(x, cfx.Tensor) else x)
+    return result
+
+
+def program_of(info, function, args, kwargs):
+    """(the program, its inputs)"""
     graph = cfx.Graph()
     inputs = []
 
@@ -253,10 +262,7 @@ def lowered(info, function, args, kwargs):
     for node in program.graph.nodes:
         if node.op == "call_function":
             REACHED.add(str(getattr(node.target, "__name__", node.target)).rpartition(".")[2])
-    result = program.run(*inputs)
-    if not inputs:  # nothing says whose tensors they should be
-        result = cfx.map_aggregate(result, lambda x: x.torch() if isinstance(x, cfx.Tensor) else x)
-    return result
+    return program, inputs
 
 
 def traced(function, args, kwargs, inputs):
