@@ -29,7 +29,7 @@
 
 #include <cfx/runtime.h>
 
-enum { CFXI_MOST_PARAMS = 24, CFXI_MOST_RESULTS = 8 };
+enum { CFXI_MOST_PARAMS = 28, CFXI_MOST_RESULTS = 8 };
 enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
 
 /* ---- signatures (signature.c) -------------------------------------------------------------- */
