@@ -106,7 +106,8 @@ static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_
         return cfx_value_str(g, t.text + 1, t.size - 2, err);
     if (t.text[0] == '[' || t.text[0] == '(')
         return numbers(g, t, err);
-    if (strncmp(param->type, "ScalarType", 10) == 0 || strncmp(param->type, "MemoryFormat", 12) == 0)
+    if (strncmp(param->type, "ScalarType", 10) == 0 ||
+        strncmp(param->type, "MemoryFormat", 12) == 0)
         return cfx_none();  /* numbers of PyTorch's, which the row knows */
     return number(t);
 }
