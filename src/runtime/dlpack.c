@@ -60,6 +60,18 @@ static cfx_status check_header(const cfx_dl_tensor *dl, cfx_error *err)
     return CFX_OK;
 }
 
+/* Strides in bytes of what says only that it is contiguous; false if they do not fit. */
+static bool contiguous_strides(const cfx_dl_tensor *dl, size_t itemsize, int64_t *strides)
+{
+    int64_t step = (int64_t)itemsize;
+    for (int i = dl->ndim; i-- > 0;) {
+        strides[i] = step;
+        if (dl->shape[i] > 1 && __builtin_mul_overflow(step, dl->shape[i], &step))
+            return false;
+    }
+    return true;
+}
+
 /* Strides in bytes; the first and the last byte of all elements must be addresses. */
 static cfx_status byte_strides(const cfx_dl_tensor *dl, size_t itemsize, bool *empty,
                                int64_t strides[CFX_MAX_DIMS], cfx_error *err)
@@ -67,19 +79,19 @@ static cfx_status byte_strides(const cfx_dl_tensor *dl, size_t itemsize, bool *e
     int64_t before = 0;
     int64_t after = (int64_t)itemsize;
     *empty = false;
-    if (!dl->strides)
-        cfxi_contiguous_strides(dl->shape, (size_t)dl->ndim, itemsize, strides);
-    for (int i = 0; i < dl->ndim; i++) {
+    bool fits = dl->strides || contiguous_strides(dl, itemsize, strides);
+    for (int i = 0; fits && i < dl->ndim; i++) {
         int64_t reach;
         int64_t size = dl->shape[i] ? dl->shape[i] : 1;
         *empty = *empty || dl->shape[i] == 0;
-        if ((dl->strides &&
-             __builtin_mul_overflow(dl->strides[i], (int64_t)itemsize, &strides[i])) ||
-            __builtin_mul_overflow(size - 1, strides[i], &reach) ||
-            __builtin_add_overflow(reach < 0 ? before : after, reach,
-                                   reach < 0 ? &before : &after))
-            return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more bytes than memory can hold");
+        fits = (!dl->strides ||
+                !__builtin_mul_overflow(dl->strides[i], (int64_t)itemsize, &strides[i])) &&
+               !__builtin_mul_overflow(size - 1, strides[i], &reach) &&
+               !__builtin_add_overflow(reach < 0 ? before : after, reach,
+                                       reach < 0 ? &before : &after);
     }
+    if (!fits)
+        return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more bytes than memory can hold");
     return CFX_OK;
 }
 

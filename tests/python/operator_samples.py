@@ -17,8 +17,10 @@ import cfx
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
+torch.set_num_threads(1)  # samples are small
 FULL = os.environ.get("CFX_FULL") == "1"
-PER_DTYPE = None if FULL else 10  # samples of one operator and dtype
+PER_DTYPE = None if FULL else 8  # samples of one operator and dtype
+AT_MOST = 2000 if FULL else 80  # of which they are taken
 LOWERS = hasattr(cfx, "lower")  # else rows are called by their parameters, overloads are left out
 DTYPES = (torch.float32, torch.int64, torch.float64, torch.bool, torch.float16, torch.complex64,
           torch.bfloat16, torch.int32, torch.uint8, torch.complex128, torch.int16, torch.int8)
@@ -104,7 +106,7 @@ def dtypes_of(info, number):
 
 def thinned(samples):
     """At most PER_DTYPE, from all over the list."""
-    samples = list(itertools.islice(samples, 2000))
+    samples = list(itertools.islice(samples, AT_MOST))  # some make thousands, slowly
     if PER_DTYPE is None or len(samples) <= PER_DTYPE:
         return samples
     step = len(samples) / PER_DTYPE
@@ -118,7 +120,7 @@ def samples_of(info, dtype):
         return samples
     if FULL:
         with contextlib.suppress(Exception):  # not all operators have more
-            samples += itertools.islice(info.reference_inputs("cpu", dtype), 2000)
+            samples += itertools.islice(info.reference_inputs("cpu", dtype), AT_MOST)
         samples += [s.noncontiguous() for s in samples]
     else:
         samples[1::3] = [s.noncontiguous() for s in samples[1::3]]

@@ -5,8 +5,11 @@ all samples, all dtypes, non-contiguous inputs. A summary is printed at the end 
 """
 import warnings
 
+import cfx
+import operator_extra as extra
 import operator_samples as samples
 import pytest
+import torch
 
 CASES = [
     pytest.param(row, info, number, id=f"{row}-{info.formatted_name}")
@@ -35,3 +38,84 @@ def test_operator(row, info, number, record_property):
     skipped = sum(report.skips.values())
     if samples.LOWERS:
         assert skipped <= 0.02 * (report.samples + skipped), report.skips
+
+
+# ---- rows that op_db does not describe
+
+
+def undescribed():
+    kernels, described = set(cfx._core._kernels()), set(samples.infos_by_row())
+    in_place = {row for row in kernels if row.endswith("_") and row[:-1] in kernels}
+    return kernels - described - in_place
+
+
+def test_every_row_is_tested():
+    assert undescribed() - extra.calls().keys() - extra.ELSEWHERE.keys() == set()
+
+
+@pytest.mark.parametrize("row", sorted(undescribed() & extra.calls().keys()))
+def test_undescribed_row(row):
+    for function, *args in extra.calls()[row]:
+        want = function(*args)
+        got = getattr(cfx.ops, row)(*args)
+        got = got.torch() if isinstance(got, cfx.Tensor) else got  # no tensor came in
+        assert not samples.difference(want, got, samples.elements(row, None)), (args, want, got)
+
+
+ASSERTIONS = [
+    ("_assert", (True, ""), (False, "no")), ("_assert_scalar", (1, ""), (0, "no")),
+    ("_assert_async", (torch.tensor(1), ""), (torch.tensor(0), "no")),
+]
+
+
+@pytest.mark.parametrize("row, right, wrong", ASSERTIONS)
+def test_assertions(row, right, wrong):
+    if not getattr(cfx.ops, row).has_kernel:
+        pytest.skip("no kernel")
+    getattr(cfx.ops, row)(*right)
+    with pytest.raises((AssertionError, RuntimeError)):
+        getattr(cfx.ops, row)(*wrong)
+
+
+# ---- random rows: the distribution
+
+DRAWS = {
+    "rand": lambda: ([[20000]], torch.rand(20000)),
+    "randn": lambda: ([[20000]], torch.randn(20000)),
+    "rand_like": lambda: ([torch.ones(20000)], torch.rand(20000)),
+    "randn_like": lambda: ([torch.ones(20000)], torch.randn(20000)),
+    "bernoulli": lambda: ([torch.full([20000], 0.3)], torch.full([20000], 0.3).bernoulli()),
+    "dropout": lambda: ([torch.ones(20000), 0.4, True],
+                        torch.nn.functional.dropout(torch.ones(20000), 0.4)),
+    "native_dropout": lambda: ([torch.ones(20000), 0.4, True],
+                               torch.native_dropout(torch.ones(20000), 0.4, True)[0]),
+    "alpha_dropout": lambda: ([torch.ones(20000), 0.2, True],
+                              torch.alpha_dropout(torch.ones(20000), 0.2, True)),
+    "exponential": lambda: ([torch.ones(20000), 2.0], torch.ones(20000).exponential_(2.0)),
+    "uniform": lambda: ([torch.ones(20000), -1.0, 3.0], torch.ones(20000).uniform_(-1, 3)),
+    "randint": lambda: ([10, [20000]], torch.randint(10, [20000]).float()),
+    "poisson": lambda: ([torch.full([20000], 4.0)], torch.poisson(torch.full([20000], 4.0))),
+}
+
+
+@pytest.mark.parametrize("row", DRAWS)
+def test_distributions(row):
+    """Mean and spread as torch's, another result each time, the same one for the same seed."""
+    function = getattr(cfx.ops, row)
+    if not function.has_kernel:
+        pytest.skip("no kernel")
+    args, want = DRAWS[row]()
+
+    def draw():
+        result = function(*args)
+        result = result[0] if isinstance(result, tuple) else result
+        return (result if isinstance(result, torch.Tensor) else result.torch()).float()
+
+    cfx.manual_seed(3)
+    first, second = draw(), draw()
+    assert not first.equal(second)
+    cfx.manual_seed(3)
+    assert draw().equal(first)
+    error = want.std().item() / 20000**0.5
+    assert abs(first.mean() - want.mean()).item() < 8 * error
+    assert abs(first.std() / want.std() - 1).item() < 0.05

@@ -66,6 +66,11 @@ static cfx_status sum(cfxi_call *c, cfxi_map *m, int sign)
         return run(c, m);
     }
     m->fn = CFXI_FN_add_alpha;
+    if (m->common == CFX_DTYPE_FLOAT16 || m->common == CFX_DTYPE_BFLOAT16) {
+        uint16_t rounded;  /* as PyTorch does */
+        cfxi_store_float(m->common, &rounded, m->s.f[0]);
+        m->s.f[0] = cfxi_load_float(m->common, &rounded);
+    }
     m->s.f[0] *= sign;
     m->s.im[0] *= sign;
     m->s.i[0] = sign < 0 ? (int64_t)(0 - (uint64_t)m->s.i[0]) : m->s.i[0];
@@ -215,6 +220,15 @@ static cfx_status power(cfxi_call *c, cfxi_map *m)
     else if (m->args[0]->number)
         bind_number(m, 0);
     return run(c, m);
+}
+
+/* Of bools only with a number for exponent. */
+cfx_status cfxi_rule_pow(cfxi_call *c)
+{
+    const cfx_tensor *both[2] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1)};
+    cfx_dtype common = cfxi_promote(both, 2);
+    CFX_TRY(cfxi_takes(c, common, both[1]->number ? CFXI_ANY : CFXI_NUMBERS));
+    return cfxi_result_broadcast(c, 0, common, both, 2);
 }
 
 cfx_status cfxi_kernel_pow(cfxi_call *c)

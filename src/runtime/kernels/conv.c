@@ -234,7 +234,8 @@ cfx_status cfxi_rule_conv(cfxi_call *c)
     for (size_t d = CFXI_SPATIAL - a.n; d < CFXI_SPATIAL; d++)
         sizes[ndim++] = a.out[d];
     CFX_TRY(cfxi_result(c, 0, (cfx_dtype)a.input->dtype, sizes, ndim));
-    if (a.batched && (cfxi_prefers_channels_last(a.input) || cfxi_prefers_channels_last(a.weight)))
+    bool keeps = a.batched && !(a.transposed && a.n == 3);
+    if (keeps && (cfxi_prefers_channels_last(a.input) || cfxi_prefers_channels_last(a.weight)))
         cfxi_result_channels_last(c, 0);
     return CFX_OK;
 }

@@ -193,7 +193,6 @@ typedef struct row {
 #define OTHER_BINARY_ROWS(X)                                                                       \
     X(fmax, fmax, CFXI_REALS, SAME)                                                                \
     X(fmin, fmin, CFXI_REALS, SAME)                                                                \
-    X(pow, pow, CFXI_NUMBERS, SAME)                                                                \
     X(bitwise_left_shift, bitwise_left_shift, CFXI_INTS, SAME)                                     \
     X(bitwise_right_shift, bitwise_right_shift, CFXI_INTS, SAME)
 

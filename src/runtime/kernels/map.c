@@ -17,7 +17,7 @@ typedef struct job {
     bool converts;      /* an operand is not of the type that is computed in */
     int64_t size;       /* of an element of that type, in bytes */
     int64_t out_size;
-    bool wraps[3];  /* an integer that is brought to a narrower type first */
+    bool wraps[3];  /* it is brought to a narrower type first */
 } job;
 
 /* ---- loading and storing --------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static void load(const job *j, size_t k, int64_t n, const char *from, int64_t st
     size_t size = cfx_dtype_size(dtype);
     if (step == (int64_t)size || n == 1) {
         convert(j, k, n, from, to);
-    } else if (dtype == j->compute) {
+    } else if (dtype == j->compute && !j->wraps[k]) {
         cfxi_move(size, n, from, step, to, (int64_t)size);
     } else {
         cfxi_move(size, n, from, step, raw, (int64_t)size);
@@ -70,7 +70,7 @@ typedef enum way { AS_IT_LIES, ONE_FOR_ALL, BY_BLOCKS } way;
 static way way_of(const job *j, size_t k, int64_t n, int64_t step)
 {
     cfx_dtype dtype = (cfx_dtype)j->m->args[k]->dtype;
-    if (dtype == j->compute && (step == (int64_t)cfx_dtype_size(dtype) || n == 1))
+    if (dtype == j->compute && !j->wraps[k] && (step == (int64_t)cfx_dtype_size(dtype) || n == 1))
         return AS_IT_LIES;
     return step == 0 ? ONE_FOR_ALL : BY_BLOCKS;
 }
@@ -155,6 +155,16 @@ static bool is_cheap(cfxi_fn fn)
     return false;
 }
 
+/* Whether a number is rounded to the type that the arguments have together before it is computed
+ * with: integers wrap; 16-bit floats are rounded but in products and quotients, as in PyTorch. */
+static bool narrows(const cfxi_map *m, cfxi_compute in)
+{
+    bool half = m->common == CFX_DTYPE_FLOAT16 || m->common == CFX_DTYPE_BFLOAT16;
+    if (half)
+        return m->fn != CFXI_FN_mul && m->fn != CFXI_FN_div && m->n == 2;
+    return in == CFXI_IN_I64 && m->common != CFX_DTYPE_INT64;
+}
+
 cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
 {
     static const cfx_dtype types[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64, CFX_DTYPE_INT64,
@@ -176,10 +186,9 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
     j.out_size = (int64_t)cfx_dtype_size(j.out);
     j.converts = j.gives != j.out;
     for (size_t k = 0; k < m->n; k++) {
-        j.converts = j.converts || m->args[k]->dtype != j.compute;
         operands[k + 1] = m->args[k];
-        j.wraps[k] = in == CFXI_IN_I64 && m->common != CFX_DTYPE_INT64 &&
-                     m->args[k]->dtype != m->common;
+        j.wraps[k] = m->args[k]->dtype != m->common && narrows(m, in);
+        j.converts = j.converts || j.wraps[k] || m->args[k]->dtype != j.compute;
     }
     cfxi_loop(c->rt, operands, m->n + 1, is_cheap(m->fn) ? CHEAP_GRAIN : COSTLY_GRAIN, run_row, &j);
     if (atomic_load(&bad))

@@ -46,7 +46,8 @@ typedef double math_fn(double);
 static math_fn *function_of(cfx_operator op)
 {
     switch ((int)op) {
-    case CFX_OPID_math_sqrt: return sqrt;
+    case CFX_OPID_math_sqrt:
+    case CFX_OPID_sym_sqrt: return sqrt;
     case CFX_OPID_math_exp: return exp;
     case CFX_OPID_math_log2: return log2;
     case CFX_OPID_math_log10: return log10;

@@ -1,5 +1,5 @@
-/* places.c - a tensor whose elements are those of another, at places listed for each dimension: what
- * padding and resizing to the nearest are. */
+/* places.c - a tensor whose elements are those of another, at places listed for each dimension:
+ * what padding and resizing to the nearest are. */
 #include "spatial.h"
 
 int64_t *cfxi_places_new(cfxi_call *c, int64_t *map[CFX_MAX_DIMS])

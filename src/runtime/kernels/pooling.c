@@ -204,6 +204,18 @@ static cfx_status check_type(cfxi_call *c, const arguments *a)
     return CFX_OK;
 }
 
+/* PyTorch pools a row as an image of height 1: whose channels may come last. */
+static bool is_row_channels_last(const cfx_tensor *x)
+{
+    if (x->ndim != 3)
+        return false;
+    cfx_tensor image = {.dtype = x->dtype, .ndim = 4, .storage = x->storage,
+                        .size = {x->size[0], x->size[1], 1, x->size[2]},
+                        .stride = {x->stride[0], x->stride[1], x->size[2] * x->stride[2],
+                                   x->stride[2]}};
+    return cfxi_prefers_channels_last(&image);
+}
+
 static cfx_status make_result(cfxi_call *c, const arguments *a, size_t i, cfx_dtype type)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
@@ -217,6 +229,9 @@ static cfx_status make_result(cfxi_call *c, const arguments *a, size_t i, cfx_dt
     bool keeps = a->maximum ? c->op != CFX_OPID_fractional_max_pool2d : a->n == 2;
     if (keeps && a->batched && cfxi_prefers_channels_last(x))
         cfxi_result_channels_last(c, i);
+    if (a->n == 1 && c->op != CFX_OPID_max_pool1d && is_row_channels_last(x))
+        cfxi_ordered_strides(sizes, ndim, cfx_dtype_size(type), (const uint8_t[]){0, 2, 1},
+                             cfxi_result_at(c, i)->stride);
     return CFX_OK;
 }
 

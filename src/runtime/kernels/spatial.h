@@ -45,8 +45,8 @@ cfxi_shape_text cfxi_shape_ints(const int64_t *sizes, size_t n, const char *betw
 /* Lists for result 0, one number for each size of it: the places of the argument that it takes
  * along a dimension. Returns the scratch memory they lie in, or NULL. */
 int64_t *cfxi_places_new(cfxi_call *c, int64_t *map[CFX_MAX_DIMS]);
-/* y[i, j, ...] = x[map[0][i], map[1][j], ...], or `value` (one element) where one of them is -1. Both
- * are of one type, y is dense and not empty. */
+/* y[i, j, ...] = x[map[0][i], map[1][j], ...], or `value` (one element) where one of them is -1.
+ * Both are of one type, y is dense and not empty. */
 void cfxi_places_take(cfx_runtime *rt, cfx_tensor *y, const cfx_tensor *x,
                       int64_t *const map[CFX_MAX_DIMS], const char *value);
 

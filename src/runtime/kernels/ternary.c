@@ -38,6 +38,8 @@ cfx_status cfxi_rule_clamp(cfxi_call *c)
     cfx_dtype common = cfxi_promote(l.args, 3);
     if (cfx_dtype_is_complex(common))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "clamp is not supported for complex types");
+    if (l.args[1] && l.args[2])
+        CFX_TRY(cfxi_takes(c, common, CFXI_INTS | CFXI_FLOATS));
     const cfx_tensor *shaped[3] = {l.args[0], l.args[1], l.args[2]};
     for (size_t k = 1; k < 3; k++)
         if (shaped[k] == &l.headers[k - 1])

@@ -1,0 +1,116 @@
+"""Rows that op_db does not describe, and calls that test them: (function of PyTorch or Python,
+arguments...). The row is called by its parameters; test_operators.py compares."""
+import builtins
+import math
+import operator
+
+import torch
+
+aten = torch.ops.aten
+
+
+def randn(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
+
+
+def calls():
+    """{row: [(function, *arguments)]}"""
+    x, image, volume = randn(3, 4), randn(2, 3, 6, 6), randn(1, 2, 4, 4, 4)
+    row, numbers, empty = randn(2, 3, 8), torch.tensor([3, 1, 2]), randn(0, 3)
+    up1, up2, up3 = [12], [9, 7], [6, 5, 4]
+    return {
+        "_softmax": [(aten._softmax.default, x, 1, False),
+                     (aten._softmax.default, empty, 0, False)],
+        "_log_softmax": [(aten._log_softmax.default, x, -1, False)],
+        "_to_copy": [(lambda x: x.clone(), x)],
+        "adaptive_max_pool1d_with_indices": [
+            (lambda x, n: aten.adaptive_max_pool1d.default(x, n), row, [3])],
+        "adaptive_max_pool2d_with_indices": [(aten.adaptive_max_pool2d.default, image, [2, 4])],
+        "adjoint": [(torch.adjoint, x), (torch.adjoint, x + 1j)],
+        "alias": [(aten.alias.default, x.t())],
+        "arange_start": [(lambda a, b: torch.arange(a, b), 2, 7)],
+        "argsort_stable": [(lambda x, s, d: torch.argsort(x, stable=s, dim=d), x, True, 0)],
+        "as_tensor": [(torch.as_tensor, x), (torch.as_tensor, 3), (torch.as_tensor, [1.5, 2])],
+        "tensor": [(torch.tensor, 2.5), (torch.tensor, [[1, 2], [3, 4]]), (torch.tensor, True)],
+        "bool": [(bool, 3), (bool, torch.tensor(0.0))],
+        "int": [(int, 3.7), (int, torch.tensor(-2.5))],
+        "float": [(float, 3), (float, torch.tensor(2))],
+        "col2im": [(aten.col2im.default, randn(1, 12, 9), [4, 4], [2, 2], [1, 1], [0, 0], [1, 1])],
+        "contains": [(operator.contains, [1, 2], 2), (operator.contains, (1,), 2)],
+        "convolution": [(aten.convolution.default, image, randn(4, 3, 3, 3), None, [2, 2], [1, 1],
+                         [1, 1], False, [0, 0], 1)],
+        "copy": [(aten.copy.default, x, randn(4)), (aten.copy.default, numbers, randn(3))],
+        "cpu": [(torch.Tensor.cpu, x)],
+        "detach": [(torch.detach, x)],
+        "dim": [(torch.Tensor.dim, x), (torch.Tensor.dim, x[0, 0])],
+        "index": [(aten.index.Tensor, x, [numbers.sub(1), None]),
+                  (aten.index.Tensor, x, [None, x[0] > 0])],
+        "is": [(operator.is_, None, None), (operator.is_, 1, None)],
+        "is_not": [(operator.is_not, 1, None)],
+        "is_floating_point": [(torch.is_floating_point, x), (torch.is_floating_point, numbers)],
+        "len": [(len, [1, 2]), (len, x)],
+        "lift_fresh_copy": [(aten.lift_fresh_copy.default, x)],
+        "list": [(list, (1, 2))],
+        "tuple": [(tuple, [1, 2])],
+        "lp_pool2d": [(torch.nn.functional.lp_pool2d, image, 2.0, [2, 2])],
+        **{f"math_{name}": [(getattr(math, name), 0.75), (getattr(math, name), 0.5)]
+           for name in "ceil cos exp fabs floor log log10 log2 sin sqrt tan tanh trunc".split()},
+        "math_pow": [(math.pow, 2, 0.5)],
+        "math_prod": [(math.prod, [2, 3, 4]), (math.prod, [])],
+        "max_dim": [(aten.max.dim, x, 1), (aten.max.dim, numbers, 0, True)],
+        "min_dim": [(aten.min.dim, x, -1)],
+        "median_dim": [(aten.median.dim, x, 1)],
+        "max_pool1d_with_indices": [(aten.max_pool1d_with_indices.default, row, [2])],
+        "max_pool2d_with_indices": [(aten.max_pool2d_with_indices.default, image, [3, 2], [1, 2])],
+        "max_pool3d_with_indices": [(aten.max_pool3d_with_indices.default, volume, [2, 2, 2])],
+        "new_tensor": [(torch.Tensor.new_tensor, x, [1, 2])],
+        "not": [(operator.not_, 0), (operator.not_, [1])],
+        "numel": [(torch.numel, x)],
+        "numpy_T": [(aten.numpy_T.default, row)],
+        "operator_concat": [(operator.concat, [1], [2])],
+        "operator_index": [(operator.index, 3), (operator.index, numbers[0])],
+        "setitem": [],
+        "size": [(lambda x, d: x.size(d), x, 1)],
+        "sym_size": [(lambda x, d: x.size(d), x, 0)],
+        "stride": [(lambda x, d: x.stride(d), x.t(), 0)],
+        "sym_stride": [(lambda x, d: x.stride(d), x, 0)],
+        "sym_numel": [(torch.numel, x)],
+        "sym_max": [(builtins.max, 2, 5)],
+        "sym_min": [(builtins.min, 2, 5)],
+        "sym_sqrt": [(math.sqrt, 2.0)],
+        "sym_ite": [(lambda c, a, b: a if c else b, True, 1, 2)],
+        "sort_stable": [(lambda x, s, d: torch.sort(x, stable=s, dim=d), x, True, 1)],
+        "squeeze_dim": [(aten.squeeze.dim, x[:, :1], 1),
+                        (aten.squeeze.dims, x[None, :, :1], [0, 2])],
+        "std_dim": [(aten.std.dim, x, [1])],
+        "var_dim": [(aten.var.dim, x, [0, 1], False, True)],
+        "to_other": [(aten.to.other, x, numbers)],
+        "tolist": [(torch.Tensor.tolist, numbers)],
+        "type_as": [(torch.Tensor.type_as, x, numbers)],
+        "upsample_nearest1d": [(aten.upsample_nearest1d.default, row, up1)],
+        "upsample_nearest2d": [(aten.upsample_nearest2d.default, image, up2)],
+        "upsample_nearest3d": [(aten.upsample_nearest3d.default, volume, up3)],
+        "upsample_nearest_exact1d": [(aten._upsample_nearest_exact1d.default, row, up1)],
+        "upsample_nearest_exact2d": [(aten._upsample_nearest_exact2d.default, image, up2)],
+        "upsample_nearest_exact3d": [(aten._upsample_nearest_exact3d.default, volume, up3)],
+        "upsample_linear1d": [(aten.upsample_linear1d.default, row, up1, a) for a in (True, False)],
+        "upsample_bilinear2d": [(aten.upsample_bilinear2d.default, image, up2, True)],
+        "upsample_bicubic2d": [(aten.upsample_bicubic2d.default, image, up2, False)],
+        "upsample_bicubic2d_aa": [(aten._upsample_bicubic2d_aa.default, image, [4, 3], False)],
+        "upsample_trilinear3d": [(aten.upsample_trilinear3d.default, volume, up3, False)],
+        "view_dtype": [(aten.view.dtype, x, torch.int32), (aten.view.dtype, x, torch.int16)],
+        "where_nonzero": [(lambda c: list(torch.where(c)), x > 0)],
+        "zero": [(aten.zero.default, x)],
+    }
+
+
+# Rows that have no result to compare, or that need a program around them.
+ELSEWHERE = {
+    **dict.fromkeys(("cond", "while_loop", "for_loop"), "test_lowering.py: regions"),
+    **dict.fromkeys(("_assert", "_assert_async", "_assert_scalar", "_assert_tensor_metadata",
+                     "check", "sym_constrain_range", "sym_constrain_range_for_size"),
+                    "test_assertions, below"),
+    **dict.fromkeys(("getattr", "isinstance", "setitem", "numpy", "requires_grad_", "to_device",
+                     "to_layout", "print"), "programs that are lowered"),
+    "native_dropout": "test_distributions, in test_operators.py",
+}
