@@ -109,16 +109,46 @@ static void drop_results(cfxi_call *c)
 
 /* ---- in place ------------------------------------------------------------------------------ */
 
+/* Rows whose kernels begin with a copy of their first argument, unless the result is that argument:
+ * see cfxi_begin_from_self. */
+static bool begins_from_self(cfx_operator op)
+{
+    return op == CFX_OPID_index_put || op == CFX_OPID_index_add || op == CFX_OPID_index_copy ||
+           op == CFX_OPID_index_fill || op == CFX_OPID_scatter || op == CFX_OPID_scatter_add ||
+           op == CFX_OPID_scatter_reduce;
+}
+
+/* Whether a tensor among the arguments from number 1 on, or in a list there, meets `self`. */
+static bool meets(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
+{
+    for (size_t i = 1; i < s->num_params; i++) {
+        const cfx_tensor *t = cfxi_tensor(c, i);
+        size_t n;
+        const cfx_datum *items = cfx_datum_items(c->args[i], &n);
+        if (t && cfx_tensor_may_overlap(self, t))
+            return true;
+        for (size_t k = 0; k < n; k++)
+            if (items[k].kind == CFX_DATUM_TENSOR &&
+                cfx_tensor_may_overlap(self, items[k].as.tensor))
+                return true;
+    }
+    return false;
+}
+
 /* Whether the kernel can write straight to `self`: the same type and sizes, and every other
  * argument is either exactly it or elsewhere. */
 static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
 {
     const cfx_tensor *out = cfxi_result_at(c, 0);
-    if (!(cfx_operator_flags(c->op) & CFX_OPERATOR_ELEMENTWISE) || out->dtype != self->dtype)
+    bool from_self = begins_from_self(c->op);
+    bool elementwise = cfx_operator_flags(c->op) & CFX_OPERATOR_ELEMENTWISE;
+    if ((!elementwise && !from_self) || out->dtype != self->dtype)
         return false;
     for (size_t i = 0; i < self->ndim; i++)
         if (self->stride[i] < 0 || (self->stride[i] == 0 && self->size[i] > 1))
             return false;
+    if (from_self)
+        return !meets(c, s, self);
     for (size_t i = 1; i < s->num_params; i++) {
         const cfx_tensor *t = cfxi_tensor(c, i);
         if (t && cfx_tensor_may_overlap(self, t) &&

@@ -110,7 +110,7 @@ typedef struct plan {
     int64_t size[CFX_MAX_DIMS];  /* innermost first */
     int64_t step[CFX_MAX_DIMS][CFXI_MOST_OPERANDS];
     char *data[CFXI_MOST_OPERANDS];
-    cfxi_loop_fn *fn;
+    cfxi_plane_fn *fn;
     void *ctx;
 } plan;
 
@@ -163,7 +163,7 @@ static void coalesce(plan *p)
 
 enum { SHORT_ROW = 16 };
 
-static void make_plan(plan *p, const cfx_tensor *const *operands)
+static void make_plan(plan *p, const cfx_tensor *const *operands, bool by_rows)
 {
     const cfx_tensor *first = operands[0];
     for (size_t d = first->ndim; d-- > 0;) {
@@ -181,12 +181,10 @@ static void make_plan(plan *p, const cfx_tensor *const *operands)
     for (size_t d = 1; d < p->ndim; d++)
         if (p->size[d] > p->size[longest])
             longest = d;
-    if (longest > 0 && p->size[0] < SHORT_ROW)
+    if (by_rows && longest > 0 && p->size[0] < SHORT_ROW)
         swap_dims(p, 0, longest);
-    if (p->ndim == 0) {  /* a single element */
-        p->ndim = 1;
-        p->size[0] = 1;
-    }
+    for (; p->ndim < 2; p->ndim++)
+        p->size[p->ndim] = 1;
 }
 
 /* Elements begin..end of the order that the plan has. */
@@ -206,35 +204,72 @@ static void run_piece(void *ctx, int64_t begin, int64_t end)
     while (begin < end) {
         int64_t n = p->size[0] - at[0];
         n = n > end - begin ? end - begin : n;
-        p->fn(p->ctx, n, data, p->step[0]);
-        begin += n;
+        int64_t rows = n < p->size[0] ? 1 : (end - begin) / n;
+        rows = rows > p->size[1] - at[1] ? p->size[1] - at[1] : rows;
+        p->fn(p->ctx, n, rows, data, p->step[0], p->step[1]);
+        begin += n * rows;
         for (size_t k = 0; k < p->num; k++)
-            data[k] -= at[0] * p->step[0][k];
+            data[k] += rows * p->step[1][k] - at[0] * p->step[0][k];
         at[0] = 0;
-        for (size_t d = 1; d < p->ndim; d++) {
-            for (size_t k = 0; k < p->num; k++)
-                data[k] += p->step[d][k];
-            if (++at[d] < p->size[d])
-                break;
+        at[1] += rows;
+        for (size_t d = 1; d < p->ndim && at[d] == p->size[d]; d++) {
+            at[d] = 0;
             for (size_t k = 0; k < p->num; k++)
                 data[k] -= p->step[d][k] * p->size[d];
-            at[d] = 0;
+            if (d + 1 == p->ndim)
+                break;
+            at[d + 1]++;
+            for (size_t k = 0; k < p->num; k++)
+                data[k] += p->step[d + 1][k];
         }
+    }
+}
+
+static void run_plan(cfx_runtime *rt, plan *p, const cfx_tensor *const *operands, int64_t grain,
+                     bool by_rows)
+{
+    int64_t all = cfxi_numel(operands[0]);
+    if (all == 0)
+        return;
+    for (size_t k = 0; k < p->num; k++)
+        p->data[k] = operands[k]->data;
+    make_plan(p, operands, by_rows);
+    if (all <= grain)
+        run_piece(p, 0, all);
+    else
+        cfxi_parallel(rt, all, grain, run_piece, p);
+}
+
+void cfxi_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+                      cfxi_plane_fn *fn, void *ctx)
+{
+    plan p = {.num = n, .fn = fn, .ctx = ctx};
+    run_plan(rt, &p, operands, grain, false);
+}
+
+typedef struct by_row {
+    cfxi_loop_fn *fn;
+    void *ctx;
+    size_t num;
+} by_row;
+
+static void each_row(void *ctx, int64_t n, int64_t rows, char *const *at, const int64_t *step,
+                     const int64_t *row_step)
+{
+    const by_row *b = ctx;
+    char *data[CFXI_MOST_OPERANDS];
+    memcpy(data, at, b->num * sizeof *data);
+    for (int64_t r = 0; r < rows; r++) {
+        b->fn(b->ctx, n, data, step);
+        for (size_t k = 0; k < b->num; k++)
+            data[k] += row_step[k];
     }
 }
 
 void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
                cfxi_loop_fn *fn, void *ctx)
 {
-    plan p = {.num = n, .fn = fn, .ctx = ctx};
-    int64_t all = cfxi_numel(operands[0]);
-    if (all == 0)
-        return;
-    for (size_t k = 0; k < n; k++)
-        p.data[k] = operands[k]->data;
-    make_plan(&p, operands);
-    if (all <= grain)
-        run_piece(&p, 0, all);
-    else
-        cfxi_parallel(rt, all, grain, run_piece, &p);
+    by_row b = {fn, ctx, n};
+    plan p = {.num = n, .fn = each_row, .ctx = &b};
+    run_plan(rt, &p, operands, grain, true);
 }

@@ -150,7 +150,10 @@ static cfx_datum unknown(cfx_datum_kind kind)
     return d;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 
 static bool int_power(int64_t base, int64_t exponent, int64_t *out)
 {

@@ -29,7 +29,7 @@
 
 #include <cfx/runtime.h>
 
-enum { CFXI_MOST_PARAMS = 24, CFXI_MOST_RESULTS = 8 };
+enum { CFXI_MOST_PARAMS = 28, CFXI_MOST_RESULTS = 8 };
 enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
 
 /* ---- signatures (signature.c) -------------------------------------------------------------- */
@@ -270,6 +270,12 @@ typedef void cfxi_loop_fn(void *ctx, int64_t n, char *const *at, const int64_t *
  * rows as the strides allow, on the pool: pieces have at least `grain` elements. */
 void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
                cfxi_loop_fn *fn, void *ctx);
+
+/* Likewise in planes: `rows` rows of n elements each, row_step[k] bytes from one to the next. */
+typedef void cfxi_plane_fn(void *ctx, int64_t n, int64_t rows, char *const *at,
+                           const int64_t *step, const int64_t *row_step);
+void cfxi_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+                      cfxi_plane_fn *fn, void *ctx);
 
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 

@@ -200,8 +200,8 @@ cfx_status cfxi_view_expand(cfxi_call *c, cfxi_view *v, const int64_t *sizes, si
     char given[CFXI_SIZES_TEXT];
     if (n < v->ndim)
         return cfxi_fail(c, CFX_E_SHAPE,
-                         "the number of sizes provided (%zu) must be greater or equal to the number "
-                         "of dimensions in the tensor (%zu)", n, v->ndim);
+                         "the number of sizes provided (%zu) must be greater or equal to the "
+                         "number of dimensions in the tensor (%zu)", n, v->ndim);
     size_t more = n - v->ndim;
     cfxi_view old = *v;
     v->ndim = n;

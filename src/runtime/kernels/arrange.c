@@ -145,6 +145,9 @@ static cfx_status roll_checks(cfxi_call *c, int64_t *shifts, int64_t *dims, size
     if (num_dims != *n)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "shifts and dimensions must align. shifts: %zu, dims:%zu", *n, num_dims);
+    if (cfxi_tensor(c, 0)->ndim == 0)
+        return cfxi_fail(c, CFX_E_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                         (long long)dims[0]);
     for (size_t i = 0; i < num_dims; i++) {
         size_t d;
         CFX_TRY(cfxi_dim(c, dims[i], cfxi_tensor(c, 0)->ndim, &d));

@@ -182,7 +182,8 @@ cfx_status cfxi_rule_item(cfxi_call *c)
     const cfx_tensor *x = cfxi_tensor(c, 0);
     int64_t n = cfxi_numel_dim(c, x->size, x->ndim);
     if (n != CFX_DIM_UNKNOWN && !cfxi_same_size(c, n, 1))
-        return cfxi_fail(c, CFX_E_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "a Tensor with %lld elements cannot be converted to Scalar",
                          (long long)n);
     if (c->infer || !x->storage)
         cfxi_result_datum(c, 0, unknown_number(c, (cfx_dtype)x->dtype));

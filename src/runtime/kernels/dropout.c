@@ -21,7 +21,8 @@ static cfx_status check_float(cfxi_call *c, const cfx_tensor *x)
 {
     if (cfx_dtype_is_float((cfx_dtype)x->dtype) || cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return CFX_OK;
-    return cfxi_fail(c, CFX_E_SHAPE, "result type Float can't be cast to the desired output type %s",
+    return cfxi_fail(c, CFX_E_SHAPE,
+                     "result type Float can't be cast to the desired output type %s",
                      cfx_dtype_name((cfx_dtype)x->dtype));
 }
 

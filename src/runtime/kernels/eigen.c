@@ -200,8 +200,8 @@ cfx_status cfxi_kernel_linalg_svd(cfxi_call *c)
     for (int64_t i = 0, count = cfxi_matrix_count(a); i < count && status == CFX_OK; i++) {
         cfxi_matrix_load(a, cfxi_matrix_at(a, a, i), z);
         if (!is_finite(z, m * n)) {
-            status = cfxi_fail(c, CFX_E_SHAPE, "linalg.svd: The algorithm failed to converge because "
-                               "the input matrix contained non-finite values.");
+            status = cfxi_fail(c, CFX_E_SHAPE, "linalg.svd: The algorithm failed to converge "
+                               "because the input matrix contained non-finite values.");
             break;
         }
         cfxi_svd(z, m, n, s, u, u_columns, v, v_columns, work);
@@ -314,7 +314,8 @@ cfx_status cfxi_kernel_linalg_eigh(cfxi_call *c)
         cfxi_matrix_load(a, cfxi_matrix_at(a, a, i), z);
         mirror(z, n, strchr("Uu", cfxi_str(c, 1)[0]) != NULL);
         if (!is_finite(z, n * n))
-            status = cfxi_fail(c, CFX_E_SHAPE, "linalg.eigh: The algorithm failed to converge because "
+            status = cfxi_fail(c, CFX_E_SHAPE, "linalg.eigh: The algorithm failed to converge "
+                               "because "
                                "the input matrix is ill-conditioned or has non-finite values.");
         for (int64_t k = 0; k < n * n; k++)
             v[k] = k % (n + 1) == 0;

@@ -73,7 +73,8 @@ static cfx_status read_term(cfxi_call *c, const char **text, size_t dims, labels
 
 static cfx_status term_mismatch(cfxi_call *c, size_t i, size_t letters, size_t ndim)
 {
-    return cfxi_fail(c, CFX_E_SHAPE, "einsum(): the number of subscripts in the equation (%zu) does "
+    return cfxi_fail(c, CFX_E_SHAPE, "einsum(): the number of subscripts in the equation (%zu) "
+                     "does "
                      "not match the number of dimensions (%zu) for operand %zu", letters, ndim, i);
 }
 

@@ -92,7 +92,8 @@ cfx_status cfxi_rule_one_hot(cfxi_call *c)
     for (size_t d = 0; d < x->ndim; d++)
         empty = empty || x->size[d] == 0;
     if (empty && classes <= 0)
-        return cfxi_fail(c, CFX_E_SHAPE, "Can not infer total number of classes from empty tensor.");
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "Can not infer total number of classes from empty tensor.");
     memcpy(sizes, x->size, x->ndim * sizeof *sizes);
     sizes[x->ndim] = classes == -1 ? cfxi_fresh(c) : classes;
     if (classes < -1 || classes == 0)

@@ -166,7 +166,8 @@ static cfx_status locate(cfxi_call *c, const indexing *ix, cfxi_picks *p)
             continue;
         status = cfxi_copy(c->rt, all, ix->by_dim[i], c->err);
         if (status == CFX_OK)
-            status = cfxi_pick_along(c, p, ix->x, i, (const int64_t *)(void *)all->data, true);
+            status = cfxi_pick_along(c, p, ix->x, i, (const int64_t *)(void *)all->data, true,
+                                     CFX_E_INDEX);
     }
     cfx_tensor_release(all);
     return status;
@@ -300,6 +301,26 @@ cfx_status cfxi_kernel_index(cfxi_call *c)
 
 /* ---- index_put ----------------------------------------------------------------------------- */
 
+/* Whether one value goes where one mask is set: that is masked_fill, which converts it. */
+static bool fills_mask(const cfxi_call *c)
+{
+    size_t n;
+    const cfx_datum *items = cfxi_list(c, 1, &n);
+    const cfx_tensor *values = cfxi_tensor(c, 2);
+    size_t masks = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].kind != CFX_DATUM_TENSOR)
+            continue;
+        if (!is_mask(items[i].as.tensor))
+            return false;
+        masks++;
+    }
+    for (size_t i = 0; i < values->ndim; i++)
+        if (values->size[i] != 1)
+            return false;
+    return masks == 1 && !cfxi_bool(c, 3);
+}
+
 cfx_status cfxi_rule_index_put(cfxi_call *c)
 {
     indexing ix;
@@ -308,7 +329,7 @@ cfx_status cfxi_rule_index_put(cfxi_call *c)
     cfx_tensor *x = cfxi_tensor(c, 0);
     const cfx_tensor *values = cfxi_tensor(c, 2);
     cfx_status status = read_indices(c, &ix, x, 1);
-    if (status == CFX_OK && values->dtype != x->dtype && !values->number)
+    if (status == CFX_OK && values->dtype != x->dtype && !values->number && !fills_mask(c))
         status = cfxi_fail(c, CFX_E_SHAPE,
                            "Index put requires the source and destination dtypes match, got %s for "
                            "the destination and %s for the source.",

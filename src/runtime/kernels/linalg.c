@@ -19,8 +19,8 @@ cfx_status cfxi_check_matrices(cfxi_call *c, const cfx_tensor *t, const char *na
         return cfxi_fail(c, CFX_E_SHAPE, "%s: The input tensor A must have at least 2 dimensions.",
                          name);
     if (!cfx_dtype_is_float(d) && !cfx_dtype_is_complex(d))
-        return cfxi_fail(c, CFX_E_SHAPE, "%s: Expected a floating point or complex tensor as input. "
-                         "Got %s", name, cfx_dtype_name(d));
+        return cfxi_fail(c, CFX_E_SHAPE, "%s: Expected a floating point or complex tensor as "
+                         "input. Got %s", name, cfx_dtype_name(d));
     if (d == CFX_DTYPE_FLOAT16 || d == CFX_DTYPE_BFLOAT16)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "%s: Low precision dtypes not supported. Got %s",
                          name, cfx_dtype_name(d));
@@ -267,8 +267,8 @@ cfx_status cfxi_rule_linalg_solve(cfxi_call *c)
                          cfx_dtype_name((cfx_dtype)a->dtype), cfx_dtype_name((cfx_dtype)b.dtype));
     bool vectors = holds_vectors(c, a, &b);
     if (vectors && !left)
-        return cfxi_fail(c, CFX_E_SHAPE, "linalg.solve: Vector broadcasting of the left hand side is "
-                         "not supported for left=False");
+        return cfxi_fail(c, CFX_E_SHAPE, "linalg.solve: Vector broadcasting of the left hand side "
+                         "is not supported for left=False");
     if (vectors)
         cfxi_unsqueeze(&b, b.ndim);
     if (b.ndim < 2 || !cfxi_same_size(c, cfxi_rows(a), left ? cfxi_rows(&b) : cfxi_columns(&b)))

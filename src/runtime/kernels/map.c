@@ -107,9 +107,8 @@ static void run_blocks(const job *j, int64_t n, char *const *at, const int64_t *
 }
 
 /* Mostly all operands lie as the function takes them. */
-static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+static void run_row(const job *j, int64_t n, char *const *at, const int64_t *step)
 {
-    const job *j = ctx;
     bool lie = !j->converts && step[0] == j->out_size;
     for (size_t k = 0; k < j->m->n; k++)
         lie = lie && step[k + 1] == j->size;
@@ -119,6 +118,83 @@ static void run_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
     }
     const void *x[3] = {at[1], at[2], at[3]};
     j->fn(&j->m->s, n, x, at[0]);
+}
+
+/* ---- short rows ------------------------------------------------------------------------------ */
+
+enum { SHORT_ROW = 128 };
+
+/* Whether rows of n elements follow one another without a gap. */
+static bool joined(int64_t size, int64_t n, int64_t step, int64_t row_step)
+{
+    return step == size && row_step == n * size;
+}
+
+/* `rows` rows of argument k, n * rows <= BLOCK. */
+static void load_rows(const job *j, size_t k, int64_t n, int64_t rows, const char *from,
+                      int64_t step, int64_t row_step, char *to)
+{
+    if (joined((int64_t)cfxi_itemsize(j->m->args[k]), n, step, row_step)) {
+        load(j, k, n * rows, from, step, to);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        load(j, k, n, from + r * row_step, step, to + r * n * j->size);
+}
+
+/* As many rows as a block holds are computed at once: a row that all share is loaded once. */
+static void run_short_rows(const job *j, int64_t n, int64_t rows, char *const *at,
+                           const int64_t *step, const int64_t *row_step)
+{
+    _Alignas(CFXI_ALIGN) char in[3][BLOCK * WIDEST];
+    _Alignas(CFXI_ALIGN) char out[BLOCK * WIDEST];
+    bool out_lies = joined(j->out_size, n, step[0], row_step[0]);
+    bool lies[3];
+    int64_t most = BLOCK / n < rows ? BLOCK / n : rows;
+    for (size_t k = 0; k < j->m->n; k++) {
+        lies[k] = (cfx_dtype)j->m->args[k]->dtype == j->compute && !j->wraps[k] &&
+                  joined(j->size, n, step[k + 1], row_step[k + 1]);
+        if (row_step[k + 1] == 0) {
+            load(j, k, n, at[k + 1], step[k + 1], in[k]);
+            cfxi_repeat((size_t)(n * j->size), most, in[k]);
+        }
+    }
+    for (int64_t r = 0; r < rows; r += most) {
+        int64_t some = rows - r < most ? rows - r : most;
+        const void *x[3] = {in[0], in[1], in[2]};
+        for (size_t k = 0; k < j->m->n; k++) {
+            const char *from = at[k + 1] + r * row_step[k + 1];
+            if (lies[k])
+                x[k] = from;
+            else if (row_step[k + 1] != 0)
+                load_rows(j, k, n, some, from, step[k + 1], row_step[k + 1], in[k]);
+        }
+        char *to = at[0] + r * row_step[0];
+        bool direct = out_lies && j->gives == j->out;
+        j->fn(&j->m->s, n * some, x, direct ? to : out);
+        if (out_lies && !direct)
+            store(j, n * some, out, to, step[0]);
+        for (int64_t i = 0; !out_lies && i < some; i++)
+            store(j, n, out + i * n * (int64_t)cfx_dtype_size(j->gives), to + i * row_step[0],
+                  step[0]);
+    }
+}
+
+static void run_plane(void *ctx, int64_t n, int64_t rows, char *const *at, const int64_t *step,
+                      const int64_t *row_step)
+{
+    const job *j = ctx;
+    if (rows > 1 && n < SHORT_ROW) {
+        run_short_rows(j, n, rows, at, step, row_step);
+        return;
+    }
+    char *data[4];
+    memcpy(data, at, (j->m->n + 1) * sizeof *data);
+    for (int64_t r = 0; r < rows; r++) {
+        run_row(j, n, data, step);
+        for (size_t k = 0; k < j->m->n + 1; k++)
+            data[k] += row_step[k];
+    }
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -190,7 +266,8 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
         j.wraps[k] = m->args[k]->dtype != m->common && narrows(m, in);
         j.converts = j.converts || j.wraps[k] || m->args[k]->dtype != j.compute;
     }
-    cfxi_loop(c->rt, operands, m->n + 1, is_cheap(m->fn) ? CHEAP_GRAIN : COSTLY_GRAIN, run_row, &j);
+    cfxi_loop_planes(c->rt, operands, m->n + 1, is_cheap(m->fn) ? CHEAP_GRAIN : COSTLY_GRAIN,
+                     run_plane, &j);
     if (atomic_load(&bad))
         return cfxi_fail(c, CFX_E_SHAPE, "ZeroDivisionError");
     return CFX_OK;

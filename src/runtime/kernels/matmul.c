@@ -221,7 +221,8 @@ static cfx_status added_rule(cfxi_call *c, const int64_t *sizes, size_t ndim)
     const cfx_tensor *a = cfxi_tensor(c, 1);
     CFX_TRY(same_types(c, a, cfxi_tensor(c, 2)));
     if (self->dtype != a->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "self and mat2 must have the same dtype, but got %s and %s",
+        return cfxi_fail(c, CFX_E_SHAPE, "self and mat2 must have the same dtype, but got %s and "
+                         "%s",
                          cfx_dtype_name((cfx_dtype)self->dtype),
                          cfx_dtype_name((cfx_dtype)a->dtype));
     CFX_TRY(expands_to(c, self, sizes, ndim));
@@ -364,7 +365,8 @@ cfx_status cfxi_rule_linear(cfxi_call *c)
     if (w->ndim == 2)
         sizes[ndim++] = w->size[0];
     if (bias && bias->dtype != x->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "self and mat2 must have the same dtype, but got %s and %s",
+        return cfxi_fail(c, CFX_E_SHAPE, "self and mat2 must have the same dtype, but got %s and "
+                         "%s",
                          cfx_dtype_name((cfx_dtype)bias->dtype),
                          cfx_dtype_name((cfx_dtype)x->dtype));
     if (bias)

@@ -132,12 +132,12 @@ static cfx_status norm_type(cfxi_call *c, const cfx_tensor *x, size_t arg, cfx_d
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: Expected a floating point or complex "
                          "tensor as input. Got %s", cfx_dtype_name(own));
     if (cfx_dtype_is_complex(own) != cfx_dtype_is_complex(type))
-        return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: dtype should be %s for %s inputs, but "
-                         "got %s", cfx_dtype_is_complex(own) ? "complex" : "real",
+        return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: dtype should be %s for %s inputs, "
+                         "but got %s", cfx_dtype_is_complex(own) ? "complex" : "real",
                          cfx_dtype_is_complex(own) ? "complex" : "real", cfx_dtype_name(type));
     if (cfxi_promote_types(own, type) != type)
-        return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: the dtype of the input (%s) should be "
-                         "convertible without narrowing to the specified dtype (%s)",
+        return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: the dtype of the input (%s) should "
+                         "be convertible without narrowing to the specified dtype (%s)",
                          cfx_dtype_name(own), cfx_dtype_name(type));
     *out = real_of(type);
     return CFX_OK;
@@ -175,8 +175,8 @@ static cfx_status matrix_order(cfxi_call *c, const cfx_tensor *x, cfx_datum orde
                : order.kind == CFX_DATUM_INT ? (double)order.as.i
                                              : 0;
     if (x->ndim < 2)
-        return cfxi_fail(c, CFX_E_SHAPE, "linalg.matrix_norm: The input tensor A must have at least "
-                         "2 dimensions.");
+        return cfxi_fail(c, CFX_E_SHAPE, "linalg.matrix_norm: The input tensor A must have at "
+                         "least 2 dimensions.");
     if (n->row == n->column)
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.matrix_norm: dims must be different");
     n->mask = 1u << n->row | 1u << n->column;

@@ -213,14 +213,14 @@ void cfxi_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action actio
 }
 
 cfx_status cfxi_pick_along(cfxi_call *c, cfxi_picks *p, const cfx_tensor *x, size_t dim,
-                           const int64_t *indices, bool wraps)
+                           const int64_t *indices, bool wraps, cfx_status refusal)
 {
     int64_t size = x->ndim ? x->size[dim] : 1;
     int64_t stride = x->ndim ? x->stride[dim] : 0;
     for (int64_t i = 0; i < p->n; i++) {
         int64_t index = indices[i];
         if (index >= size || index < (wraps ? -size : 0))
-            return cfxi_fail(c, CFX_E_INDEX,
+            return cfxi_fail(c, refusal,
                              "index %lld is out of bounds for dimension %zu with size %lld",
                              (long long)index, dim, (long long)size);
         p->at[i] += (index < 0 ? index + size : index) * stride;

@@ -39,9 +39,10 @@ void cfxi_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action actio
                     char *other);
 
 /* Fills p->at for slices along dimension `dim` of `x` by a contiguous list of int64 indices; those
- * below 0 count from the end if `wraps`, else they are refused like those past it. */
+ * below 0 count from the end if `wraps`, else they are refused like those past it, with `refusal`.
+ * */
 cfx_status cfxi_pick_along(cfxi_call *c, cfxi_picks *p, const cfx_tensor *x, size_t dim,
-                           const int64_t *indices, bool wraps);
+                           const int64_t *indices, bool wraps, cfx_status refusal);
 
 /* Result 0, which has the sizes of argument 0, receives its elements, unless it is the argument
  * itself (in place). (index.c) */

@@ -54,7 +54,8 @@ static cfx_status read_contraction(cfxi_call *c, contraction *k)
         for (size_t i = 0; i < counts[side]; i++) {
             CFX_TRY(cfxi_dim(c, dims[i], t[side]->ndim, &k->dims[side][i]));
             if (is_contracted(k, side, k->dims[side][i]))
-                return cfxi_fail(c, CFX_E_SHAPE, "dim %zu appears multiple times in the list of dims",
+                return cfxi_fail(c, CFX_E_SHAPE, "dim %zu appears multiple times in the list of "
+                                 "dims",
                                  k->dims[side][i]);
             k->n++;
         }
@@ -160,7 +161,8 @@ cfx_status cfxi_rule_bilinear(cfxi_call *c)
     }
     for (size_t i = 0; i < 2; i++)
         if (!cfxi_same_size(c, x[i]->size[last], w->size[1 + i]) || x[i]->dtype != w->dtype)
-            return cfxi_fail(c, CFX_E_SHAPE, "bilinear(): input%zu size or type does not match weight",
+            return cfxi_fail(c, CFX_E_SHAPE, "bilinear(): input%zu size or type does not match "
+                             "weight",
                              i + 1);
     if (bias && (bias->ndim != 1 || !cfxi_same_size(c, bias->size[0], w->size[0]) ||
                  bias->dtype != w->dtype))
@@ -302,10 +304,12 @@ cfx_status cfxi_rule_chain_matmul(cfxi_call *c)
     for (size_t i = 0; i < n; i++) {
         const cfx_tensor *t = m[i].as.tensor;
         if (t->ndim != 2)
-            return cfxi_fail(c, CFX_E_SHAPE, "Tensor dimension is %u, expected 2 instead.", t->ndim);
+            return cfxi_fail(c, CFX_E_SHAPE, "Tensor dimension is %u, expected 2 instead.",
+                             t->ndim);
         if (i > 0 && (!cfxi_same_size(c, m[i - 1].as.tensor->size[1], t->size[0]) ||
                       t->dtype != m[0].as.tensor->dtype))
-            return cfxi_fail(c, CFX_E_SHAPE, "multi_dot(): tensors %zu and %zu cannot be multiplied",
+            return cfxi_fail(c, CFX_E_SHAPE, "multi_dot(): tensors %zu and %zu cannot be "
+                             "multiplied",
                              i - 1, i);
     }
     const int64_t sizes[] = {m[0].as.tensor->size[0], m[n - 1].as.tensor->size[1]};
@@ -360,7 +364,8 @@ cfx_status cfxi_rule_cross(cfxi_call *c)
     CFX_TRY(cross_dim(c, both[0]->size, both[0]->ndim, &dim));
     for (size_t i = 0; i < 2; i++)
         if (both[i]->ndim <= dim || !cfxi_same_size(c, both[i]->size[dim], 3))
-            return cfxi_fail(c, CFX_E_SHAPE, "linalg.cross: inputs dimension %zu must have length 3",
+            return cfxi_fail(c, CFX_E_SHAPE, "linalg.cross: inputs dimension %zu must have length "
+                             "3",
                              dim);
     CFX_TRY(cfxi_broadcast(c, both, 2, sizes, &ndim));
     return cfxi_result(c, 0, cfxi_promote(both, 2), sizes, ndim);
@@ -462,7 +467,8 @@ cfx_status cfxi_rule_cdist(cfxi_call *c)
     int64_t sizes[CFX_MAX_DIMS];
     size_t ndim;
     if (a.ndim < 2 || b.ndim < 2)
-        return cfxi_fail(c, CFX_E_SHAPE, "cdist only supports at least 2D tensors, got: %uD and %uD",
+        return cfxi_fail(c, CFX_E_SHAPE, "cdist only supports at least 2D tensors, got: %uD and "
+                         "%uD",
                          a.ndim, b.ndim);
     if (!cfxi_same_size(c, a.size[a.ndim - 1], b.size[b.ndim - 1]))
         return cfxi_fail(c, CFX_E_SHAPE, "X1 and X2 must have the same number of columns. X1: %lld "
@@ -532,7 +538,8 @@ static cfx_tensor *spread(cfxi_call *c, const cfx_tensor *t, const cfx_tensor *o
     memcpy(sizes, out->size, sizeof sizes);
     sizes[out->ndim - 2] = t->size[t->ndim - 2];
     sizes[out->ndim - 1] = t->size[t->ndim - 1];
-    cfx_tensor *copy = cfx_tensor_new(CFX_DTYPE_FLOAT64, sizes, out->ndim, c->rt->allocator, c->err);
+    cfx_tensor *copy = cfx_tensor_new(CFX_DTYPE_FLOAT64, sizes, out->ndim, c->rt->allocator,
+                                      c->err);
     if (copy && cfxi_copy(c->rt, copy, t, c->err) != CFX_OK) {
         cfx_tensor_release(copy);
         return NULL;
@@ -569,8 +576,8 @@ cfx_status cfxi_rule_grouped_mm(cfxi_call *c)
     if (x->ndim != 2 || w->ndim != 3 || offs->ndim != 1 ||
         !cfxi_same_size(c, x->size[1], w->size[1]) ||
         !cfxi_same_size(c, offs->size[0], w->size[0]) || x->dtype != w->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: expected [rows, k], [groups, k, n] of one "
-                         "type and as many offsets as groups");
+        return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: expected [rows, k], [groups, k, n] of "
+                         "one type and as many offsets as groups");
     if (x->dtype == CFX_DTYPE_BOOL)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "matrix products are not implemented for bool");
     const int64_t sizes[] = {x->size[0], w->size[2]};
@@ -594,8 +601,8 @@ cfx_status cfxi_kernel_grouped_mm_fallback(cfxi_call *c)
     for (int64_t g = 0; g < offs->size[0]; g++) {
         int64_t end = cfxi_load_int((cfx_dtype)offs->dtype, offs->data + g * offs->stride[0]);
         if (end < first || end > rows)
-            return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: offsets must ascend up to the number "
-                             "of rows");
+            return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: offsets must ascend up to the "
+                             "number of rows");
         cfx_tensor part = cfxi_shown(&x);
         cfx_tensor to = cfxi_shown(&out);
         cfx_tensor matrix = cfxi_shown(&w);

@@ -234,8 +234,8 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "recurrent layers are not implemented for %s",
                          cfx_dtype_name((cfx_dtype)x->dtype));
     if (cfxi_bool(c, TRAIN) && cfxi_float(c, DROPOUT) != 0)
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "dropout between recurrent layers is not computed by "
-                         "cfx");
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "dropout between recurrent layers is not computed "
+                         "by cfx");
     *hidden = cells->size[2];
     bool projects = kind == LSTM && h->size[2] != *hidden;
     if (layers < 1 || n != (size_t)(layers * *directions) * params_each(c, projects))
@@ -262,11 +262,11 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
             fits = fits && w->ndim == 2 && cfxi_same_size(c, w->size[0], h->size[2]) &&
                    cfxi_same_size(c, w->size[1], *hidden);
         else
-            fits = fits && w->ndim == 2 && cfxi_same_size(c, w->size[0], gates_of[kind] * *hidden) &&
-                   cfxi_same_size(c, w->size[1], in);
+            fits = fits && w->ndim == 2 && cfxi_same_size(c, w->size[1], in) &&
+                   cfxi_same_size(c, w->size[0], gates_of[kind] * *hidden);
         if (!fits)
-            return cfxi_fail(c, CFX_E_SHAPE, "parameter %zu does not have the type or sizes that the "
-                             "input and the hidden states ask for", i);
+            return cfxi_fail(c, CFX_E_SHAPE, "parameter %zu does not have the type or sizes that "
+                             "the input and the hidden states ask for", i);
     }
     return CFX_OK;
 }
@@ -291,7 +291,8 @@ cfx_status cfxi_rule_recurrent(cfxi_call *c)
 }
 
 /* Weights of direction number `i` (counted over layers and directions). */
-static direction direction_of(const cfxi_call *c, cfx_tensor *const *params, size_t i, bool projects)
+static direction direction_of(const cfxi_call *c, cfx_tensor *const *params, size_t i,
+                              bool projects)
 {
     cfx_tensor *const *own = params + i * params_each(c, projects);
     bool biases = cfxi_bool(c, HAS_BIASES);
@@ -373,9 +374,12 @@ static cfx_status run_recurrent(cfxi_call *c, cfx_tensor **params, size_t n)
     for (size_t i = 0; i < n && status == CFX_OK; i++)
         if (!(params[i] = cfxi_contiguous(c, given[i].as.tensor, r.dtype)))
             status = c->err->status;
-    if (status == CFX_OK && (!(x = steps_first(c, r.dtype)) || !(ends[0] = copy_of(c, h, r.dtype)) ||
-                             (kind == LSTM && !(ends[1] = copy_of(c, cells, r.dtype)))))
-        status = c->err->status;
+    if (status == CFX_OK) {
+        x = steps_first(c, r.dtype);
+        ends[0] = x ? copy_of(c, h, r.dtype) : NULL;
+        ends[1] = ends[0] && kind == LSTM ? copy_of(c, cells, r.dtype) : NULL;
+        status = ends[kind == LSTM] ? CFX_OK : c->err->status;
+    }
     if (status == CFX_OK)
         status = run_layers(&r, params, x, ends, &out);
     if (status == CFX_OK)

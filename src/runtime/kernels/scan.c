@@ -258,3 +258,120 @@ cfx_status cfxi_kernel_cumprod(cfxi_call *c) { return scan_run(c, PRODUCT); }
 cfx_status cfxi_kernel_cummax(cfxi_call *c) { return scan_run(c, GREATEST); }
 cfx_status cfxi_kernel_cummin(cfxi_call *c) { return scan_run(c, LEAST); }
 cfx_status cfxi_kernel_logcumsumexp(cfxi_call *c) { return scan_run(c, LOGSUMEXP); }
+
+/* ---- differences --------------------------------------------------------------------------- */
+
+/* (self, n, dim, prepend, append) */
+typedef struct differences {
+    cfx_isa isa;
+    cfxi_run_type type;
+    bool bools;
+    const cfx_tensor *parts[3];  /* prepend, self, append; NULL if there is none */
+    cfx_tensor *y;
+    size_t dim;
+    int64_t length;              /* of the parts together */
+    int64_t times;
+} differences;
+
+static cfx_status check_part(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *part, size_t dim)
+{
+    if (part->ndim != x->ndim)
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "diff expects prepend or append to be the same dimension as input");
+    for (size_t d = 0; d < x->ndim; d++)
+        if (d != dim && !cfxi_same_size(c, x->size[d], part->size[d]))
+            return cfxi_fail(c, CFX_E_SHAPE, "diff expects the shape of tensor to prepend or append"
+                             " to match that of input except along the differencing dimension");
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_diff(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *all[3] = {cfxi_tensor(c, 3), x, cfxi_tensor(c, 4)};
+    int64_t times;
+    size_t dim;
+    CFX_TRY(cfxi_number(c, 1, &times));
+    if (x->ndim == 0)
+        return cfxi_fail(c, CFX_E_SHAPE, "diff expects input to be at least one-dimensional");
+    if (times < 0)
+        return cfxi_fail(c, CFX_E_SHAPE, "order must be non-negative but got %lld",
+                         (long long)times);
+    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), x->ndim, &dim));
+    int64_t length = x->size[dim];
+    for (size_t i = 0; i < 3; i += 2) {
+        if (!times)
+            all[i] = NULL;  /* nothing is put before or after, either */
+        if (!all[i])
+            continue;
+        CFX_TRY(check_part(c, x, all[i], dim));
+        length = cfx_dim_add(c->dims, length, all[i]->size[dim], c->err);
+    }
+    length = cfx_dim_sub(c->dims, length, times, c->err);
+    if (!cfx_dim_is_symbol(length) && length < 0)
+        length = 0;
+    cfx_tensor shape = *x;  /* a header to go by, never handed on */
+    shape.size[dim] = length;
+    const cfx_tensor *like = &shape;
+    cfx_dtype dtype = cfxi_promote(all, 3);
+    return all[0] || all[2] ? cfxi_result(c, 0, dtype, shape.size, x->ndim)
+                            : cfxi_result_broadcast(c, 0, dtype, &like, 1);
+}
+
+static void subtract(const differences *k, void *x, int64_t i)
+{
+    float *f = x;
+    double *d = x;
+    uint64_t *u = x;
+    switch (k->type) {
+    case CFXI_F32: f[i] = f[i + 1] - f[i]; break;
+    case CFXI_F64: d[i] = d[i + 1] - d[i]; break;
+    case CFXI_I64: u[i] = k->bools ? u[i + 1] != u[i] : u[i + 1] - u[i]; break;
+    case CFXI_C128:
+        d[2 * i] = d[2 * i + 2] - d[2 * i];
+        d[2 * i + 1] = d[2 * i + 3] - d[2 * i + 1];
+    }
+}
+
+static void diff_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
+{
+    const differences *k = ctx;
+    char *to = scratch;
+    (void)lane;
+    for (size_t i = 0; i < 3; i++) {
+        const cfx_tensor *part = k->parts[i];
+        if (!part)
+            continue;
+        cfxi_load_run(k->isa, k->type, to, (cfx_dtype)part->dtype, at[i], part->stride[k->dim],
+                      part->size[k->dim]);
+        to += (size_t)part->size[k->dim] * cfxi_run_size(k->type);
+    }
+    for (int64_t pass = 1; pass <= k->times; pass++)
+        for (int64_t i = 0; i < k->length - pass; i++)
+            subtract(k, scratch, i);
+    cfxi_store_run(k->isa, k->type, scratch, (cfx_dtype)k->y->dtype, at[3], k->y->stride[k->dim],
+                   k->y->size[k->dim]);
+}
+
+cfx_status cfxi_kernel_diff(cfxi_call *c)
+{
+    cfx_tensor *x = cfxi_tensor(c, 0);
+    cfx_tensor *y = cfxi_result_at(c, 0);
+    differences k = {.isa = c->rt->isa, .type = cfxi_run_type_of((cfx_dtype)y->dtype),
+                     .bools = y->dtype == CFX_DTYPE_BOOL, .y = y, .times = cfxi_int(c, 1),
+                     .parts = {cfxi_tensor(c, 3), x, cfxi_tensor(c, 4)}};
+    cfx_tensor *all[4] = {x, x, x, y};
+    size_t scratch;
+    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), x->ndim, &k.dim));
+    for (size_t i = 0; i < 3; i++) {
+        if (!k.times && i != 1)
+            k.parts[i] = NULL;
+        if (!k.parts[i])
+            continue;
+        all[i] = (cfx_tensor *)k.parts[i];
+        k.length += k.parts[i]->size[k.dim];
+    }
+    if (!cfxi_mul_size((size_t)k.length, cfxi_run_size(k.type), 0, &scratch))
+        return cfxi_nomem(c->err);
+    return cfxi_lanes(c, all, 4, k.dim, 4 * k.length, scratch, diff_lane, &k);
+}

@@ -65,7 +65,17 @@ cfx_status cfxi_rule_where(cfxi_call *c)
     if (!is_mask(args[0]))
         return cfxi_fail(c, CFX_E_SHAPE, "where expected condition to be a boolean tensor, but got "
                          "a tensor with dtype %s", cfx_dtype_name(dtype_of(args[0])));
-    return cfxi_result_broadcast(c, 0, cfxi_promote(args + 1, 2), args, 3);
+    cfx_dtype common = cfxi_promote(args + 1, 2);
+    cfx_tensor converted[2];  /* headers: PyTorch looks at the layout that a converted one has */
+    for (size_t k = 1; k < 3; k++) {
+        if (dtype_of(args[k]) == common || !args[k]->storage)
+            continue;
+        CFX_TRY(cfxi_result_like(c, 0, common, args[k]));
+        converted[k - 1] = *cfxi_result_at(c, 0);
+        converted[k - 1].storage = args[k]->storage;
+        args[k] = &converted[k - 1];
+    }
+    return cfxi_result_broadcast(c, 0, common, args, 3);
 }
 
 cfx_status cfxi_kernel_where(cfxi_call *c)
