@@ -36,8 +36,9 @@ def _state(graph: Graph, root: Any) -> dict[str, Any]:
     state: dict[str, Any] = {}
     for node in graph.nodes:
         if node.op == "get_attr":
-            tensor = _attribute(root, node.target)
-            state[node.target] = tensor.detach() if hasattr(tensor, "detach") else tensor
+            path = str(node.target)
+            tensor = _attribute(root, path)
+            state[path] = tensor.detach() if hasattr(tensor, "detach") else tensor
         for value in (*node.args, *node.kwargs.values()):
             if isinstance(value, Graph):
                 state.update(_state(value, root))
@@ -54,7 +55,7 @@ class Lowered:
         self._program = _core._Program(graph, state)
         self._run: Callable[..., Any] = self._program.run
         self._codegen = source._codegen
-        self._inputs = [n.target for n in graph.nodes if n.op == "placeholder"]
+        self._inputs = [str(n.target) for n in graph.nodes if n.op == "placeholder"]
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Arguments by the graph's inputs."""

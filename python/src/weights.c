@@ -1,4 +1,4 @@
-/* weights.c - tensors in files (cfx/weights.py), and types and shapes of programs (cfx/shapes.py). */
+/* weights.c - tensors in files (cfx/weights.py), types and shapes of programs (cfx/shapes.py). */
 #include "pycfx.h"
 
 #include <cfx/weights.h>
@@ -330,79 +330,6 @@ static PyObject *infer(PyObject *module, PyObject *args)
     return result;
 }
 
-static PyObject *infer_row(shape_job *job, cfx_operator op, const cfx_datum *inputs, size_t n)
-{
-    cfx_error err = {0};
-    PyObject *runtime = runtime_current(job->st);
-    if (!runtime)
-        return NULL;
-    cfx_datum d = cfx_operator_infer(runtime_of(runtime), job->dims, op, inputs, n, &err);
-    Py_DECREF(runtime);
-    if (d.kind == CFX_DATUM_INVALID)
-        return raise_cfx(&err);
-    PyObject *result = shape_object(job, d);
-    cfx_datum_release(d);
-    PyObject *assumptions = result ? assumptions_of(job->dims) : NULL;
-    PyObject *both = assumptions ? PyTuple_Pack(2, result, assumptions) : NULL;
-    Py_XDECREF(assumptions);
-    Py_XDECREF(result);
-    return both;
-}
-
-/* A list of descriptions is a list of tensors; NotImplemented stands for no argument. */
-static bool argument_of(const shape_job *job, PyObject *list, size_t i, cfx_datum *out)
-{
-    PyObject *o = PyList_GET_ITEM(list, (Py_ssize_t)i);
-    *out = (cfx_datum){0};
-    if (o == Py_NotImplemented)
-        return true;
-    if (!PyList_Check(o) || PyList_GET_SIZE(o) == 0 || !PyUnicode_Check(PyList_GET_ITEM(o, 0))) {
-        *out = input_of(job, o);
-        return out->kind != CFX_DATUM_INVALID;
-    }
-    cfx_datum items[64];
-    cfx_error err = {0};
-    size_t n = 0;
-    while (n < 64 && n < (size_t)PyList_GET_SIZE(o) &&
-           (items[n] = input_of(job, PyList_GET_ITEM(o, (Py_ssize_t)n))).kind)
-        n++;
-    if (n == (size_t)PyList_GET_SIZE(o))
-        *out = cfx_datum_seq(CFX_DATUM_LIST, items, n, NULL, &err);
-    while (n > 0)
-        cfx_datum_release(items[--n]);
-    return out->kind != CFX_DATUM_INVALID;
-}
-
-/* _infer_operator(row, inputs, make): (the result, the assumptions) for inputs by the row's
- * parameters. */
-static PyObject *infer_operator(PyObject *module, PyObject *args)
-{
-    shape_job job = {.st = PyModule_GetState(module)};
-    const char *row;
-    PyObject *list;
-    cfx_error err = {0};
-    if (!PyArg_ParseTuple(args, "sO!O:_infer_operator", &row, &PyList_Type, &list, &job.make))
-        return NULL;
-    size_t count = (size_t)PyList_GET_SIZE(list);
-    cfx_datum *inputs = PyMem_New(cfx_datum, count + 1);
-    if (!inputs)
-        return PyErr_NoMemory();
-    job.dims = cfx_dims_new(NULL, &err);
-    size_t n = 0;
-    if (!job.dims)
-        raise_cfx(&err);
-    while (job.dims && n < count && argument_of(&job, list, n, &inputs[n]))
-        n++;
-    PyObject *result = NULL;
-    if (job.dims && n == count)
-        result = infer_row(&job, cfx_operator_parse(row), inputs, n);
-    while (n > 0)
-        cfx_datum_release(inputs[--n]);
-    PyMem_Free(inputs);
-    cfx_dims_free(job.dims);
-    return result;
-}
-
 PyMethodDef weights_functions[] = {
     {"_load_weights", load_weights, METH_O, NULL},
     {"_save_weights", save_weights, METH_VARARGS, NULL},
@@ -410,6 +337,5 @@ PyMethodDef weights_functions[] = {
     {"_load_npy", load_npy, METH_O, NULL},
     {"_save_npy", save_npy, METH_VARARGS, NULL},
     {"_infer", infer, METH_VARARGS, NULL},
-    {"_infer_operator", infer_operator, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -27,8 +27,22 @@ static cfx_datum wrap(cfxi_call *c, cfx_datum d)
     return cfx_datum_tensor(t);
 }
 
-/* The number in a tensor of one element, as torch takes such a tensor for an int or float. */
-static bool unwrap(cfx_datum d, cfx_datum *out)
+/* What an abstract tensor without dimensions holds: a number that is not known. */
+static bool unwrap_abstract(cfxi_call *c, const cfx_tensor *t, cfx_datum *out)
+{
+    if (!c->infer || t->ndim > 0 || cfx_dtype_is_complex((cfx_dtype)t->dtype))
+        return false;
+    if (cfx_dtype_is_integer((cfx_dtype)t->dtype)) {
+        *out = cfxi_unknown_int(c);
+        return true;
+    }
+    *out = t->dtype == CFX_DTYPE_BOOL ? cfx_datum_bool(false) : cfx_datum_float(0);
+    out->symbolic = 1;
+    return true;
+}
+
+/* The number in a tensor of one element. */
+static bool element(cfx_datum d, cfx_datum *out)
 {
     const cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
     if (!t || !t->storage || cfxi_numel(t) != 1)
@@ -44,6 +58,14 @@ static bool unwrap(cfx_datum d, cfx_datum *out)
     return true;
 }
 
+/* Torch takes such a tensor for an int or float. */
+static bool unwrap(cfxi_call *c, cfx_datum d, cfx_datum *out)
+{
+    if (d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage)
+        return unwrap_abstract(c, d.as.tensor, out);
+    return element(d, out);
+}
+
 /* One argument or item of a list; INVALID if it does not fit. Owned. */
 static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
 {
@@ -57,13 +79,13 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
     case CFXI_PARAM_INT:
         if (d.kind == CFX_DATUM_STR)  /* padding="same" */
             return cfx_datum_retain(d);
-        if (number.kind == CFX_DATUM_TENSOR && !unwrap(d, &number))
+        if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
         if (number.kind == CFX_DATUM_BOOL)
             return cfx_datum_int(number.as.b);
         return number.kind == CFX_DATUM_INT ? number : misfit;
     case CFXI_PARAM_FLOAT:
-        if (number.kind == CFX_DATUM_TENSOR && !unwrap(d, &number))
+        if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
         if (number.kind == CFX_DATUM_BOOL)
             return cfx_datum_float(number.as.b);
@@ -74,7 +96,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
         }
         return number.kind == CFX_DATUM_FLOAT ? number : misfit;
     case CFXI_PARAM_BOOL:
-        if (number.kind == CFX_DATUM_TENSOR && !unwrap(d, &number))
+        if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
         if (number.kind == CFX_DATUM_INT && !number.symbolic)
             return cfx_datum_bool(number.as.i != 0);
@@ -192,7 +214,7 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
 double cfxi_scalar(const cfxi_call *c, size_t i)
 {
     cfx_datum d = c->args[i];
-    if (d.kind == CFX_DATUM_TENSOR && !unwrap(d, &d))
+    if (d.kind == CFX_DATUM_TENSOR && !element(d, &d))
         return 0;
     return d.kind == CFX_DATUM_BOOL ? d.as.b : d.kind == CFX_DATUM_INT ? (double)d.as.i : d.as.f;
 }

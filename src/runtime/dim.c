@@ -124,6 +124,8 @@ static int64_t compute(cfx_dims *dims, binary_fn *fn, int64_t a, int64_t b, cfx_
     a = cfxi_dim_resolve(dims, a, &own);
     b = cfxi_dim_resolve(dims, b, &own);
     int64_t result = own.status == CFX_OK ? fn(dims, a, b, &own) : CFX_DIM_UNKNOWN;
+    if (own.status == CFX_OK)
+        result = cfxi_dim_resolve(dims, result, &own);
     if (dims->failed != CFX_OK)
         cfxi_nomem(&own);
     if (own.status == CFX_OK)

@@ -8,6 +8,39 @@
 
 /* ---- using assumptions --------------------------------------------------------------------- */
 
+/* The first atom of a term that times some of its factor is what it divides; NULL if there is none.
+ * */
+static const cfxi_dim_expr *exact_part(const cfx_dims *dims, const cfxi_term *t)
+{
+    for (size_t k = 0; k < t->m->degree; k++) {
+        const cfxi_dim_expr *e = cfxi_dim_at(dims, t->m->atoms[k]);
+        if (e->exact && t->factor % e->b == 0)
+            return e;
+    }
+    return NULL;
+}
+
+/* 4*(N//4) becomes N where nothing remains. Each step takes a division away. */
+static cfx_status undo_divisions(cfx_dims *dims, cfxi_poly *p, cfx_error *err)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        cfxi_poly atom;
+        cfxi_poly whole;
+        const cfxi_monomial *rest;
+        const cfxi_term t = p->t[i];
+        const cfxi_dim_expr *e = exact_part(dims, &t);
+        if (!e)
+            continue;
+        CFX_TRY(cfxi_poly_from(dims, cfxi_dim_of(e), &atom, err));
+        CFX_TRY(cfxi_poly_from(dims, e->a, &whole, err));
+        CFX_TRY(cfxi_monomial_div(dims, t.m, atom.t[0].m, &rest, err));
+        CFX_TRY(cfxi_poly_add(dims, p, -t.factor, rest, &atom, err));
+        CFX_TRY(cfxi_poly_add(dims, p, t.factor / e->b, rest, &whole, err));
+        i = SIZE_MAX;  /* from the beginning: the terms have moved */
+    }
+    return CFX_OK;
+}
+
 static int64_t resolve_sum(cfx_dims *dims, const cfxi_dim_expr *e, cfx_error *err)
 {
     cfxi_poly sum = {0};
@@ -24,6 +57,8 @@ static int64_t resolve_sum(cfx_dims *dims, const cfxi_dim_expr *e, cfx_error *er
         if (cfxi_poly_add(dims, &sum, 1, dims->one, &product, err) != CFX_OK)
             return CFX_DIM_UNKNOWN;
     }
+    if (undo_divisions(dims, &sum, err) != CFX_OK)
+        return CFX_DIM_UNKNOWN;
     return cfxi_poly_dim(dims, &sum, err);
 }
 
@@ -82,6 +117,8 @@ static int64_t difference(cfx_dims *dims, int64_t a, int64_t b)
     b = cfxi_dim_resolve(dims, b, &err);
     if (err.status == CFX_OK)
         d = cfxi_dim_combine(dims, 1, b, -1, a, &err);
+    if (err.status == CFX_OK && d != CFX_DIM_UNKNOWN)
+        d = cfxi_dim_resolve(dims, d, &err);
     if (err.status == CFX_E_NOMEM)
         dims->failed = CFX_E_NOMEM;
     return err.status == CFX_OK ? d : CFX_DIM_UNKNOWN;
@@ -260,16 +297,80 @@ static cfx_status learn_bounds(cfx_dims *dims, const cfxi_dim_expr *e, int64_t v
     return learn(dims, cfxi_dim_combine(dims, -1, low, 1, e->b - 1, err), err);
 }
 
-/* From here on d == 0. */
-static cfx_status assume_zero(cfx_dims *dims, int64_t d, cfx_error *err)
+/* p == 0 stays what it is without factors that are not 0. */
+static cfx_status cancel(cfx_dims *dims, cfxi_poly *p, cfx_error *err)
+{
+    int64_t content = cfxi_poly_content(dims, p, true);
+    const cfxi_monomial *common = p->t[0].m;
+    if (content > 1)
+        cfxi_poly_shrink(p, content);
+    for (size_t i = 1; i < p->n; i++)
+        CFX_TRY(cfxi_monomial_common(dims, common, p->t[i].m, &common, err));
+    for (size_t k = 0; k < common->degree; k++) {
+        cfxi_poly atom;
+        int64_t d = cfxi_dim_of(cfxi_dim_at(dims, common->atoms[k]));
+        if (cfxi_dim_range(dims, d).lo < 1)
+            continue;
+        CFX_TRY(cfxi_poly_from(dims, d, &atom, err));
+        for (size_t i = 0; i < p->n; i++)
+            CFX_TRY(cfxi_monomial_div(dims, p->t[i].m, atom.t[0].m, &p->t[i].m, err));
+    }
+    return CFX_OK;
+}
+
+/* Nothing remains of a/b: neither does it of a%b, and b*(a//b) is a. */
+static cfx_status assume_exact(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
+{
+    int64_t parts[] = {cfxi_dim_div(dims, a, b, err), cfxi_dim_mod(dims, a, b, err)};
+    if (parts[0] == CFX_DIM_UNKNOWN || parts[1] == CFX_DIM_UNKNOWN)
+        return err->status;
+    for (int i = 0; i < 2; i++) {
+        cfxi_dim_expr *e = cfx_dim_is_symbol(parts[i]) ? cfxi_dim_expr_of(dims, parts[i]) : NULL;
+        if (!e || e->a != a || e->b != b)
+            continue;
+        e->exact = e->kind == CFXI_DIM_DIV;
+        e->is_equal = e->kind == CFXI_DIM_MOD;
+        e->equal = 0;
+    }
+    return CFX_OK;
+}
+
+/* Of p == f*(a//b) - f/b*a the division; NULL if p has not that form. */
+static cfx_status find_exact(cfx_dims *dims, const cfxi_poly *p, cfxi_dim_expr **out,
+                             cfx_error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < p->n && !*out; i++) {
+        cfxi_poly rest = *p;
+        cfxi_poly whole;
+        cfxi_dim_expr *e = p->t[i].m->degree == 1 ? cfxi_dim_at(dims, p->t[i].m->atoms[0]) : NULL;
+        if (!e || e->kind != CFXI_DIM_DIV || cfx_dim_is_symbol(e->b) ||
+            p->t[i].factor % e->b != 0)
+            continue;
+        CFX_TRY(cfxi_poly_from(dims, e->a, &whole, err));
+        memmove(rest.t + i, rest.t + i + 1, (--rest.n - i) * sizeof *rest.t);
+        CFX_TRY(cfxi_poly_add(dims, &rest, p->t[i].factor / e->b, dims->one, &whole, err));
+        if (rest.n == 0)
+            *out = e;
+    }
+    return CFX_OK;
+}
+
+/* From here on d == 0; *e is the division that leaves nothing if that is what it says. */
+static cfx_status assume_zero(cfx_dims *dims, int64_t d, cfxi_dim_expr **exact, cfx_error *err)
 {
     cfxi_poly p;
-    int64_t value;
+    int64_t value = 0;
     CFX_TRY(cfxi_poly_from(dims, d, &p, err));
-    int64_t content = cfxi_poly_content(dims, &p, true);
-    if (content > 1)
-        cfxi_poly_shrink(&p, content);
+    CFX_TRY(cancel(dims, &p, err));
+    CFX_TRY(find_exact(dims, &p, exact, err));
+    if (*exact) {
+        dims->epoch++;
+        return assume_exact(dims, (*exact)->a, (*exact)->b, err);
+    }
     cfxi_dim_expr *e = solve(dims, &p, &value, err);
+    if (e && e->kind == CFXI_DIM_MOD && value == 0 && !cfx_dim_is_symbol(e->b))
+        CFX_TRY(assume_exact(dims, e->a, e->b, err));
     if (e) {
         CFX_TRY(learn_bounds(dims, e, value, err));
         e->equal = value;
@@ -291,9 +392,15 @@ static void assume(cfx_dims *dims, int64_t a, int64_t b, bool equal, int64_t d)
     if (!cfxi_vec_reserve(&dims->assumptions, 1, sizeof(cfxi_assumption), dims->allocator))
         status = CFX_E_NOMEM;
     if (status == CFX_OK) {
-        ((cfxi_assumption *)dims->assumptions.data)[dims->assumptions.size++] =
-            (cfxi_assumption){a, b, equal};
-        status = equal ? assume_zero(dims, d, &err) : learn(dims, d, &err);
+        cfxi_dim_expr *exact = NULL;
+        cfxi_assumption *one = (cfxi_assumption *)dims->assumptions.data + dims->assumptions.size++;
+        *one = (cfxi_assumption){a, b, equal};
+        status = equal ? assume_zero(dims, d, &exact, &err) : learn(dims, d, &err);
+        if (exact) {  /* "N%4 == 0" says it best */
+            int64_t rest = cfxi_dim_atom(dims, CFXI_DIM_MOD, exact->a, exact->b, &err);
+            if (rest != CFX_DIM_UNKNOWN)
+                *one = (cfxi_assumption){rest, 0, true};
+        }
     }
     if (status == CFX_E_NOMEM || err.status == CFX_E_NOMEM)
         dims->failed = CFX_E_NOMEM;

@@ -64,6 +64,7 @@ typedef struct cfxi_dim_expr {
     uint16_t depth;
     bool fresh;         /* a symbol that nobody named */
     bool busy;          /* being resolved */
+    bool exact;         /* of a DIV by a number: nothing remains, so that b*(a//b) is a */
     uint32_t weight;
     uint32_t resolved_at;
     uint32_t ranged_at;

@@ -1,12 +1,12 @@
 /* lower.c - from what a program says to what computes: every call becomes a call of a row.
  *
- *     before                                         after
- *     %x = placeholder[target=x]()                   %x = placeholder[target=x]()
- *     %a = call_method[target=max](%x, dim=1)        %a = call_function[target=cfx.ops.max_dim](%x, 1)
- *     %fc = call_module[target=fc](%a)               %fc_weight = get_attr[target=fc.weight]()
- *     output(%fc)                                    %fc_bias = get_attr[target=fc.bias]()
- *                                                    %fc = call_function[target=cfx.ops.linear](...)
- *                                                    output(%fc)
+ *     before                                    after
+ *     %x = placeholder[target=x]()              %x = placeholder[target=x]()
+ *     %a = call_method[target=max](%x, dim=1)   %a = call_function[target=cfx.ops.max_dim](%x, 1)
+ *     %fc = call_module[target=fc](%x)          %fc_weight = get_attr[target=fc.weight]()
+ *     output((%a, %fc))                         %fc_bias = get_attr[target=fc.bias]()
+ *                                               %fc = call_function[target=cfx.ops.linear](...)
+ *                                               output((%a, %fc))
  *
  * Needs: the modules, where the graph calls or reads some.
  * Keeps: names, order, users and locations of all nodes but calls of captured modules (inline).

@@ -1,7 +1,7 @@
 /* lower_forms.c - what else a spelling can mean: a row, and how its parameters are then passed.
  *
- * The row that a spelling stands in (ops.def) comes first, then these, from the top; the first whose
- * parameters the arguments fit is meant. Lists are written as in ops.def. */
+ * The row that a spelling stands in (ops.def) comes first, then these, from the top; the first
+ * whose parameters the arguments fit is meant. Lists are written as in ops.def. */
 #include "lower_impl.h"
 
 typedef struct form {

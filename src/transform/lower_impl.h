@@ -1,10 +1,11 @@
 /* lower_impl.h - what the files of lowering share: a call in the making, what nodes give.
  *
- * A call of any spelling is bound to a row of the operator table (lower_bind.c): which row, of those
- * that the spelling can mean (lower_forms.c), the arguments tell. For that it must be known of nodes
- * whether they give a tensor or a number (lower_what.c). Calls of modules are bound likewise, with
- * attributes for what is not passed (lower_module.c); those that are more than one call have a
- * function each (lower_special.c). lower_write.c puts the result in the place of the node.
+ * A call of any spelling is bound to a row of the operator table (lower_bind.c): which row, of
+ * those that the spelling can mean (lower_forms.c), the arguments tell. For that it must be known
+ * of nodes whether they give a tensor or a number (lower_what.c). Calls of modules are bound
+ * likewise, with attributes for what is not passed (lower_module.c); those that are more than one
+ * call have a function each (lower_special.c). lower_write.c puts the result in the place of the
+ * node.
  */
 #ifndef CFXI_LOWER_IMPL_H
 #define CFXI_LOWER_IMPL_H

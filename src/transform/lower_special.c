@@ -1,5 +1,5 @@
-/* lower_special.c - modules that are more than a call with their attributes: a table of classes, and
- * normalisation and convolution among them. */
+/* lower_special.c - modules that are more than a call with their attributes: a table of classes,
+ * and normalisation and convolution among them. */
 #include "lower_impl.h"
 
 /* ---- what the functions of classes are written with ---------------------------------------- */
@@ -50,59 +50,95 @@ cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const 
 
 /* ---- normalisation ------------------------------------------------------------------------- */
 
-/* Counts the batches that the statistics are of. */
-static cfx_status count_batch(cfxi_lower *l, cfx_node *n)
+/* Counts the batches that the statistics are of; without a momentum all of them count alike. */
+static cfx_status count_batch(cfxi_lower *l, cfx_node *n, cfx_value *momentum)
 {
     const cfx_value args[] = {cfxi_lower_attribute(l, n, "num_batches_tracked"), cfx_int(1)};
-    if (args[0].kind == CFX_KIND_NODE)
-        cfxi_lower_row(l, n, CFX_OPID_add_, args, 2);
+    if (args[0].kind != CFX_KIND_NODE)
+        return l->err->status;
+    const cfx_value count = cfxi_lower_row(l, n, CFX_OPID_add_, args, 2);
+    if (cfxi_is_none(*momentum)) {
+        const cfx_value parts[] = {cfx_float(1), cfxi_lower_row(l, n, CFX_OPID_item, &count, 1)};
+        *momentum = cfxi_lower_row(l, n, CFX_OPID_div, parts, 2);
+    }
     return l->err->status;
 }
 
-/* Both kinds of statistics over a batch: `use_input` is when those of the input count. */
-static cfx_status lower_norm(cfxi_lower *l, cfx_node *n, cfx_operator op, bool batch)
+typedef struct norm {
+    bool use_input;  /* the statistics of the input count */
+    cfx_value momentum, mean, var;
+} norm;
+
+static cfx_status read_norm(cfxi_lower *l, cfx_node *n, bool batch, norm *out)
 {
     const bool training = cfxi_lower_flag(l, n, "training");
     const bool track = cfxi_lower_flag(l, n, "track_running_stats");
-    cfx_value mean = cfx_none();
-    cfx_value var = cfx_none();
+    *out = (norm){.mean = cfx_none(), .var = cfx_none()};
     if (track || !training) {
-        mean = cfxi_lower_attribute(l, n, "running_mean");
-        var = cfxi_lower_attribute(l, n, "running_var");
+        out->mean = cfxi_lower_attribute(l, n, "running_mean");
+        out->var = cfxi_lower_attribute(l, n, "running_var");
     }
-    const bool none = cfxi_is_none(mean) && cfxi_is_none(var);
-    cfx_value momentum = cfxi_lower_attribute(l, n, "momentum");
+    out->momentum = cfxi_lower_attribute(l, n, "momentum");
     CFX_TRY(l->err->status);
-    if (batch && training && track) {
-        if (cfxi_is_none(momentum))
-            return cfxi_lower_refuse(l, n, "an average over all batches (momentum=None) is not "
-                                     "computed in training");
-        CFX_TRY(count_batch(l, n));
-    }
-    const bool use_input = batch ? training || none : training || !track;
+    if (batch && training && track)
+        CFX_TRY(count_batch(l, n, &out->momentum));
+    if (cfxi_is_none(out->momentum))
+        out->momentum = cfx_float(0);
+    const bool none = cfxi_is_none(out->mean) && cfxi_is_none(out->var);
+    out->use_input = training || (batch ? none : !track);
+    return CFX_OK;
+}
+
+static cfx_status lower_norm(cfxi_lower *l, cfx_node *n, cfx_operator op, cfx_value x, norm s,
+                             cfx_value *result)
+{
     const cfx_value args[] = {
-        cfxi_lower_argument(n, 0, "input"),
+        x,
         cfxi_lower_attribute(l, n, "weight"),
         cfxi_lower_attribute(l, n, "bias"),
-        mean,
-        var,
-        cfx_bool(use_input),
-        cfxi_is_none(momentum) ? cfx_float(0) : momentum,
+        s.mean,
+        s.var,
+        cfx_bool(s.use_input),
+        s.momentum,
         cfxi_lower_attribute(l, n, "eps"),
         cfx_bool(false),
     };
-    return cfxi_lower_finish(l, n, op, args, sizeof args / sizeof *args);
+    if (!result)
+        return cfxi_lower_finish(l, n, op, args, sizeof args / sizeof *args);
+    *result = cfxi_lower_row(l, n, op, args, sizeof args / sizeof *args);
+    return l->err->status;
 }
 
 static cfx_status batch_norm(cfxi_lower *l, cfx_node *n)
 {
-    return lower_norm(l, n, CFX_OPID_batch_norm, true);
+    norm s;
+    CFX_TRY(read_norm(l, n, true, &s));
+    return lower_norm(l, n, CFX_OPID_batch_norm, cfxi_lower_argument(n, 0, "input"), s, NULL);
 }
 
-static cfx_status instance_norm(cfxi_lower *l, cfx_node *n)
+/* An input may lack the batch, which only its dimensions tell: it is seen as a batch of one, for
+ * which sizes are counted from the end, and the result as the input. */
+static cfx_status instance_norm(cfxi_lower *l, cfx_node *n, int64_t dims)
 {
-    return lower_norm(l, n, CFX_OPID_instance_norm, false);
+    norm s;
+    cfx_value sizes[5] = {cfx_int(-1)};
+    const cfx_value x = cfxi_lower_argument(n, 0, "input");
+    CFX_TRY(read_norm(l, n, false, &s));
+    for (int64_t i = 0; i <= dims; i++) {
+        const cfx_value at[] = {x, cfx_int(i - dims - 1)};
+        sizes[1 + i] = cfxi_lower_row(l, n, CFX_OPID_size, at, 2);
+    }
+    CFX_TRY(l->err->status);
+    const cfx_value shape[] = {x, cfx_value_list(l->g, sizes, (size_t)dims + 2, l->err)};
+    cfx_value back[] = {cfx_invalid(), x};
+    CFX_TRY(lower_norm(l, n, CFX_OPID_instance_norm,
+                       cfxi_lower_row(l, n, CFX_OPID_reshape, shape, 2), s, &back[0]));
+    return cfxi_lower_finish(l, n, CFX_OPID_view_as, back, 2);
 }
+
+static cfx_status instance_norm1d(cfxi_lower *l, cfx_node *n) { return instance_norm(l, n, 1); }
+static cfx_status instance_norm2d(cfxi_lower *l, cfx_node *n) { return instance_norm(l, n, 2); }
+static cfx_status instance_norm3d(cfxi_lower *l, cfx_node *n) { return instance_norm(l, n, 3); }
 
 /* ---- convolution --------------------------------------------------------------------------- */
 
@@ -157,9 +193,9 @@ static const special specials[] = {
     {"BatchNorm2d", batch_norm},
     {"BatchNorm3d", batch_norm},
     {"SyncBatchNorm", batch_norm},
-    {"InstanceNorm1d", instance_norm},
-    {"InstanceNorm2d", instance_norm},
-    {"InstanceNorm3d", instance_norm},
+    {"InstanceNorm1d", instance_norm1d},
+    {"InstanceNorm2d", instance_norm2d},
+    {"InstanceNorm3d", instance_norm3d},
     {"Conv1d", conv1d},
     {"Conv2d", conv2d},
     {"Conv3d", conv3d},

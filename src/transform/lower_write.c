@@ -106,7 +106,8 @@ static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_
         return cfx_value_str(g, t.text + 1, t.size - 2, err);
     if (t.text[0] == '[' || t.text[0] == '(')
         return numbers(g, t, err);
-    if (strncmp(param->type, "ScalarType", 10) == 0 || strncmp(param->type, "MemoryFormat", 12) == 0)
+    if (strncmp(param->type, "ScalarType", 10) == 0 ||
+        strncmp(param->type, "MemoryFormat", 12) == 0)
         return cfx_none();  /* numbers of PyTorch's, which the row knows */
     return number(t);
 }
@@ -134,9 +135,20 @@ static bool is_default(const cfxi_lowered *c, size_t i)
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static void row_name(cfx_operator op, char out[CFX_SPELLING_SIZE])
+/* The row as a target: the host's function of that name if it has one, else the name. *keep is to
+ * be discarded afterwards. */
+static cfx_status row_target(cfxi_lower *l, cfx_operator op, char name[CFX_SPELLING_SIZE],
+                             cfx_target *target, cfx_value *keep)
 {
-    snprintf(out, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
+    snprintf(name, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
+    *target = (cfx_target){.name = name, .size = strlen(name)};
+    *keep = cfx_value_name(l->g, name, target->size, l->err);
+    if (keep->kind == CFX_KIND_INVALID)
+        return l->err->status;
+    const char *known = cfx_value_object(*keep) ? cfx_value_host_name(l->g, *keep, NULL) : NULL;
+    if (known && strcmp(known, name) == 0)
+        target->object = cfx_value_object(*keep);
+    return CFX_OK;
 }
 
 /* The arguments up to the last that is not its default, as a tuple. */
@@ -197,13 +209,14 @@ static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     char name[CFX_SPELLING_SIZE];
+    cfx_target target;
+    cfx_value keep;
     cfx_value args = arguments(l, c);
     cfx_value none = cfx_value_seq(l->g, CFX_KIND_DICT, NULL, 0, l->err);
     if (args.kind == CFX_KIND_INVALID || none.kind == CFX_KIND_INVALID) {
         cfx_value_discard(l->g, args);
         return l->err->status;
     }
-    row_name(c->op, name);
     cfx_status status = cfx_node_set_args_kwargs(n, args, none, l->err);
     if (status != CFX_OK) {
         cfx_value_discard(l->g, args);
@@ -211,8 +224,11 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
     }
     if (n->op != CFX_OP_CALL_FUNCTION)
         CFX_TRY(cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, l->err));
-    CFX_TRY(cfx_node_set_target(n, (cfx_target){.name = name, .size = strlen(name)}, l->err));
-    return cfxi_lower_note(l, n);
+    status = row_target(l, c->op, name, &target, &keep);
+    if (status == CFX_OK)
+        status = cfx_node_set_target(n, target, l->err);
+    cfx_value_discard(l->g, keep);
+    return status == CFX_OK ? cfxi_lower_note(l, n) : status;
 }
 
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
@@ -237,13 +253,15 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
                          size_t count)
 {
     char name[CFX_SPELLING_SIZE];
+    cfx_target target;
+    cfx_value keep;
+    cfx_node *call = NULL;
     const cfx_insert_point old = cfx_graph_insert_point(l->g);
-    row_name(op, name);
-    if (cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) != CFX_OK)
-        return NULL;
-    const cfx_target target = {.name = name, .size = strlen(name)};
-    cfx_node *call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
+    if (row_target(l, op, name, &target, &keep) == CFX_OK &&
+        cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) == CFX_OK)
+        call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
     cfx_graph_set_insert_point(l->g, old, NULL);
+    cfx_value_discard(l->g, keep);
     if (!call)
         return NULL;
     cfxi_place_like(call, n);

@@ -183,6 +183,26 @@ TEST(what_cannot_be_solved_is_remembered)
     cfx_dims_free(dims);
 }
 
+TEST(divisions_that_leave_nothing)
+{
+    cfx_dims *dims = cfx_dims_new(NULL, NULL);
+    cfx_error err = {0};
+    int64_t c = parsed(dims, "C");
+    CHECK(cfx_dim_expect_eq(dims, parsed(dims, "B*T*C"), parsed(dims, "4*B*T*(C//4)")));
+    int64_t quarter = cfx_dim_div(dims, c, 4, &err);
+    CHECK_STR_EQ("C//4", printed(dims, quarter));
+    CHECK_STR_EQ("C", printed(dims, cfx_dim_mul(dims, quarter, 4, &err)));
+    CHECK_INT_EQ(0, cfx_dim_mod(dims, c, 4, &err));
+    CHECK(cfx_dim_expect_eq(dims, parsed(dims, "(D + 1)%3"), 0));
+    CHECK_STR_EQ("2*D + 2", printed(dims, parsed(dims, "6*((D + 1)//3)")));
+    cfx_buffer b;
+    cfx_buffer_init(&b, NULL);
+    cfx_dims_print_assumptions(dims, cfx_buffer_sink(&b), NULL, NULL);
+    CHECK_STR_EQ("C%4 == 0\n(D + 1)%3 == 0\n", b.data);
+    cfx_buffer_free(&b);
+    cfx_dims_free(dims);
+}
+
 TEST(texts_that_are_no_sizes)
 {
     static const char *const texts[] = {"", "N +", "(N", "N)", "N 2", "max(N", "max N", "2**N",

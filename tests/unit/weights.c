@@ -274,7 +274,7 @@ TEST(names_are_matched)
     CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]", err.message);
     cfx_state *none = cfx_state_new(NULL, &err);
     for (int i = 0; i < 100; i++) {
-        char name[20];
+        char name[40];
         snprintf(name, sizeof name, "layers.%d.weight", i);
         cfx_state_set(s, name, t, &err);
     }

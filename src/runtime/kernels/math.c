@@ -63,7 +63,10 @@ static math_fn *function_of(cfx_operator op)
 }
 
 /* Outside of where it is defined, Python complains. */
-static cfx_status domain_error(cfxi_call *c) { return cfxi_fail(c, CFX_E_VALUE, "math domain error"); }
+static cfx_status domain_error(cfxi_call *c)
+{
+    return cfxi_fail(c, CFX_E_VALUE, "math domain error");
+}
 
 cfx_status cfxi_rule_math(cfxi_call *c)
 {

@@ -21,9 +21,29 @@ static int64_t count_set(const cfx_tensor *dense)
     int64_t n = 0;
     size_t item = cfxi_itemsize(dense);
     const char *end = dense->data + cfxi_numel(dense) * (int64_t)item;
+    if (item == 1) {  /* masks, mostly */
+        for (const char *at = dense->data; at < end; at++)
+            n += *at != 0;
+        return n;
+    }
     for (const char *at = dense->data; at < end; at += item)
         n += is_set((cfx_dtype)dense->dtype, at);
     return n;
+}
+
+enum { CHUNK = 256 };
+
+/* Which of `n` elements, at most CHUNK, are set; how many. Without a branch for each of a mask:
+ * nobody could guess them. */
+static int64_t find_set(cfx_dtype dtype, const char *at, int64_t n, int64_t out[CHUNK])
+{
+    size_t item = cfx_dtype_size(dtype);
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        out[found] = i;
+        found += item == 1 ? at[i] != 0 : is_set(dtype, at + i * (int64_t)item);
+    }
+    return found;
 }
 
 /* ---- nonzero ------------------------------------------------------------------------------- */
@@ -35,19 +55,36 @@ cfx_status cfxi_rule_nonzero(cfxi_call *c)
     return cfxi_result(c, 0, CFX_DTYPE_INT64, sizes, 2);
 }
 
+/* The positions along the last dimension of what is set in one row, to out[0..); how many. */
+static int64_t row_positions(const cfx_tensor *dense, const char *row, int64_t size, int64_t *out)
+{
+    int64_t n = 0;
+    size_t item = cfxi_itemsize(dense);
+    int64_t some[CHUNK];
+    for (int64_t i = 0; i < size; i += CHUNK) {
+        int64_t count = size - i < CHUNK ? size - i : CHUNK;
+        int64_t found = find_set((cfx_dtype)dense->dtype, row + i * (int64_t)item, count, some);
+        for (int64_t k = 0; k < found; k++)
+            out[n + k] = i + some[k];
+        n += found;
+    }
+    return n;
+}
+
 /* Writes the position of each element that is set: its d-th part to out[d * n + i]. */
 static void write_positions(const cfx_tensor *dense, int64_t n, int64_t *out)
 {
     int64_t at[CFX_MAX_DIMS] = {0};
-    size_t item = cfxi_itemsize(dense);
-    const char *element = dense->data;
-    for (int64_t i = 0; i < n; element += item) {
-        if (is_set((cfx_dtype)dense->dtype, element)) {
-            for (size_t d = 0; d < dense->ndim; d++)
-                out[(int64_t)d * n + i] = at[d];
-            i++;
-        }
-        for (size_t d = dense->ndim; d-- > 0;) {
+    size_t last = dense->ndim - 1u;
+    int64_t size = dense->size[last];
+    const char *row = dense->data;
+    for (int64_t i = 0; i < n; row += size * (int64_t)cfxi_itemsize(dense)) {
+        int64_t found = row_positions(dense, row, size, out + (int64_t)last * n + i);
+        for (size_t d = 0; d < last; d++)
+            for (int64_t k = 0; k < found; k++)
+                out[(int64_t)d * n + i + k] = at[d];
+        i += found;
+        for (size_t d = last; d-- > 0;) {
             if (++at[d] < dense->size[d])
                 break;
             at[d] = 0;
@@ -149,13 +186,15 @@ cfx_status cfxi_kernel_masked_select(cfxi_call *c)
         status = c->err->status;
     }
     if (status == CFX_OK) {
-        size_t item = cfxi_itemsize(x);
+        int64_t item = (int64_t)cfxi_itemsize(x);
+        int64_t some[CHUNK];
         char *to = y->data;
-        for (int64_t i = 0, n = cfxi_numel(mask); i < n; i++)
-            if (mask->data[i]) {
-                memcpy(to, x->data + i * (int64_t)item, item);
-                to += item;
-            }
+        for (int64_t i = 0, n = cfxi_numel(mask); i < n; i += CHUNK) {
+            int64_t count = n - i < CHUNK ? n - i : CHUNK;
+            int64_t found = find_set(CFX_DTYPE_BOOL, mask->data + i, count, some);
+            for (int64_t k = 0; k < found; k++, to += item)
+                memcpy(to, x->data + (i + some[k]) * item, (size_t)item);
+        }
     }
     cfx_tensor_release(mask);
     cfx_tensor_release(x);

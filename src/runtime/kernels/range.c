@@ -131,6 +131,11 @@ cfx_status cfxi_kernel_arange(cfxi_call *c)
     if (cfx_dtype_is_integer(r.dtype)) {
         uint64_t value = (uint64_t)whole_of(r.start);
         uint64_t step = (uint64_t)whole_of(r.step);
+        if (r.dtype == CFX_DTYPE_INT64) {
+            for (int64_t i = 0; i < y->size[0]; i++)
+                ((uint64_t *)(void *)y->data)[i] = value + (uint64_t)i * step;
+            return CFX_OK;
+        }
         for (int64_t i = 0; i < y->size[0]; i++, at += item, value += step)
             cfxi_store_int(r.dtype, at, (int64_t)value);
         return CFX_OK;

@@ -112,12 +112,15 @@ typedef struct lanes {
     _Atomic int64_t bad; /* an index out of range: its place, or -1 */
 } lanes;
 
-/* The element of `own` that index number i of a row picks. */
-static int64_t place(const lanes *l, int64_t i, int64_t index)
+/* One element of `item` bytes; a move or two for those that matter. */
+static inline void move(char *to, const char *from, size_t item)
 {
-    size_t last = l->index.ndim - 1;
-    int64_t along = l->dim == last ? 0 : i * l->own_view.stride[last];
-    return along + index * l->own_view.stride[l->dim];
+    if (item == 4)
+        memcpy(to, from, 4);
+    else if (item == 8)
+        memcpy(to, from, 8);
+    else
+        memcpy(to, from, item);
 }
 
 static void run_row(lanes *l, int64_t row, char *own, char *other)
@@ -125,23 +128,27 @@ static void run_row(lanes *l, int64_t row, char *own, char *other)
     size_t last = l->index.ndim - 1;
     int64_t n = l->index.size[last];
     int64_t size = l->own_view.size[l->dim];
+    int64_t stride = l->own_view.stride[l->dim];
+    int64_t along = l->dim == last ? 0 : l->own_view.stride[last];
     int64_t step = l->other_view.stride[last];
     size_t item = cfx_dtype_size(l->dtype);
     const int64_t *at = l->at + row * n;
-    for (int64_t i = 0; i < n; i++, other += step) {
-        if (at[i] < 0 || at[i] >= size) {
+    for (int64_t i = 0; i < n; i++, other += step, own += along) {
+        if ((uint64_t)at[i] >= (uint64_t)size) {
             l->bad = row * n + i;
             return;
         }
-        char *mine = own + place(l, i, at[i]);
-        if (l->count)
-            l->count[(mine - l->own) / (int64_t)item]++;
+        char *mine = own + at[i] * stride;
         if (l->gets)
-            memcpy(other, mine, item);
+            move(other, mine, item);
         else if (l->how == CFXI_JOIN_SET)
-            memcpy(mine, other, item);
+            move(mine, other, item);
+        else if (l->how == CFXI_JOIN_ADD && l->dtype == CFX_DTYPE_FLOAT32)
+            *(float *)(void *)mine += *(const float *)(const void *)other;
         else
             cfxi_join_run(l->dtype, l->how, 1, mine, 0, other, 0);
+        if (l->count)
+            l->count[(mine - l->own) / (int64_t)item]++;
     }
 }
 
