@@ -137,5 +137,6 @@ static void scale_each(float *y, const float *by, int64_t n)
 }
 
 const cfxi_floats FLOATS = {
-    sum, add, add_four, most, least, most_row, least_row, moments, shift, scale, shift_each, scale_each,
+    sum,     add,   add_four, most,       least,      most_row, least_row,
+    moments, shift, scale,    shift_each, scale_each,
 };
