@@ -17,9 +17,10 @@ def pytest_terminal_summary(terminalreporter):
         return
     total = {key: sum(r[key] for r in found)
              for key in ("samples", "differences", "by_double", "errors", "other_errors", "wider")}
-    skips = collections.Counter()
+    skips, known = collections.Counter(), collections.Counter()
     for report in found:
         skips.update(report["skips"])
+        known.update({f"{report['row']}: {why}": n for why, n in report["known"].items()})
     wrong = [r for r in found if r["differences"]]
     write = terminalreporter.write_line
     terminalreporter.section("operators against PyTorch")
@@ -30,6 +31,8 @@ def pytest_terminal_summary(terminalreporter):
           f"of exception; {total['wider']} that cfx takes, for numbers can stand for tensors")
     for reason, n in skips.most_common():
         write(f"  skipped {n:5}  {reason}")
+    for why, n in known.most_common():
+        write(f"  known   {n:5}  {why}")
     for report in sorted(wrong, key=lambda r: -r["differences"]):
         write(f"  {report['row']:<28} {report['name']:<40} {report['differences']:5} of "
               f"{report['samples']} different")

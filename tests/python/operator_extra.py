@@ -13,6 +13,19 @@ def randn(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
 
 
+def recurrent(name, gates):
+    """A network of two layers, in both directions, and a cell."""
+    x, h = randn(5, 2, 3), randn(4, 2, 4)
+    params = [randn(*shape) for inner in (3, 8) for _ in range(2)
+              for shape in ((4 * gates, inner), (4 * gates, 4), (4 * gates,), (4 * gates,))]
+    state = [h, h.neg()] if name == "lstm" else h
+    cell = [randn(2, 3), [h[0], h[1]] if name == "lstm" else h[0], *params[:4]]
+    return {
+        name: [(getattr(torch, name), x, state, params, True, 2, 0.0, False, True, False)],
+        f"{name}_cell": [(getattr(torch, f"{name}_cell"), *cell)],
+    }
+
+
 def calls():
     """{row: [(function, *arguments)]}"""
     x, image, volume = randn(3, 4), randn(2, 3, 6, 6), randn(1, 2, 4, 4, 4)
@@ -27,6 +40,9 @@ def calls():
             (lambda x, n: aten.adaptive_max_pool1d.default(x, n), row, [3])],
         "adaptive_max_pool2d_with_indices": [(aten.adaptive_max_pool2d.default, image, [2, 4])],
         "adjoint": [(torch.adjoint, x), (torch.adjoint, x + 1j)],
+        **recurrent("lstm", 4), **recurrent("gru", 3),
+        **recurrent("rnn_tanh", 1), **recurrent("rnn_relu", 1),
+        "affine_grid": [(torch.nn.functional.affine_grid, randn(2, 2, 3), [2, 3, 4, 5], False)],
         "alias": [(aten.alias.default, x.t())],
         "arange_start": [(lambda a, b: torch.arange(a, b), 2, 7)],
         "argsort_stable": [(lambda x, s, d: torch.argsort(x, stable=s, dim=d), x, True, 0)],
@@ -35,6 +51,7 @@ def calls():
         "bool": [(bool, 3), (bool, torch.tensor(0.0))],
         "int": [(int, 3.7), (int, torch.tensor(-2.5))],
         "float": [(float, 3), (float, torch.tensor(2))],
+        "chain_matmul": [(lambda m: torch.chain_matmul(*m), [randn(2, 3), x, randn(4, 2)])],
         "col2im": [(aten.col2im.default, randn(1, 12, 9), [4, 4], [2, 2], [1, 1], [0, 0], [1, 1])],
         "contains": [(operator.contains, [1, 2], 2), (operator.contains, (1,), 2)],
         "convolution": [(aten.convolution.default, image, randn(4, 3, 3, 3), None, [2, 2], [1, 1],
@@ -43,6 +60,8 @@ def calls():
         "cpu": [(torch.Tensor.cpu, x)],
         "detach": [(torch.detach, x)],
         "dim": [(torch.Tensor.dim, x), (torch.Tensor.dim, x[0, 0])],
+        "grid_sampler": [(torch.grid_sampler, image, randn(2, 4, 5, 2).tanh(), 0, p, True)
+                         for p in (0, 1, 2)],
         "index": [(aten.index.Tensor, x, [numbers.sub(1), None]),
                   (aten.index.Tensor, x, [None, x[0] > 0])],
         "is": [(operator.is_, None, None), (operator.is_, 1, None)],
@@ -112,5 +131,7 @@ ELSEWHERE = {
                     "test_assertions, below"),
     **dict.fromkeys(("getattr", "isinstance", "setitem", "numpy", "requires_grad_", "to_device",
                      "to_layout", "print"), "programs that are lowered"),
-    "native_dropout": "test_distributions, in test_operators.py",
+    **dict.fromkeys(("native_dropout", "bernoulli_p", "normal", "poisson", "rand", "random",
+                     "randperm", "gumbel_softmax"), "test_distributions, in test_operators.py"),
+    "grouped_mm_fallback": "models that are lowered",
 }

@@ -93,7 +93,14 @@ DRAWS = {
                               torch.alpha_dropout(torch.ones(20000), 0.2, True)),
     "exponential": lambda: ([torch.ones(20000), 2.0], torch.ones(20000).exponential_(2.0)),
     "uniform": lambda: ([torch.ones(20000), -1.0, 3.0], torch.ones(20000).uniform_(-1, 3)),
-    "randint": lambda: ([10, [20000]], torch.randint(10, [20000]).float()),
+    "normal": lambda: ([torch.ones(20000), 2.0, 3.0], torch.ones(20000).normal_(2, 3)),
+    "bernoulli_p": lambda: ([torch.ones(20000), torch.tensor(0.3)],
+                            torch.ones(20000).bernoulli_(0.3)),
+    "random": lambda: ([torch.ones(20000), 2, 12], torch.ones(20000).random_(2, 12)),
+    "randperm": lambda: ([20000], torch.randperm(20000).float()),
+    "gumbel_softmax": lambda: ([torch.ones(10000, 2)],
+                               torch.nn.functional.gumbel_softmax(torch.ones(10000, 2))),
+    "randint": lambda: ([0, 10, [20000]], torch.randint(10, [20000]).float()),
     "poisson": lambda: ([torch.full([20000], 4.0)], torch.poisson(torch.full([20000], 4.0))),
 }
 

@@ -20,6 +20,8 @@ cfx_status cfxi_kernel_relu6(cfxi_call *c)
 
 cfx_status cfxi_rule_hardtanh(cfxi_call *c)
 {
+    if (cfxi_scalar(c, 1) > cfxi_scalar(c, 2))
+        return cfxi_fail(c, CFX_E_VALUE, "min_val cannot be greater than max_val");
     if (cfxi_tensor(c, 0)->dtype == CFX_DTYPE_UINT8 &&
         (cfxi_scalar(c, 1) < 0 || cfxi_scalar(c, 2) < 0))
         return cfxi_fail(c, CFX_E_SHAPE,

@@ -106,6 +106,7 @@ typedef struct plan {
     int64_t bands;       /* in a slice */
     int64_t plane;       /* elements of a slot of the copy */
     int64_t chunks;      /* parts that the blocks of a group are computed in */
+    bool framed;         /* every copy has its zeros at the same places: they are set once */
     cfxi_tile_fn *tile;
     atomic_bool failed;
 } plan;
@@ -157,6 +158,7 @@ static void choose_bands(plan *q)
         q->bands = (a[1].n + q->band_rows - 1) / q->band_rows;
         q->plane = (q->band_rows + a[1].reach) * q->wide;
     }
+    q->framed = q->bands == 1 && a[0].n == 1 && a[0].in == 1;
     q->chunks = 1;
     while (images * q->bands * q->chunks < 2 * (int64_t)threads && q->chunks * 2 <= q->blocks &&
            threads > 1)
@@ -179,17 +181,38 @@ static void set_offsets(plan *q)
                 }
 }
 
+/* Whether the weights of a row lie one after the other, in the order of the taps. */
+static bool has_dense_rows(const plan *q)
+{
+    const cfxi_conv *p = &q->conv;
+    int64_t area = p->kernel[1] * p->kernel[2];
+    return !p->transposed && (p->ws[4] == 1 || p->kernel[2] == 1) &&
+           (p->ws[3] == p->kernel[2] || p->kernel[1] == 1) &&
+           (p->ws[2] == area || p->kernel[0] == 1) &&
+           (p->ws[1] == area * p->kernel[0] || p->in_channels == 1);
+}
+
 /* The weights of blocks [begin, end), tap after tap. Rows that are not there are 0. */
 static void pack_weights(void *ctx, int64_t begin, int64_t end)
 {
     const plan *q = ctx;
     const cfxi_conv *p = &q->conv;
     const axis *a = q->axes;
+    cfxi_tile_pack_fn *pack = cfxi_tile_pack_for(q->rt->isa);
+    bool dense = has_dense_rows(q);
     for (int64_t item = begin; item < end; item++) {
         int64_t first = item % q->blocks * q->tile_rows;
         int64_t rows = least(q->tile_rows, p->out_channels - first);
         const float *w = (const float *)p->w + item / q->blocks * p->wg + first * p->ws[0];
         float *to = q->packed + item * q->k * q->tile_rows;
+        if (dense && rows == CFXI_TILE_ROWS) {
+            pack(to, w, p->ws[0], q->k);
+            continue;
+        }
+        if (dense && q->tile_rows == 1) {
+            memcpy(to, w, (size_t)q->k * sizeof *to);
+            continue;
+        }
         for (int64_t c = 0; c < p->in_channels; c++)
             for (int64_t z = 0; z < a[0].taps; z++)
                 for (int64_t y = 0; y < a[1].taps; y++)
@@ -200,6 +223,36 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end)
                             *to++ = r < rows ? from[r * p->ws[0]] : 0;
                     }
     }
+}
+
+/* ---- moving floats ------------------------------------------------------------------------- */
+
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t lanes __attribute__((vector_size(16)));
+
+/* Rows are short: a call of memcpy would cost more than the copy. */
+static inline void move(float *to, const float *from, int64_t n)
+{
+    int64_t i = 0;
+    if (n > 64) {
+        memcpy(to, from, (size_t)n * sizeof *to);
+        return;
+    }
+    for (; i + 4 <= n; i += 4)
+        *(four *)(to + i) = *(const four *)(from + i);
+    for (; i < n; i++)
+        to[i] = from[i];
+}
+
+static inline void move_each_second(float *to, const float *from, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 4 < n; i += 4)  /* reads one past the last that it takes: not for the last */
+        *(four *)(to + i) = __builtin_shuffle(*(const four *)(from + 2 * i),
+                                              *(const four *)(from + 2 * i + 4),
+                                              (lanes){0, 2, 4, 6});
+    for (; i < n; i++)
+        to[i] = from[2 * i];
 }
 
 /* ---- a band -------------------------------------------------------------------------------- */
@@ -215,24 +268,29 @@ typedef struct band {
 
 /* One row of the copy: every in_step-th element of a row of the input, or zeros. */
 static void copy_row(const axis *a, const float *from, int64_t stride, int64_t phase, int64_t wide,
-                     float *to)
+                     bool framed, float *to)
 {
     int64_t at = a->start + phase;
     int64_t j = 0;
     if (!from)
         at = a->in;
-    for (; j < wide && at < 0; j++, at += a->in_step)
-        to[j] = 0;
+    if (at < 0) {
+        j = least((-at + a->in_step - 1) / a->in_step, wide);
+        at += j * a->in_step;
+        memset(to, 0, framed ? 0 : (size_t)j * sizeof *to);
+    }
     int64_t there = at < a->in ? (a->in - at - 1) / a->in_step + 1 : 0;
     there = least(there, wide - j);
     int64_t step = stride * a->in_step;
     if (there > 0 && step == 1)
-        memcpy(to + j, from + at, (size_t)there * sizeof *to);
+        move(to + j, from + at, there);
+    else if (there > 0 && step == 2)
+        move_each_second(to + j, from + at * stride, there);
     else
         for (int64_t i = 0; i < there; i++)
             to[j + i] = from[at * stride + i * step];
     j += there > 0 ? there : 0;
-    if (j < wide)
+    if (j < wide && !framed)
         memset(to + j, 0, (size_t)(wide - j) * sizeof *to);
 }
 
@@ -244,7 +302,8 @@ static void copy_plane(const plan *q, const band *b, const float *from, int64_t 
     for (int64_t r = 0; r < b->rows + y->reach; r++, to += q->wide) {
         int64_t at = (b->row + r) * y->in_step + y->start + y->phase[slot_y];
         const float *row = from && at >= 0 && at < y->in ? from + at * q->conv.xs[3] : NULL;
-        copy_row(x, row, q->conv.xs[4], x->phase[slot_x], q->wide, to);
+        if (row || !q->framed)
+            copy_row(x, row, q->conv.xs[4], x->phase[slot_x], q->wide, q->framed, to);
     }
 }
 
@@ -273,22 +332,22 @@ static void scatter(const plan *q, const float *tile, int64_t row_elements, int6
                     int64_t place, int64_t columns, float *y)
 {
     const int64_t *ys = q->conv.ys;
-    int64_t down = ys[3] * q->axes[1].step;
     int64_t right = ys[4] * q->axes[2].step;
-    for (int64_t at = 0; at < columns;) {
-        int64_t row = (place + at) / q->wide;
-        int64_t column = (place + at) % q->wide;
+    int64_t column = place % q->wide;
+    float *line = y + place / q->wide * ys[3] * q->axes[1].step;
+    for (int64_t at = 0; at < columns; line += ys[3] * q->axes[1].step) {
         int64_t run = least(q->axes[2].n - column, columns - at);
-        float *to = y + row * down + column * right;
         for (int64_t r = 0; run > 0 && r < rows; r++) {
             const float *from = tile + r * row_elements + at;
+            float *to = line + column * right + r * ys[1];
             if (right == 1)
-                memcpy(to + r * ys[1], from, (size_t)run * sizeof *to);
+                move(to, from, run);
             else
                 for (int64_t j = 0; j < run; j++)
-                    to[r * ys[1] + j * right] = from[j];
+                    to[j * right] = from[j];
         }
-        at += least(q->wide - column, columns - at);
+        at += q->wide - column;
+        column = 0;
     }
 }
 
@@ -361,20 +420,19 @@ static band band_at(const plan *q, int64_t i)
 static void compute_items(void *ctx, int64_t begin, int64_t end)
 {
     plan *q = ctx;
-    float *copy = NULL;
-    if (!q->direct) {
-        int64_t planes = q->conv.in_channels * q->axes[0].taps * q->axes[1].slots;
-        planes *= q->axes[2].slots;
-        copy = cfxi_scratch(q->rt, (size_t)(planes * q->plane) * sizeof *copy);
-        if (!copy) {
-            atomic_store(&q->failed, true);
-            return;
-        }
-    }
+    int64_t size = q->conv.in_channels * q->axes[0].taps * q->axes[1].slots * q->axes[2].slots *
+                   q->plane;
+    float *copy = q->direct ? NULL : cfxi_scratch(q->rt, (size_t)size * sizeof *copy);
     int64_t copied = -1;
+    if (!copy && !q->direct) {
+        atomic_store(&q->failed, true);
+        return;
+    }
+    if (copy && q->framed)
+        memset(copy, 0, (size_t)size * sizeof *copy);
     for (int64_t item = begin; item < end; item++) {
         band b = band_at(q, item / q->chunks);
-        if (!q->direct && copied != item / q->chunks)
+        if (copy && copied != item / q->chunks)
             copy_band(q, &b, copy);
         copied = item / q->chunks;
         compute_chunk(q, &b, item % q->chunks, copy);

@@ -54,4 +54,8 @@ cfxi_tile_fn *cfxi_tile_for(cfx_isa isa);
 /* The same with one row: a has one number for each i, any number of columns. */
 cfxi_tile_fn *cfxi_tile_row_for(cfx_isa isa);
 
+/* to[i][r] = from[r * row + i], for CFXI_TILE_ROWS rows and i < k: weights as tiles have them. */
+typedef void cfxi_tile_pack_fn(float *to, const float *from, int64_t row, int64_t k);
+cfxi_tile_pack_fn *cfxi_tile_pack_for(cfx_isa isa);
+
 #endif

@@ -33,6 +33,18 @@ static void row_plain(const cfxi_tile *t)
     }
 }
 
+static void pack_plain(float *to, const float *from, int64_t row, int64_t begin, int64_t k)
+{
+    for (int64_t i = begin; i < k; i++)
+        for (int r = 0; r < CFXI_TILE_ROWS; r++)
+            to[i * CFXI_TILE_ROWS + r] = from[r * row + i];
+}
+
+static void pack_all_plain(float *to, const float *from, int64_t row, int64_t k)
+{
+    pack_plain(to, from, row, 0, k);
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -93,27 +105,45 @@ TARGET512 static void tile_avx512(const cfxi_tile *t)
         tile512(t, 1);
 }
 
-/* 64 places at a time: the sums hide the latency of each other. */
+/* Up to 64 places: the sums hide the latency of each other. */
+TARGET512 static inline __attribute__((always_inline)) void row512(const cfxi_tile *t, int64_t j,
+                                                                   const int vectors)
+{
+    const int64_t left = t->columns - j < 64 ? t->columns - j : 64;
+    const uint64_t mask = ~(uint64_t)0 >> (64 - left);
+    const __mmask16 m0 = (__mmask16)mask, m1 = (__mmask16)(mask >> 16);
+    const __mmask16 m2 = (__mmask16)(mask >> 32), m3 = (__mmask16)(mask >> 48);
+    __m512 s0 = _mm512_set1_ps(t->bias[0]), s1 = s0, s2 = s0, s3 = s0;
+    for (int64_t i = 0; i < t->k; i++) {
+        const float *b = t->b + t->offset[i] + j;
+        const __m512 w = _mm512_set1_ps(t->a[i]);
+        s0 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m0, b), s0);
+        if (vectors > 1)
+            s1 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m1, b + 16), s1);
+        if (vectors > 2)
+            s2 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m2, b + 32), s2);
+        if (vectors > 2)
+            s3 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m3, b + 48), s3);
+    }
+    _mm512_mask_storeu_ps(t->c + j, m0, s0);
+    if (vectors > 1)
+        _mm512_mask_storeu_ps(t->c + j + 16, m1, s1);
+    if (vectors > 2)
+        _mm512_mask_storeu_ps(t->c + j + 32, m2, s2);
+    if (vectors > 2)
+        _mm512_mask_storeu_ps(t->c + j + 48, m3, s3);
+}
+
 TARGET512 static void row_avx512(const cfxi_tile *t)
 {
-    for (int64_t j = 0; j < t->columns; j += 64) {
-        const int64_t left = t->columns - j < 64 ? t->columns - j : 64;
-        const uint64_t mask = ~(uint64_t)0 >> (64 - left);
-        const __mmask16 m0 = (__mmask16)mask, m1 = (__mmask16)(mask >> 16);
-        const __mmask16 m2 = (__mmask16)(mask >> 32), m3 = (__mmask16)(mask >> 48);
-        __m512 s0 = _mm512_set1_ps(t->bias[0]), s1 = s0, s2 = s0, s3 = s0;
-        for (int64_t i = 0; i < t->k; i++) {
-            const float *b = t->b + t->offset[i] + j;
-            const __m512 w = _mm512_set1_ps(t->a[i]);
-            s0 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m0, b), s0);
-            s1 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m1, b + 16), s1);
-            s2 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m2, b + 32), s2);
-            s3 = _mm512_fmadd_ps(w, _mm512_maskz_loadu_ps(m3, b + 48), s3);
-        }
-        _mm512_mask_storeu_ps(t->c + j, m0, s0);
-        _mm512_mask_storeu_ps(t->c + j + 16, m1, s1);
-        _mm512_mask_storeu_ps(t->c + j + 32, m2, s2);
-        _mm512_mask_storeu_ps(t->c + j + 48, m3, s3);
+    int64_t j = 0;
+    for (; t->columns - j > 32; j += 64)
+        row512(t, j, 4);
+    for (; j < t->columns; j += 32) {
+        if (t->columns - j > 16)
+            row512(t, j, 2);
+        else
+            row512(t, j, 1);
     }
 }
 
@@ -176,6 +206,32 @@ TARGET256 static void tile_avx2(const cfxi_tile *t)
         }
 }
 
+/* Eight columns of eight rows at a time, turned over: pairs, fours, halves. */
+TARGET256 static void pack_avx2(float *to, const float *from, int64_t row, int64_t k)
+{
+    int64_t i = 0;
+    for (; i + 8 <= k; i += 8) {
+        __m256 v[8];
+        __m256 w[8];
+        for (int r = 0; r < 8; r++)
+            v[r] = _mm256_loadu_ps(from + r * row + i);
+        for (int r = 0; r < 8; r += 2) {
+            w[r] = _mm256_unpacklo_ps(v[r], v[r + 1]);
+            w[r + 1] = _mm256_unpackhi_ps(v[r], v[r + 1]);
+        }
+        for (int r = 0; r < 8; r += 4)
+            for (int h = 0; h < 2; h++) {
+                v[r + 2 * h] = _mm256_shuffle_ps(w[r + h], w[r + 2 + h], 0x44);
+                v[r + 2 * h + 1] = _mm256_shuffle_ps(w[r + h], w[r + 2 + h], 0xee);
+            }
+        for (int r = 0; r < 4; r++) {
+            _mm256_storeu_ps(to + (i + r) * 8, _mm256_permute2f128_ps(v[r], v[r + 4], 0x20));
+            _mm256_storeu_ps(to + (i + 4 + r) * 8, _mm256_permute2f128_ps(v[r], v[r + 4], 0x31));
+        }
+    }
+    pack_plain(to, from, row, i, k);
+}
+
 TARGET256 static void row_avx2(const cfxi_tile *t)
 {
     for (int64_t j = 0; j < t->columns; j += 16) {
@@ -217,4 +273,14 @@ cfxi_tile_fn *cfxi_tile_row_for(cfx_isa isa)
 #endif
     (void)isa;
     return row_plain;
+}
+
+cfxi_tile_pack_fn *cfxi_tile_pack_for(cfx_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa >= CFX_ISA_AVX2)
+        return pack_avx2;
+#endif
+    (void)isa;
+    return pack_all_plain;
 }

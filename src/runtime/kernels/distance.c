@@ -1,4 +1,4 @@
-/* distance.c - how near vectors are: cosine_similarity, pairwise_distance, and the losses of them. */
+/* distance.c - how near vectors are: cosine_similarity, pairwise_distance, losses of them. */
 #include "../loss_impl.h"
 
 #include <math.h>
