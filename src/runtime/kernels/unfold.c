@@ -266,7 +266,8 @@ cfx_status cfxi_rule_max_unpool2d(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected shape of indices to be: [%s], but got: [%s]",
                          cfxi_shape_of(x).text, cfxi_shape_of(index).text);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return check_type(c);
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
+                         cfx_dtype_name((cfx_dtype)x->dtype));
     for (size_t d = 0; d < x->ndim; d++)
         sizes[d] = x->size[d];
     sizes[x->ndim - 2] = image[1];
