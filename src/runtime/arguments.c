@@ -2,6 +2,8 @@
  * them. */
 #include "runtime_impl.h"
 
+#include <math.h>
+
 /* ---- converting ---------------------------------------------------------------------------- */
 
 cfx_dtype cfxi_scalar_dtype(cfx_datum d)
@@ -74,6 +76,18 @@ static bool looks_symbolic(const cfxi_call *c, cfx_datum d, bool item)
            (item || !(cfx_operator_flags(c->op) & CFX_OPERATOR_RANDOM));
 }
 
+/* Whether `t` is one number: clamp's limits may be more, and index_fill says what it takes. */
+static bool fits_scalar(const cfxi_call *c, const cfx_tensor *t)
+{
+    if (c->op == CFX_OPID_clamp || c->op == CFX_OPID_clamp_min || c->op == CFX_OPID_clamp_max ||
+        c->op == CFX_OPID_index_fill)
+        return true;
+    for (size_t i = 0; i < t->ndim; i++)
+        if (!cfx_dim_is_symbol(t->size[i]) && t->size[i] != 1)
+            return false;
+    return true;
+}
+
 /* One argument or item of a list; INVALID if it does not fit. Owned. */
 static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bool item)
 {
@@ -112,7 +126,9 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
             return cfx_datum_bool(number.as.i != 0);
         return number.kind == CFX_DATUM_BOOL ? number : misfit;
     case CFXI_PARAM_SCALAR:
-        return cfxi_is_number(d) || d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
+        if (d.kind == CFX_DATUM_TENSOR ? !fits_scalar(c, d.as.tensor) : !cfxi_is_number(d))
+            return misfit;
+        return cfx_datum_retain(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
     }
@@ -227,6 +243,8 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
 double cfxi_scalar(const cfxi_call *c, size_t i)
 {
     cfx_datum d = c->args[i];
+    if (d.symbolic || (d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage))
+        return NAN;  /* not known: no comparison in a rule holds */
     if (d.kind == CFX_DATUM_TENSOR && !element(d, &d))
         return 0;
     return d.kind == CFX_DATUM_BOOL ? d.as.b : d.kind == CFX_DATUM_INT ? (double)d.as.i : d.as.f;

@@ -307,7 +307,10 @@ static cfx_datum abstract_of(cfx_datum d)
 }
 
 /* Rows that the rule alone can say nothing about: what they give is made of elements. */
-static bool needs_elements(cfx_operator op) { return op == CFX_OPID_tolist; }
+static bool needs_elements(cfx_operator op)
+{
+    return op == CFX_OPID_tolist || op == CFX_OPID_tensor_split;  /* sections may be a tensor */
+}
 
 static const char *check_rule(const outcome *o, uint64_t seed, bool symbols)
 {

@@ -33,10 +33,12 @@ static double small_float(random_source *r)
     return random_chance(r, 20) ? (double)(int64_t)f : f;
 }
 
-/* One element: below `indices` if that is not 0. */
+/* One element: a whole number below `indices` if that is not 0 (negative: likewise, whatever the
+ * type). */
 static void fill_element(random_call *c, cfx_dtype dtype, int64_t indices, char *at)
 {
     random_source *r = &c->r;
+    indices = indices < 0 ? -indices : indices;
     bool wild = !c->tame && random_chance(r, 25);
     cfx_datum d;
     if (dtype == CFX_DTYPE_BOOL)
@@ -167,12 +169,12 @@ static cfx_dtype choose_dtype(random_call *c, cfx_schema_text name, int64_t *ind
         return PICK(&c->r, dtypes);
     if (ends_with(name, "index") || ends_with(name, "indices") || is_named(name, "repeats") ||
         is_named(name, "sorter") || is_named(name, "offsets")) {
-        *indices = *indices ? *indices : 2;
+        *indices = *indices > 0 ? *indices : 2;
         return random_chance(&c->r, 85) ? CFX_DTYPE_INT64 : CFX_DTYPE_INT32;
     }
     if (ends_with(name, "mask") || is_named(name, "condition"))
         return CFX_DTYPE_BOOL;
-    if (*indices)
+    if (*indices > 0)
         return CFX_DTYPE_INT64;
     return c->dtype;
 }
@@ -183,11 +185,10 @@ static size_t pattern_shape(random_call *c, int64_t *sizes, int64_t *indices)
     size_t ndim = 0;
     const char *p = c->pattern;
     while (*p && *p != ' ' && *p != ';') {
-        bool bound = *p == 'i';
-        p += bound;
+        char mark = *p == 'i' || *p == 'u' ? *p++ : 0;
         int64_t size = random_shapes_size(c, &p);
-        if (bound)
-            *indices = size;
+        if (mark)
+            *indices = mark == 'i' ? size : -size;
         else if (ndim < CFX_MAX_DIMS)
             sizes[ndim++] = size;
         p += *p == ',';
@@ -201,7 +202,7 @@ static cfx_datum random_tensor(random_call *c, cfx_schema_text name)
     int64_t sizes[CFX_MAX_DIMS] = {0};
     int64_t indices = 0;
     size_t ndim;
-    if (c->pattern && *c->pattern && *c->pattern != ' ') {
+    if (c->pattern && *c->pattern && *c->pattern != ' ' && *c->pattern != '~') {
         ndim = pattern_shape(c, sizes, &indices);
         if (ndim && random_chance(&c->r, 4))
             sizes[random_below(&c->r, ndim)] = (int64_t)random_below(&c->r, 5);
@@ -425,7 +426,7 @@ static cfx_datum random_argument(random_call *c, const cfx_param *p, const char 
         return pattern_value(c, p, given);
     if (random_chance(r, 2))
         return random_any(c, p->name, 0);
-    if (random_chance(r, 2))
+    if (random_chance(r, 2) || (c->pattern && *c->pattern == '~' && random_chance(r, 90)))
         return cfx_datum_none();
     if ((p->value.text && random_chance(r, takes_tensors(p) ? 30 : 50)) || random_chance(r, 1))
         return cfx_datum_scalar(CFX_DATUM_INVALID, 0);

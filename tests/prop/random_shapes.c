@@ -2,9 +2,9 @@
  *
  * A pattern has a word for each Tensor or Tensor[] parameter, in order: its sizes with commas,
  * where a letter stands for a random size, the same in the whole call ("4H" is four times H), and
- * ';' between the tensors of a list. A last "i3" is no size, but says that the elements are indices
- * below 3. A word after them with '=' gives another parameter its value; numbers may be letters
- * there, too.
+ * ';' between the tensors of a list; "~" is None. A last "i3" is no size, but says that the
+ * elements are indices below 3 ("u3": such numbers of the call's type). A word after them with '='
+ * gives another parameter its value; numbers may be letters there, too.
  */
 #include "random_call.h"
 
@@ -85,12 +85,12 @@ static const shapes patterns[] = {
     {"rms_norm", "A,B,C C normalized_shape=[C]"},
     {"local_response_norm", "N,C,H,W"},
     {"embedding", "9,D A,B,i9"},
-    {"embedding_bag", "9,D 6,i9 3,i6 6"},
+    {"embedding_bag", "9,D 6,i9 3,i1 6 mode=0 include_last_offset=0 padding_idx=1"},
     {"one_hot", "A,i5 num_classes=5"},
     {"scaled_dot_product_attention", "N,A,L,E N,A,S,E N,A,S,V L,S"},
     {"multi_head_attention_forward",
-     "L,N,4E S,N,4E S,N,4E 12E,4E 12E 1,1,4E 1,1,4E 4E,4E 4E N,S L,S embed_dim_to_check=4E "
-     "num_heads=2 use_separate_proj_weight=0"},
+     "L,N,4E S,N,4E S,N,4E 12E,4E 12E ~ ~ 4E,4E 4E N,S L,S ~ ~ ~ ~ ~ embed_dim_to_check=4E "
+     "num_heads=2 use_separate_proj_weight=0 is_causal=0 dropout_p=0 add_zero_attn=0"},
     {"lstm", "T,N,I 1,N,H;1,N,H 4H,I;4H,H;4H;4H has_biases=1 num_layers=1 bidirectional=0 "
              "batch_first=0"},
     {"gru", "T,N,I 1,N,H 3H,I;3H,H;3H;3H has_biases=1 num_layers=1 bidirectional=0 batch_first=0"},
@@ -157,7 +157,7 @@ static const shapes patterns[] = {
     {"ctc_loss", "6,N,5 N,3,i5 input_lengths=[6,6] target_lengths=[2,2] blank=0"},
     {"cosine_embedding_loss", "N,C N,C N"},
     {"multilabel_margin_loss", "N,C N,C,i1"},
-    {"multinomial", "A,B num_samples=2"},
+    {"multinomial", "A,B,u9 num_samples=1"},
 };
 
 const char *random_shapes_of(cfx_operator op)
