@@ -47,7 +47,8 @@ class Copy:
         self.flags = [*shlex.split((BUILD / "flags.stamp").read_text()),
                       *(f"-I{folder / name}" for name in ("include", "src", "tests/unit")),
                       "-isystem", sysconfig.get_path("include")]  # fmt: skip
-        changed = [p for p in sorted(folder.rglob("*.c")) if COUNTS.search(p.read_text())]
+        changed = [p for name in ("src", "cli", "python") for p in (folder / name).rglob("*.c")
+                   if COUNTS.search(p.read_text())]
         self.compiled = {}
         for source in [folder / FUNCTIONS, *changed]:
             name = source.relative_to(folder)
@@ -98,6 +99,6 @@ def test_pytorchs_samples(copy):
     copy.link(copy.folder / f"python/cfx/_core{suffix}", *copy.objects("python/src"),
               options=["-shared", "-Wl,-Bsymbolic-functions"])
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-               ROOT / "tests/python/test_operators.py", "-k", "polar",
-               env=dict(os.environ, PYTHONPATH=str(copy.folder / "python")))
+               "-o", f"pythonpath={copy.folder / 'python'}", "-k", "polar",
+               ROOT / "tests/python/test_operators.py")
     assert re.search(r"1 rows, 1 of PyTorch's descriptions, \d\d samples: 0 different", done)
