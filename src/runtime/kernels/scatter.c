@@ -304,12 +304,25 @@ static void store_start(cfx_dtype dtype, double start, void *at)
         cfxi_store_float(dtype, at, start);
 }
 
+/* How many elements its memory has room for from the first to the last: in place there may be gaps
+ * between them. */
+static int64_t extent(const cfx_tensor *y)
+{
+    int64_t n = 1;
+    for (size_t d = 0; d < y->ndim; d++) {
+        if (y->size[d] == 0)
+            return 0;
+        n += (y->size[d] - 1) * (y->stride[d] / (int64_t)cfxi_itemsize(y));
+    }
+    return n;
+}
+
 /* Sums divided by how many there are; of integers rounded down. */
 static void divide(cfx_tensor *y, const int64_t *count, bool include_self)
 {
     cfx_dtype dtype = (cfx_dtype)y->dtype;
     size_t item = cfxi_itemsize(y);
-    for (int64_t i = 0, n = cfxi_numel(y); i < n; i++) {
+    for (int64_t i = 0, n = extent(y); i < n; i++) {
         char *at = y->data + i * (int64_t)item;
         int64_t by = count[i] + include_self;
         if (count[i] == 0)
@@ -354,7 +367,7 @@ cfx_status cfxi_kernel_scatter_reduce(cfxi_call *c)
     CFX_TRY(cfxi_begin_from_self(c));
     if (strcmp(name, "mean") != 0)
         return reduce_into(c, which, NULL);
-    size_t bytes = ((size_t)cfxi_numel(y) + 1) * sizeof(int64_t);
+    size_t bytes = ((size_t)extent(y) + 1) * sizeof(int64_t);
     int64_t *count = cfxi_scratch(c->rt, bytes);
     if (!count)
         return cfxi_nomem(c->err);
