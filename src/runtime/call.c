@@ -107,6 +107,13 @@ static void drop_results(cfxi_call *c)
         cfx_datum_release(c->results[i]);
 }
 
+/* What a rule says; an arithmetic on sizes that it did not ask after may have failed, too. */
+static cfx_status apply_rule(cfxi_call *c)
+{
+    CFX_TRY(rows[c->op].rule(c));
+    return c->err->status;
+}
+
 /* ---- in place ------------------------------------------------------------------------------ */
 
 /* Rows whose kernels begin with a copy of their first argument, unless the result is that argument:
@@ -227,7 +234,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     if (!self)
         status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor to write to");
     if (status == CFX_OK)
-        status = rows[c->op].rule(c);
+        status = apply_rule(c);
     if (status == CFX_OK && c->infer && !(s->alias & 1))
         status = check_in_place(c, self);
     else if (status == CFX_OK && c->infer)
@@ -243,7 +250,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
 
 static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
 {
-    cfx_status status = rows[c->op].rule(c);
+    cfx_status status = apply_rule(c);
     if (status == CFX_OK && !c->infer)
         status = allocate_results(c, s);
     if (status == CFX_OK && !c->infer)

@@ -246,13 +246,52 @@ cfx_status cfxi_kernel_col2im(cfxi_call *c)
 
 /* ---- max_unpool2d -------------------------------------------------------------------------- */
 
+/* The sizes of the image: as they are given (aten), or what the windows of the pooling tell
+ * (torch.nn.functional), where those given may differ by less than a stride. */
+static cfx_status unpooled_sizes(cfxi_call *c, const cfx_tensor *x, int64_t image[CFXI_SPATIAL])
+{
+    int64_t given[CFX_MAX_DIMS];
+    int64_t kernel[CFXI_SPATIAL];
+    int64_t stride[CFXI_SPATIAL];
+    int64_t pad[CFXI_SPATIAL];
+    size_t n;
+    CFX_TRY(cfxi_ints(c, 2, given, &n));
+    if (cfxi_is_none(c, 3)) {
+        if (n != 2)
+            return cfxi_fail(c, CFX_E_SHAPE, "There should be exactly two elements (height, width) "
+                             "in output_size, but got %zu elements.", n);
+        memcpy(image + 1, given, 2 * sizeof *given);
+        return CFX_OK;
+    }
+    CFX_TRY(cfxi_window_ints(c, 3, 2, 1, NULL, "kernel_size", kernel));
+    CFX_TRY(cfxi_window_ints(c, 4, 2, 1, kernel, "stride", stride));
+    CFX_TRY(cfxi_window_ints(c, 5, 2, 0, NULL, "padding", pad));
+    if (!cfxi_is_none(c, 2) && n != 2 && n != x->ndim)
+        return cfxi_fail(c, CFX_E_VALUE, "output_size should be a sequence containing 2 or %u "
+                         "elements, but it has a length of '%zu'", x->ndim, n);
+    for (size_t d = 1; d < CFXI_SPATIAL; d++) {
+        int64_t places = cfx_dim_sub(c->dims, x->size[x->ndim - CFXI_SPATIAL + d], 1, c->err);
+        image[d] = cfx_dim_add(c->dims, cfx_dim_mul(c->dims, places, stride[d], c->err),
+                               kernel[d] - 2 * pad[d], c->err);
+        int64_t wanted = n ? given[n - CFXI_SPATIAL + d] : image[d];
+        if (cfx_dim_compare_lt(c->dims, cfx_dim_sub(c->dims, image[d], stride[d], c->err),
+                               wanted) == 0 ||
+            cfx_dim_compare_lt(c->dims, wanted,
+                               cfx_dim_add(c->dims, image[d], stride[d], c->err)) == 0)
+            return cfxi_fail(c, CFX_E_VALUE, "invalid output_size \"%s\" (dim %zu must be between "
+                             "%lld and %lld)", cfxi_shape_ints(given, n, ", ").text, d - 1,
+                             (long long)(image[d] - stride[d]), (long long)(image[d] + stride[d]));
+        image[d] = wanted;
+    }
+    return CFX_OK;
+}
+
 cfx_status cfxi_rule_max_unpool2d(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
     const cfx_tensor *index = cfxi_tensor(c, 1);
     int64_t image[CFXI_SPATIAL];
     int64_t sizes[CFX_MAX_DIMS];
-    CFX_TRY(cfxi_window_ints(c, 2, 2, 1, NULL, "output_size", image));
     if (index->dtype != CFX_DTYPE_INT64)
         return cfxi_fail(c, CFX_E_SHAPE, "elements in indices should be type int64 but got: %s",
                          cfx_dtype_name((cfx_dtype)index->dtype));
@@ -266,7 +305,9 @@ cfx_status cfxi_rule_max_unpool2d(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected shape of indices to be: [%s], but got: [%s]",
                          cfxi_shape_of(x).text, cfxi_shape_of(index).text);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return check_type(c);
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
+                         cfx_dtype_name((cfx_dtype)x->dtype));
+    CFX_TRY(unpooled_sizes(c, x, image));
     for (size_t d = 0; d < x->ndim; d++)
         sizes[d] = x->size[d];
     sizes[x->ndim - 2] = image[1];
