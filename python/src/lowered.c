@@ -96,7 +96,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     PyProgram *self = (PyProgram *)type->tp_alloc(type, 0);
     if (self) {
-        self->kind = seen.kind;
+        self->kind = seen.kind ? seen.kind : ARRAY_TORCH;  /* GraphModules are torch's */
         self->p = cfx_program_new(((PyGraph *)graph)->g, state, NULL, &err);
         if (!self->p) {
             raise_cfx(&err);

@@ -2,6 +2,8 @@
  * them. */
 #include "runtime_impl.h"
 
+#include <math.h>
+
 /* ---- converting ---------------------------------------------------------------------------- */
 
 cfx_dtype cfxi_scalar_dtype(cfx_datum d)
@@ -66,8 +68,28 @@ static bool unwrap(cfxi_call *c, cfx_datum d, cfx_datum *out)
     return element(d, out);
 }
 
+/* A number as small as symbols are would be taken for one. No size, index or dimension is, so that
+ * all of them act alike; where random numbers are drawn it is the end of a range, no size. */
+static bool looks_symbolic(const cfxi_call *c, cfx_datum d, bool item)
+{
+    return d.kind == CFX_DATUM_INT && !d.symbolic && d.as.i <= CFX_DIM_UNKNOWN &&
+           (item || !(cfx_operator_flags(c->op) & CFX_OPERATOR_RANDOM));
+}
+
+/* Whether `t` is one number: clamp's limits may be more, and index_fill says what it takes. */
+static bool fits_scalar(const cfxi_call *c, const cfx_tensor *t)
+{
+    if (c->op == CFX_OPID_clamp || c->op == CFX_OPID_clamp_min || c->op == CFX_OPID_clamp_max ||
+        c->op == CFX_OPID_index_fill)
+        return true;
+    for (size_t i = 0; i < t->ndim; i++)
+        if (!cfx_dim_is_symbol(t->size[i]) && t->size[i] != 1)
+            return false;
+    return true;
+}
+
 /* One argument or item of a list; INVALID if it does not fit. Owned. */
-static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
+static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bool item)
 {
     const cfx_datum misfit = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     cfx_datum number = d;
@@ -83,6 +105,8 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
             return misfit;
         if (number.kind == CFX_DATUM_BOOL)
             return cfx_datum_int(number.as.b);
+        if (looks_symbolic(c, number, item))
+            return cfx_datum_int(CFX_DIM_UNKNOWN + 1);
         return number.kind == CFX_DATUM_INT ? number : misfit;
     case CFXI_PARAM_FLOAT:
         if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
@@ -102,7 +126,9 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
             return cfx_datum_bool(number.as.i != 0);
         return number.kind == CFX_DATUM_BOOL ? number : misfit;
     case CFXI_PARAM_SCALAR:
-        return cfxi_is_number(d) || d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
+        if (d.kind == CFX_DATUM_TENSOR ? !fits_scalar(c, d.as.tensor) : !cfxi_is_number(d))
+            return misfit;
+        return cfx_datum_retain(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
     }
@@ -112,14 +138,16 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d)
 static bool is_none(cfx_datum d) { return d.kind == CFX_DATUM_NONE || d.kind == CFX_DATUM_INVALID; }
 
 /* Whether the items are what they should be already: then the list is shared. */
-static bool fits_as_it_is(const cfxi_signature_param *p, const cfx_datum *items, size_t n)
+static bool fits_as_it_is(const cfxi_call *c, const cfxi_signature_param *p,
+                          const cfx_datum *items, size_t n)
 {
     if (p->length && n == 1 && p->length > 1)
         return false;
     for (size_t i = 0; i < n; i++) {
         bool fits = p->type == CFXI_PARAM_OTHER ||
                     (p->type == CFXI_PARAM_TENSOR && items[i].kind == CFX_DATUM_TENSOR) ||
-                    (p->type == CFXI_PARAM_INT && items[i].kind == CFX_DATUM_INT) ||
+                    (p->type == CFXI_PARAM_INT && items[i].kind == CFX_DATUM_INT &&
+                     !looks_symbolic(c, items[i], true)) ||
                     (p->type == CFXI_PARAM_FLOAT && items[i].kind == CFX_DATUM_FLOAT) ||
                     (p->items_optional && items[i].kind == CFX_DATUM_NONE);
         if (!fits)
@@ -144,7 +172,7 @@ static cfx_datum convert_items(cfxi_call *c, const cfxi_signature_param *p, cons
     for (; i < length; i++) {
         cfx_datum item = items[n == 1 ? 0 : i];
         bool none = p->items_optional && is_none(item);
-        made[i] = none ? cfx_datum_none() : convert_one(c, (cfxi_param_type)p->type, item);
+        made[i] = none ? cfx_datum_none() : convert_one(c, (cfxi_param_type)p->type, item, true);
         if (made[i].kind == CFX_DATUM_INVALID)
             break;
     }
@@ -165,7 +193,7 @@ static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_d
         return cfx_datum_retain(d);
     if (d.kind != CFX_DATUM_LIST && d.kind != CFX_DATUM_TUPLE)
         return convert_items(c, p, &d, 1);  /* one number for all */
-    if (fits_as_it_is(p, items, n))
+    if (fits_as_it_is(c, p, items, n))
         return cfx_datum_retain(d);
     return convert_items(c, p, items, n);
 }
@@ -193,7 +221,8 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
         const cfxi_signature_param *p = &s->params[i];
         cfx_datum given = i < n ? args[i] : full[i];
         if (given.kind == CFX_DATUM_INVALID) {
-            if (p->value.kind == CFX_DATUM_INVALID && p->type != CFXI_PARAM_OTHER && !p->optional)
+            if (p->value.kind == CFX_DATUM_INVALID && !p->optional &&
+                (p->type != CFXI_PARAM_OTHER || !p->list))
                 return refuse(c, op, i, given);
             full[i] = cfx_datum_retain(p->value);
             continue;
@@ -202,7 +231,7 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
             full[i] = given;
         else
             full[i] = p->list ? convert_list(c, p, given)
-                              : convert_one(c, (cfxi_param_type)p->type, given);
+                              : convert_one(c, (cfxi_param_type)p->type, given, false);
         if (full[i].kind == CFX_DATUM_INVALID)
             return refuse(c, op, i, given);
     }
@@ -214,6 +243,8 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
 double cfxi_scalar(const cfxi_call *c, size_t i)
 {
     cfx_datum d = c->args[i];
+    if (d.symbolic || (d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage))
+        return NAN;  /* not known: no comparison in a rule holds */
     if (d.kind == CFX_DATUM_TENSOR && !element(d, &d))
         return 0;
     return d.kind == CFX_DATUM_BOOL ? d.as.b : d.kind == CFX_DATUM_INT ? (double)d.as.i : d.as.f;

@@ -107,6 +107,13 @@ static void drop_results(cfxi_call *c)
         cfx_datum_release(c->results[i]);
 }
 
+/* What a rule says; an arithmetic on sizes that it did not ask after may have failed, too. */
+static cfx_status apply_rule(cfxi_call *c)
+{
+    CFX_TRY(rows[c->op].rule(c));
+    return c->err->status;
+}
+
 /* ---- in place ------------------------------------------------------------------------------ */
 
 /* Rows whose kernels begin with a copy of their first argument, unless the result is that argument:
@@ -227,7 +234,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     if (!self)
         status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor to write to");
     if (status == CFX_OK)
-        status = rows[c->op].rule(c);
+        status = apply_rule(c);
     if (status == CFX_OK && c->infer && !(s->alias & 1))
         status = check_in_place(c, self);
     else if (status == CFX_OK && c->infer)
@@ -243,7 +250,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
 
 static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
 {
-    cfx_status status = rows[c->op].rule(c);
+    cfx_status status = apply_rule(c);
     if (status == CFX_OK && !c->infer)
         status = allocate_results(c, s);
     if (status == CFX_OK && !c->infer)
@@ -330,16 +337,39 @@ cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operato
     return cfxi_call_watched(rt, dims, infer, NULL, op, args, n, err);
 }
 
+/* Whether all that earlier calls should have made is there; else *err keeps their reason. */
+static bool all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)
+{
+    if (cfxi_expect(rt, "runtime", err) != CFX_OK)
+        return false;
+    for (size_t i = 0; err && err->status != CFX_OK && i < n; i++)
+        if (args[i].kind == CFX_DATUM_INVALID)
+            return false;
+    return true;
+}
+
+static cfx_datum call(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
+                      const cfx_datum *args, size_t n, cfx_error *err)
+{
+    cfx_error own = {0};  /* *err is written to only if this call fails */
+    if (!all_given(rt, args, n, err))
+        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfxi_call_run(rt, dims, infer, op, args, n, &own);
+    if (result.kind == CFX_DATUM_INVALID && err)
+        *err = own;
+    return result;
+}
+
 cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,
                            cfx_error *err)
 {
-    return cfxi_call_run(rt, NULL, false, op, args, n, err);
+    return call(rt, NULL, false, op, args, n, err);
 }
 
 cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
                              const cfx_datum *args, size_t n, cfx_error *err)
 {
-    return cfxi_call_run(rt, dims, true, op, args, n, err);
+    return call(rt, dims, true, op, args, n, err);
 }
 
 cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)

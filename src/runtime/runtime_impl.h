@@ -188,7 +188,7 @@ static inline bool cfxi_bool(const cfxi_call *c, size_t i) { return c->args[i].a
 static inline double cfxi_float(const cfxi_call *c, size_t i) { return c->args[i].as.f; }
 /* Of an INT that may be a symbol (sizes); cfxi_number where it must be known. */
 static inline int64_t cfxi_int(const cfxi_call *c, size_t i) { return c->args[i].as.i; }
-/* A number of any kind as a double: a Scalar. */
+/* A number of any kind as a double: a Scalar. NAN if it is not known when a rule asks. */
 double cfxi_scalar(const cfxi_call *c, size_t i);
 /* The type a Scalar has: bool, int64, float64, complex128. */
 cfx_dtype cfxi_scalar_dtype(cfx_datum d);

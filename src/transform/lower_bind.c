@@ -330,7 +330,8 @@ bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const ch
 /* scatter's own words for what scatter_reduce calls otherwise. */
 static bool rename_reduce(cfxi_lower *l, cfxi_lowered *c)
 {
-    const size_t i = cfx_operator_find_param(c->op, "reduce");
+    const bool renamed = c->op == CFX_OPID_scatter_reduce || c->op == CFX_OPID_scatter_reduce_;
+    const size_t i = renamed ? cfx_operator_find_param(c->op, "reduce") : SIZE_MAX;
     const char *text = i < c->n && c->args[i].kind == CFX_KIND_STR
                            ? cfx_value_text(c->args[i], NULL) : "";
     const char *other = strcmp(text, "add") == 0 ? "sum" : strcmp(text, "multiply") == 0 ? "prod"

@@ -192,12 +192,19 @@ static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     return cfxi_lower_write(l, n, c);
 }
 
-/* kl_div(..., reduction="batchmean") is the sum, divided by how many there are. */
+/* kl_div(..., reduction="batchmean") is the sum, divided by the first size; by nothing if there is
+ * none: math.prod(x.shape[:1]). */
 static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
     cfx_node *sum = call_before(l, n, c);
-    const cfx_value size[] = {c->args[0], cfx_int(0)};
-    cfx_node *batch = sum ? cfxi_lower_add(l, n, CFX_OPID_size, size, 2) : NULL;
+    cfx_node *shape = sum ? cfxi_lower_add(l, n, CFX_OPID_size, c->args, 1) : NULL;
+    const cfx_value first[] = {
+        shape ? cfx_from_node(shape) : cfx_invalid(),
+        cfx_value_slice(l->g, cfx_none(), cfx_int(1), cfx_none(), l->err),
+    };
+    cfx_node *sizes = shape ? cfxi_lower_add(l, n, CFX_OPID_getitem, first, 2) : NULL;
+    const cfx_value list = sizes ? cfx_from_node(sizes) : cfx_invalid();
+    cfx_node *batch = sizes ? cfxi_lower_add(l, n, CFX_OPID_math_prod, &list, 1) : NULL;
     if (!batch)
         return l->err->status;
     cfxi_lowered_begin(c, CFX_OPID_div);

@@ -67,7 +67,7 @@ INLINE V vlog_parts(V x, V *exponent)
 {
     V tiny = SELECT(_CMP_LT_OQ, x, K(1.17549435e-38f), K(1.f), K(0.f));
     x = SELECT(_CMP_LT_OQ, x, K(1.17549435e-38f), x * K(8388608.f), x);
-    VI bits = (VI)x - VI_SET(0x3f3504f3);
+    VI bits = (VI)((VU)x - (VU)VI_SET(0x3f3504f3));  /* of negative numbers it wraps */
     *exponent = FLOAT(bits >> 23) - tiny * K(23.f);
     V f = (V)((bits & VI_SET(0x007fffff)) + VI_SET(0x3f3504f3)) - K(1.f);
     V p = FMA(K(0.0733213968f), f, K(-0.116597508f));

@@ -5,7 +5,14 @@
 
 cfx_status cfxi_memory_format(cfxi_call *c, size_t i, size_t ndim, cfx_memory_format *out)
 {
-    *out = cfxi_is_none(c, i) ? CFX_MEMORY_FORMAT_PRESERVE : (cfx_memory_format)c->args[i].as.i;
+    cfx_datum d = c->args[i];
+    bool known = cfxi_is_none(c, i) ||
+                 ((d.kind == CFX_DATUM_MEMORY_FORMAT || d.kind == CFX_DATUM_INT) && d.as.i >= 0 &&
+                  d.as.i < CFX_MEMORY_FORMAT_COUNT);
+    if (!known)
+        return cfxi_fail(c, CFX_E_TYPE, "argument 'memory_format' must be torch.memory_format, not "
+                         "%s", cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    *out = cfxi_is_none(c, i) ? CFX_MEMORY_FORMAT_PRESERVE : (cfx_memory_format)d.as.i;
     if (*out == CFX_MEMORY_FORMAT_CHANNELS_LAST && ndim != 4)
         return cfxi_fail(c, CFX_E_SHAPE, "required rank 4 tensor to use channels_last format");
     if (*out == CFX_MEMORY_FORMAT_CHANNELS_LAST_3D && ndim != 5)
@@ -130,7 +137,7 @@ cfx_status cfxi_rule_cpu(cfxi_call *c) { return cast(c, own_dtype(c), false, 1);
 
 cfx_status cfxi_rule_contiguous(cfxi_call *c)
 {
-    if (c->args[1].as.i == CFX_MEMORY_FORMAT_PRESERVE)
+    if (!cfxi_is_none(c, 1) && c->args[1].as.i == CFX_MEMORY_FORMAT_PRESERVE)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "preserve memory format is unsupported by the contiguous operator");
     return cast(c, own_dtype(c), false, 1);

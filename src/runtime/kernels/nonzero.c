@@ -157,7 +157,8 @@ static cfx_tensor *spread_dense(cfxi_call *c, const cfx_tensor *t, const int64_t
     if (cfxi_view_expand(c, &v, sizes, ndim) != CFX_OK)
         return NULL;
     cfxi_view_borrow(&spread, t, &v);
-    if (!cfx_tensor_is_contiguous(&spread) || t->ndim != ndim) {
+    if (!cfx_tensor_is_contiguous(&spread) || t->ndim != ndim ||
+        cfxi_numel(t) != cfxi_numel(&spread)) {  /* spread over no elements */
         cfx_tensor *copy = cfx_tensor_new((cfx_dtype)t->dtype, sizes, ndim, c->rt->allocator,
                                           c->err);
         if (copy && cfxi_copy(c->rt, copy, t, c->err) != CFX_OK) {

@@ -44,6 +44,14 @@ static void add_row_float(float *to, const float *from, int64_t n)
         to[i] += from[i];
 }
 
+/* Sums and means: integers wrap. */
+#define PLUS_float(a, b) ((a) + (b))
+#define PLUS_double(a, b) ((a) + (b))
+#define PLUS_int64_t(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
+#define OVER_float(a, n) ((a) / (float)(n))
+#define OVER_double(a, n) ((a) / (double)(n))
+#define OVER_int64_t(a, n) ((n) == -1 ? (int64_t)(0 - (uint64_t)(a)) : (a) / (n))
+
 #define ROWS(type)                                                                                 \
     static void max_row_##type(type *to, const type *from, int64_t n)                              \
     {                                                                                              \
@@ -53,7 +61,7 @@ static void add_row_float(float *to, const float *from, int64_t n)
     static void add_row_##type(type *to, const type *from, int64_t n)                              \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
-            to[i] = (type)(to[i] + from[i]);                                                       \
+            to[i] = PLUS_##type(to[i], from[i]);                                                   \
     }
 ROWS(double)
 ROWS(int64_t)
@@ -108,9 +116,9 @@ ROWS(int64_t)
                 for (int64_t o = 0; o < a->out; o++) {                                             \
                     type sum = 0;                                                                  \
                     for (int64_t k = a->lo[o]; k < a->hi[o]; k += a->step)                         \
-                        sum = (type)(sum + row[k]);                                                \
+                        sum = PLUS_##type(sum, row[k]);                                            \
                     int64_t by = p->divisor ? p->divisor : count * a->count[o];                    \
-                    *y++ = a->hi[o] > a->lo[o] ? (type)(sum / (type)by) : 0;                       \
+                    *y++ = a->hi[o] > a->lo[o] ? OVER_##type(sum, by) : 0;                         \
                 }                                                                                  \
             }                                                                                      \
     }                                                                                              \

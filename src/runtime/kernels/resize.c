@@ -255,6 +255,12 @@ static double place_of(const arguments *a, double step, int64_t o, bool narrow)
     return rounded(middle - 0.5, narrow);
 }
 
+/* A place as a whole number, not far outside of n places: scales may be anything. */
+static int64_t whole(double at, int64_t n)
+{
+    return !(at > -4) ? -4 : at > (double)n ? n : (int64_t)at;
+}
+
 static int64_t clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 
 static double cubic(double x, double a)
@@ -274,7 +280,7 @@ static void interpolation_weights(const arguments *a, size_t d, bool narrow, axi
         double *weight = x->weight + o * x->taps;
         if (a->method == LINEAR) {
             at = at < 0 ? 0 : at;
-            int64_t first = clamp((int64_t)at, x->in);
+            int64_t first = clamp(whole(at, x->in), x->in);
             double t = at - (double)first;
             index[0] = first;
             index[1] = first + (first < x->in - 1);
@@ -283,7 +289,7 @@ static void interpolation_weights(const arguments *a, size_t d, bool narrow, axi
         } else {
             double first = floor(at);
             for (int k = 0; k < 4; k++) {
-                index[k] = clamp((int64_t)first - 1 + k, x->in);
+                index[k] = clamp(whole(first, x->in + 1) - 1 + k, x->in);
                 weight[k] = cubic(at - first + 1 - k, -0.75);
             }
         }

@@ -311,9 +311,12 @@ cfx_status cfxi_rule_repeat_interleave(cfxi_call *c)
                          dim, (long long)v.size[dim]);
     if (times == -2)
         return cfxi_fail(c, CFX_E_SHAPE, "Repeats must be non-negative");
+    bool told = !cfxi_is_none(c, 3);
     v.size[dim] = times >= 0 ? cfx_dim_mul(c->dims, v.size[dim], times, c->err)
-                  : !cfxi_is_none(c, 3) ? cfxi_int(c, 3)
-                                        : cfxi_fresh(c);
+                  : told     ? cfxi_int(c, 3)
+                             : cfxi_fresh(c);
+    if (times >= 0 && told && !cfxi_same_size(c, v.size[dim], cfxi_int(c, 3)))
+        return cfxi_fail(c, CFX_E_SHAPE, "allocated size does not match required size");
     return cfxi_result(c, 0, v.dtype, v.size, v.ndim);
 }
 
