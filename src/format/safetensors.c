@@ -322,6 +322,7 @@ cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *e
     cfxi_out out;
     cfx_buffer header;
     cfxi_vec all = {0};
+    CFX_TRY(cfxi_expect(s, "state", err));
     cfx_buffer_init(&header, NULL);
     cfx_status status = collect(s, &all, err);
     if (status == CFX_OK && (status = write_header(s, &all, &header, err)) == CFX_E_NOMEM)

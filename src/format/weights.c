@@ -127,6 +127,8 @@ static void compare(const cfx_state *s, const cfx_state *from, unsigned flags, m
 cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags, cfx_error *err)
 {
     misfits m = {.n = 0};
+    CFX_TRY(cfxi_expect(s, "state", err));
+    CFX_TRY(cfxi_expect(from, "state", err));
     compare(s, from, flags, &m);
     if (m.n > m.shown)
         return cfx_error_set(err, CFX_E_KEY, "%s; and %zu more", m.text, m.n - m.shown);

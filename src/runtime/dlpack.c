@@ -175,6 +175,8 @@ static void delete_unversioned(cfx_dl_managed *self) { drop(self->ctx); }
 
 static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
 {
+    if (cfxi_expect(t, "tensor", err) != CFX_OK)
+        return NULL;
     int64_t itemsize = (int64_t)cfxi_itemsize(t);
     if (!t->storage) {
         cfx_error_set(err, CFX_E_VALUE, "a tensor without elements in memory cannot be shared");

@@ -286,6 +286,7 @@ cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
 {
     printer p = {.t = t, .parts = {{true, false, 1}, {true, false, 1}}};
     char dtype[40];
+    CFX_TRY(cfxi_expect(t, "tensor", err));
     bool known = t->storage != NULL;
     bool empty = known && cfxi_numel(t) == 0;
     bool usual = t->dtype == CFX_DTYPE_FLOAT32 ||

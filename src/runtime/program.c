@@ -373,6 +373,8 @@ cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
                              const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
+    if (cfxi_expect(g, "graph", err) != CFX_OK)
+        return NULL;
     err = cfxi_error_or(err, &own);
     allocator = cfxi_allocator(allocator);
     cfx_program *p = cfxi_alloc(allocator, sizeof *p);

@@ -201,11 +201,29 @@ static cfx_datum run_program(run *r, const cfx_datum *inputs, size_t n)
     return result;
 }
 
+/* For the caller of the library: what earlier calls should have made is there, or *err keeps their
+ * reason; it is written to only if this one fails. */
+static cfx_datum run_given(run *r, const cfx_datum *inputs, size_t n, cfx_error *err)
+{
+    const cfx_datum nothing = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_error own = {0};
+    if (cfxi_expect(r->p, "program", err) || cfxi_expect(r->rt, "runtime", err))
+        return nothing;
+    for (size_t i = 0; err && err->status != CFX_OK && i < n; i++)
+        if (inputs[i].kind == CFX_DATUM_INVALID)
+            return nothing;
+    r->err = &own;
+    cfx_datum result = run_program(r, inputs, n);
+    if (result.kind == CFX_DATUM_INVALID && err)
+        *err = own;
+    return result;
+}
+
 cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs, size_t n,
                           cfx_error *err)
 {
-    run r = {.p = p, .rt = rt, .err = err};
-    return run_program(&r, inputs, n);
+    run r = {.p = p, .rt = rt};
+    return run_given(&r, inputs, n, err);
 }
 
 cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
@@ -213,8 +231,8 @@ cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
                             cfx_error *err)
 {
     const cfxi_watch watch = {.each = each, .ctx = ctx};
-    run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .watch = &watch, .err = err};
-    return run_program(&r, inputs, n);
+    run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .watch = &watch};
+    return run_given(&r, inputs, n, err);
 }
 
 cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)

@@ -188,13 +188,26 @@ static void add_rows(const job *j, const char *base, int64_t begin, int64_t end,
 {
     _Alignas(64) double buf[2 * ROW];
     const walk *w = &j->reduced;
+    const cfxi_reducer *r = j->k->reducer;
+    cfx_dtype dtype = (cfx_dtype)j->x->dtype;
     int64_t stride = j->kept.stride[j->kept.ndim - 1];
+    size_t last = w->ndim - 1;
+    bool direct = r->four && dtype == cfxi_run_dtype(j->k->compute) &&
+                  stride == (int64_t)cfx_dtype_size(dtype);
     position p = walk_seek(w, begin);
-    for (; begin < end; begin++) {
-        const void *x = cfxi_read_run(j->k->rt->isa, j->k->compute, buf,
-                                      (cfx_dtype)j->x->dtype, base + p.offset, stride, width);
-        j->k->reducer->row(j->k, acc, x, width, begin);
-        walk_next(w, &p, 1);
+    while (begin < end) {
+        const char *at = base + p.offset;
+        int64_t step = 1;
+        if (direct && end - begin >= 4 && w->size[last] - p.at[last] >= 4) {
+            r->four(j->k, acc, at, w->stride[last], width);
+            step = 4;
+        } else {
+            const void *x = cfxi_read_run(j->k->rt->isa, j->k->compute, buf, dtype, at, stride,
+                                          width);
+            r->row(j->k, acc, x, width, begin);
+        }
+        walk_next(w, &p, step);
+        begin += step;
     }
 }
 
@@ -238,10 +251,39 @@ static void store_item(const job *j, int64_t item, const char *acc)
         j->k->reducer->store(j->k, acc + (size_t)i * j->k->reducer->size, first + i);
 }
 
+/* The same where the elements of a result are one line of memory: nothing to look up. */
+static void whole_lines(const job *j, int64_t begin, int64_t end)
+{
+    _Alignas(64) double buf[2 * CFXI_RUN];
+    _Alignas(16) char acc[CFXI_ACCUMULATOR];
+    const cfxi_reducer *r = j->k->reducer;
+    cfx_dtype dtype = (cfx_dtype)j->x->dtype;
+    cfx_isa isa = j->k->rt->isa;
+    int64_t count = j->reduced.count;
+    int64_t stride = j->reduced.ndim ? j->reduced.stride[0] : 0;
+    position p = walk_seek(&j->kept, begin);
+    for (; begin < end; begin++) {
+        const char *at = j->x->data + p.offset;
+        r->begin(j->k, acc);
+        for (int64_t first = 0; first < count; first += CFXI_RUN) {
+            int64_t n = count - first < CFXI_RUN ? count - first : CFXI_RUN;
+            const void *x = cfxi_read_run(isa, j->k->compute, buf, dtype, at + first * stride,
+                                          stride, n);
+            r->run(j->k, acc, x, n, first);
+        }
+        r->store(j->k, acc, begin);
+        walk_next(&j->kept, &p, 1);
+    }
+}
+
 static void whole_items(void *ctx, int64_t begin, int64_t end)
 {
     _Alignas(64) char acc[ROW * CFXI_ACCUMULATOR];
     const job *j = ctx;
+    if (!j->rows && j->reduced.ndim <= 1) {
+        whole_lines(j, begin, end);
+        return;
+    }
     for (int64_t item = begin; item < end; item++) {
         add_piece(j, item, 0, acc);
         store_item(j, item, acc);
@@ -274,6 +316,7 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
     job j = {.k = k, .x = x, .row = 1, .per_line = 1, .pieces = 1};
     walk_split(x, mask, &j.kept, &j.reduced);
     k->rt = c->rt;
+    k->floats = cfxi_floats_of(c->rt);
     k->count = j.reduced.count;
     if (j.kept.count == 0)
         return CFX_OK;

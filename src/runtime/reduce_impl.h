@@ -48,6 +48,33 @@ cfx_status cfxi_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, const cf
 cfx_status cfxi_reduced_not_empty(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
                                   const char *name);
 
+/* ---- loops over floats (kernels/floats.h) -------------------------------------------------- */
+
+/* Of n adjacent floats, by the machine. Sums are of at most CFXI_RUN: longer ones add up theirs. */
+typedef struct cfxi_floats {
+    double (*sum)(const float *x, int64_t n);
+    void (*add)(double *acc, const float *x, int64_t n);  /* acc[i] += x[i] */
+    void (*add_four)(double *acc, const float *x, const float *y, const float *z, const float *w,
+                     int64_t n);                          /* acc[i] += x[i] + y[i] + z[i] + w[i] */
+    float (*most)(const float *x, int64_t n);             /* n >= 1; NaN if there is one */
+    float (*least)(const float *x, int64_t n);
+    void (*most_row)(float *acc, const float *x, int64_t n);  /* element by element */
+    void (*least_row)(float *acc, const float *x, int64_t n);
+    void (*moments)(const float *x, int64_t n, double *mean, double *squares);
+    void (*shift)(float *y, const float *x, int64_t n, float by);  /* y = x - by */
+    void (*scale)(float *y, int64_t n, float by);
+    void (*shift_each)(float *y, const float *by, int64_t n);
+    void (*scale_each)(float *y, const float *by, int64_t n);
+} cfxi_floats;
+
+const cfxi_floats *cfxi_floats_of(const cfx_runtime *rt);
+extern const cfxi_floats cfxi_floats_plain;
+extern const cfxi_floats cfxi_floats_avx2;
+extern const cfxi_floats cfxi_floats_avx512;
+
+/* A sum of any length. (kernels/reduce.c) */
+double cfxi_sum_floats(const cfxi_floats *f, const float *x, int64_t n);
+
 /* ---- reductions (reduce.c) ----------------------------------------------------------------- */
 
 typedef struct cfxi_reduction cfxi_reduction;
@@ -61,6 +88,8 @@ typedef struct cfxi_reducer {
     void (*run)(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first);
     /* One element into each of n accumulators, side by side; `first` is their number. */
     void (*row)(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first);
+    /* Four rows at once, `stride` bytes apart, of elements that are not converted; NULL: none. */
+    void (*four)(const cfxi_reduction *k, void *acc, const char *x, int64_t stride, int64_t n);
     void (*merge)(const cfxi_reduction *k, void *acc, const void *later);
     void (*store)(const cfxi_reduction *k, const void *acc, int64_t i);  /* to result element i */
 } cfxi_reducer;
@@ -71,13 +100,14 @@ struct cfxi_reduction {
     const cfxi_reducer *reducer;
     cfxi_run_type compute;
     cfx_runtime *rt;
+    const cfxi_floats *floats;
     cfx_tensor *out[2];  /* contiguous */
     int64_t count;       /* elements for each result */
     double number;       /* what the reducer wants to know: correction, sign */
 };
 
-/* Reduces the dimensions of the mask; results are written by the reducer. k->count, k->rt are
- * set here. */
+/* Reduces the dimensions of the mask; results are written by the reducer. k->count, k->rt and
+ * k->floats are set here. */
 cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_reduction *k);
 
 /* ---- lanes (reduce.c) ---------------------------------------------------------------------- */
@@ -88,10 +118,6 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
 typedef void cfxi_lane_fn(void *ctx, char *const at[], void *scratch, int64_t i);
 cfx_status cfxi_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim, int64_t cost,
                       size_t scratch_size, cfxi_lane_fn *fn, void *ctx);
-
-/* Of n adjacent floats. (kernels/reduce.c, kernels/extreme.c: n >= 1; NaN if there is one) */
-double cfxi_sum_floats(cfx_isa isa, const float *x, int64_t n);
-float cfxi_greatest_float(cfx_isa isa, const float *x, int64_t n);
 
 /* ---- vectors ------------------------------------------------------------------------------- */
 
@@ -105,11 +131,6 @@ float cfxi_greatest_float(cfx_isa isa, const float *x, int64_t n);
 #define CFXI_INLINE static inline __attribute__((always_inline))
 
 typedef float cfxi_v16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t cfxi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
-
-/* A macro: vectors are no parameters of functions for machines that have none so wide. */
-#define cfxi_select16(mask, a, b)                                                                  \
-    ((cfxi_v16)(((mask) & (cfxi_v16i)(a)) | (~(mask) & (cfxi_v16i)(b))))
 
 /* name(args) by the machine: name_body must be CFXI_INLINE. */
 #define CFXI_BY_ISA(name, params, args)                                                            \

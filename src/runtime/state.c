@@ -60,6 +60,7 @@ void cfx_state_free(cfx_state *s)
 cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_error *err)
 {
     uint32_t hash;
+    CFX_TRY(cfxi_expect(s, "state", err));
     CFX_TRY(cfxi_expect(t, "tensor", err));
     entry *e = find(s, name, &hash);
     if (e) {

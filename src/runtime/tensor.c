@@ -237,6 +237,8 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
 cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *sizes,
                             const int64_t *strides, size_t ndim, int64_t offset, cfx_error *err)
 {
+    if (cfxi_expect(base, "tensor", err) != CFX_OK)
+        return NULL;
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, base->allocator, err);
     if (!t)
         return NULL;

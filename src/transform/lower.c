@@ -123,6 +123,7 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_f
     cfx_error own;
     cfxi_lower trial = {.modules = modules, .each = each, .ctx = ctx};
     cfxi_lower real = {.modules = modules};
+    CFX_TRY(cfxi_expect(g, "graph", err));
     err = cfxi_error_or(err, &own);
     *err = (cfx_error){0};
     trial.err = real.err = err;

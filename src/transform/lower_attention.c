@@ -56,12 +56,34 @@ static cfx_status become(cfxi_lower *l, cfx_node *n, cfx_value v)
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
-/* (batch, length, width) as (length, batch, width), and back. */
+/* (batch, length, width) as (length, batch, width), and back; what lacks the batch, which only its
+ * dimensions tell, is seen as a batch of one first. */
+static cfx_value with_batch(cfxi_lower *l, cfx_node *n, cfx_value x)
+{
+    const cfx_value sizes[] = {cfx_int(-1), cfxi_lower_size(l, n, x, -2),
+                               cfxi_lower_size(l, n, x, -1)};
+    return cfxi_lower_reshape(l, n, x, sizes, 3);
+}
+
 static cfx_value swap(cfxi_lower *l, cfx_node *n, cfx_value x)
 {
     const cfx_value dims[] = {cfx_int(1), cfx_int(0), cfx_int(2)};
     const cfx_value args[] = {x, cfx_value_list(l->g, dims, 3, l->err)};
     return cfxi_lower_row(l, n, CFX_OPID_permute, args, 2);
+}
+
+static cfx_value swap_batch(cfxi_lower *l, cfx_node *n, cfx_value x)
+{
+    return swap(l, n, with_batch(l, n, x));
+}
+
+/* (length,) as (1, length). */
+static cfx_value batch_of_masks(cfxi_lower *l, cfx_node *n, cfx_value mask)
+{
+    if (cfxi_is_none(mask))
+        return mask;
+    const cfx_value sizes[] = {cfx_int(-1), cfxi_lower_size(l, n, mask, -1)};
+    return cfxi_lower_reshape(l, n, mask, sizes, 2);
 }
 
 typedef struct argument {
@@ -99,12 +121,13 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
     const cfx_value v = cfxi_lower_argument(n, 2, "value");
     const cfx_value average = cfxi_lower_argument(n, 6, "average_attn_weights");
     const cfx_value weights = cfxi_lower_argument(n, 4, "need_weights");
-    const cfx_value swapped = batch_first ? swap(l, n, q) : q;
+    const cfx_value swapped = batch_first ? swap_batch(l, n, q) : q;
     const cfx_value one = cfxi_lower_attribute(l, n, "in_proj_weight");
+    const cfx_value padding = cfxi_lower_argument(n, 3, "key_padding_mask");
     const argument all[] = {
         {"query", swapped},
-        {"key", !batch_first ? k : cfx_value_equal(k, q) ? swapped : swap(l, n, k)},
-        {"value", !batch_first ? v : cfx_value_equal(v, q) ? swapped : swap(l, n, v)},
+        {"key", !batch_first ? k : cfx_value_equal(k, q) ? swapped : swap_batch(l, n, k)},
+        {"value", !batch_first ? v : cfx_value_equal(v, q) ? swapped : swap_batch(l, n, v)},
         {"embed_dim_to_check", cfxi_lower_attribute(l, n, "embed_dim")},
         {"num_heads", cfxi_lower_attribute(l, n, "num_heads")},
         {"in_proj_weight", one},
@@ -116,7 +139,7 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
         {"out_proj_weight", cfxi_lower_attribute(l, n, "out_proj.weight")},
         {"out_proj_bias", cfxi_lower_attribute(l, n, "out_proj.bias")},
         {"training", cfx_bool(cfxi_lower_flag(l, n, "training"))},
-        {"key_padding_mask", cfxi_lower_argument(n, 3, "key_padding_mask")},
+        {"key_padding_mask", batch_first ? batch_of_masks(l, n, padding) : padding},
         {"need_weights", weights.kind == CFX_KIND_NONE ? cfx_bool(true) : weights},
         {"attn_mask", cfxi_lower_argument(n, 5, "attn_mask")},
         {"use_separate_proj_weight", cfx_bool(cfxi_is_none(one))},
@@ -128,6 +151,19 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
     };
     cfxi_lowered_begin(c, CFX_OPID_multi_head_attention_forward);
     return set_all(l, n, c, all, sizeof all / sizeof *all);
+}
+
+/* The weights of a batch, (batch, heads?, length, keys), by the shape of the query. */
+static cfx_value weights_like(cfxi_lower *l, cfx_node *n, cfx_value both)
+{
+    const cfx_value need = cfxi_lower_argument(n, 4, "need_weights");
+    const cfx_value second[] = {both, cfx_int(1)};
+    if (need.kind == CFX_KIND_BOOL && !need.as.b)
+        return cfx_none();
+    const cfx_value weights = cfxi_lower_row(l, n, CFX_OPID_getitem, second, 2);
+    const cfx_value batch = cfxi_lower_sizes(l, n, cfxi_lower_argument(n, 0, "query"), 0, -2);
+    return cfxi_lower_reshape_by(l, n, weights, cfx_invalid(), batch,
+                                 cfxi_lower_sizes(l, n, weights, 1, 8));
 }
 
 cfx_status cfxi_lower_attention(cfxi_lower *l, cfx_node *n)
@@ -148,9 +184,10 @@ cfx_status cfxi_lower_attention(cfxi_lower *l, cfx_node *n)
             c.args[i] = cfx_none();
     const cfx_value both = cfxi_lower_row(l, n, c.op, c.args, last);
     const cfx_value first[] = {both, cfx_int(0)};
-    const cfx_value second[] = {both, cfx_int(1)};
-    const cfx_value items[] = {swap(l, n, cfxi_lower_row(l, n, CFX_OPID_getitem, first, 2)),
-                               cfxi_lower_row(l, n, CFX_OPID_getitem, second, 2)};
+    const cfx_value like[] = {swap(l, n, cfxi_lower_row(l, n, CFX_OPID_getitem, first, 2)),
+                              cfxi_lower_argument(n, 0, "query")};
+    const cfx_value items[] = {cfxi_lower_row(l, n, CFX_OPID_reshape_as, like, 2),
+                               weights_like(l, n, both)};
     CFX_TRY(l->err->status);
     const cfx_value tuple = cfx_value_tuple(l->g, items, 2, l->err);
     return cfxi_lower_finish(l, n, CFX_OPID_tuple, &tuple, 1);

@@ -47,6 +47,8 @@ typedef struct cfxi_lowered {
     cfx_value packed;                           /* a list that was made for it, or INVALID */
     cfx_value out;                              /* where the result is to be written, or INVALID */
     bool in_place;                              /* inplace=True */
+    cfx_value max_norm;                         /* of the rows that an embedding reads, or INVALID */
+    cfx_value norm_type;                        /* likewise; INVALID: 2 */
     bool batch_mean;                            /* what it gives is to be divided by the batch */
     char why[200];                              /* why it is not one */
 } cfxi_lowered;
@@ -122,6 +124,16 @@ static inline bool cfxi_is_none(cfx_value v)
 /* Calls a row before `n`; INVALID if that fails or an argument is INVALID, so that calls chain. */
 cfx_value cfxi_lower_row(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
                          size_t count);
+/* x.size(dim), and x.shape[start:stop] as the tuple that it is: for inputs that may lack a batch,
+ * which only their dimensions tell. Both chain as cfxi_lower_row does. */
+cfx_value cfxi_lower_size(cfxi_lower *l, cfx_node *n, cfx_value x, int64_t dim);
+cfx_value cfxi_lower_sizes(cfxi_lower *l, cfx_node *n, cfx_value x, int64_t start, int64_t stop);
+/* x.reshape(sizes), of a list that is written down. */
+cfx_value cfxi_lower_reshape(cfxi_lower *l, cfx_node *n, cfx_value x, const cfx_value *sizes,
+                             size_t count);
+/* x.reshape(before + sizes + after), tuples; INVALID for none. */
+cfx_value cfxi_lower_reshape_by(cfxi_lower *l, cfx_node *n, cfx_value x, cfx_value before,
+                                cfx_value sizes, cfx_value after);
 /* Makes `n` a call of a row; whether l->err was set before is looked at here, too. */
 cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
                              size_t count);

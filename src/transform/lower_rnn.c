@@ -1,6 +1,6 @@
 /* lower_rnn.c - recurrent modules: their weights as one list, the state that is not given as zeros,
- * and results as the classes return them. A state of zeros needs the size of the batch, so inputs
- * without one must come with a state. */
+ * and results as the classes return them. An input may lack the batch, which only its dimensions
+ * tell: it is seen as a batch of one, and the results by the shape of the input. */
 #include "lower_impl.h"
 
 #include <stdio.h>
@@ -55,7 +55,8 @@ static cfx_value zeros(cfxi_lower *l, cfx_node *n, cfx_value input, int64_t firs
 }
 
 typedef struct recurrent {
-    cfx_value input;
+    cfx_value given;       /* the input as it is passed */
+    cfx_value input;       /* with a batch */
     cfx_value state;       /* as it is passed; None: zeros */
     int64_t layers;
     int64_t hidden;
@@ -67,7 +68,7 @@ typedef struct recurrent {
 static recurrent read_module(cfxi_lower *l, cfx_node *n)
 {
     recurrent r = {
-        .input = cfxi_lower_argument(n, 0, "input"),
+        .given = cfxi_lower_argument(n, 0, "input"),
         .state = cfxi_lower_argument(n, 1, "hx"),
         .layers = cfxi_lower_int(l, n, "num_layers"),
         .hidden = cfxi_lower_int(l, n, "hidden_size"),
@@ -75,19 +76,64 @@ static recurrent read_module(cfxi_lower *l, cfx_node *n)
         .bidirectional = cfxi_lower_flag(l, n, "bidirectional"),
         .batch_first = cfxi_lower_flag(l, n, "batch_first"),
     };
+    const cfx_value last = cfxi_lower_size(l, n, r.given, -1);
+    const cfx_value time = cfxi_lower_size(l, n, r.given, r.batch_first ? -2 : 0);
+    const cfx_value first[] = {cfx_int(-1), time, last};
+    const cfx_value second[] = {time, cfx_int(-1), last};
+    r.input = cfxi_lower_reshape(l, n, r.given, r.batch_first ? first : second, 3);
     return r;
+}
+
+static int64_t rows_of(const recurrent *r) { return r->layers * (r->bidirectional ? 2 : 1); }
+
+/* A state that is passed, with a batch. */
+static cfx_value with_batch(cfxi_lower *l, cfx_node *n, const recurrent *r, cfx_value state,
+                            int64_t width)
+{
+    const cfx_value sizes[] = {cfx_int(rows_of(r)), cfx_int(-1), cfx_int(width)};
+    return cfxi_lower_reshape(l, n, state, sizes, 3);
+}
+
+static cfx_value one_tuple(cfxi_lower *l, int64_t i)
+{
+    const cfx_value number = cfx_int(i);
+    return cfx_value_tuple(l->g, &number, 1, l->err);
+}
+
+/* Results with a batch only if the input has one. */
+static cfx_value output_like(cfxi_lower *l, cfx_node *n, const recurrent *r, cfx_value output)
+{
+    const int64_t width = (r->proj > 0 ? r->proj : r->hidden) * (r->bidirectional ? 2 : 1);
+    return cfxi_lower_reshape_by(l, n, output, cfx_invalid(),
+                                 cfxi_lower_sizes(l, n, r->given, 0, -1), one_tuple(l, width));
+}
+
+static cfx_value state_like(cfxi_lower *l, cfx_node *n, const recurrent *r, cfx_value state,
+                            int64_t width)
+{
+    const cfx_value batch = r->batch_first ? cfxi_lower_sizes(l, n, r->given, 0, -2)
+                                           : cfxi_lower_sizes(l, n, r->given, 1, -1);
+    return cfxi_lower_reshape_by(l, n, state, one_tuple(l, rows_of(r)), batch,
+                                 one_tuple(l, width));
 }
 
 static cfx_value zero_state(cfxi_lower *l, cfx_node *n, const recurrent *r, int64_t width)
 {
-    return zeros(l, n, r->input, r->layers * (r->bidirectional ? 2 : 1), r->batch_first ? 0 : 1,
-                 width);
+    return zeros(l, n, r->input, rows_of(r), r->batch_first ? 0 : 1, width);
 }
 
 static cfx_value item(cfxi_lower *l, cfx_node *n, cfx_value of, int64_t i)
 {
     const cfx_value args[] = {of, cfx_int(i)};
     return cfxi_lower_row(l, n, CFX_OPID_getitem, args, 2);
+}
+
+/* Likewise, of a tuple that may be written down. */
+static cfx_value part(cfxi_lower *l, cfx_node *n, cfx_value of, size_t i)
+{
+    size_t count;
+    const cfx_value *items = cfx_value_items(of, &count);
+    return i < count ? items[i] : item(l, n, of, (int64_t)i);
 }
 
 /* The row itself, before `n`. */
@@ -126,15 +172,21 @@ static cfx_status give_back(cfxi_lower *l, cfx_node *n, cfx_value output, cfx_va
 cfx_status cfxi_lower_lstm(cfxi_lower *l, cfx_node *n)
 {
     recurrent r = read_module(l, n);
+    const int64_t width = r.proj > 0 ? r.proj : r.hidden;
+    cfx_value both[] = {r.state, r.state};
     if (cfxi_is_none(r.state)) {
-        const cfx_value both[] = {zero_state(l, n, &r, r.proj > 0 ? r.proj : r.hidden),
-                                  zero_state(l, n, &r, r.hidden)};
-        CFX_TRY(l->err->status);
-        r.state = cfx_value_tuple(l->g, both, 2, l->err);
+        both[0] = zero_state(l, n, &r, width);
+        both[1] = zero_state(l, n, &r, r.hidden);
+    } else {
+        both[0] = with_batch(l, n, &r, part(l, n, r.state, 0), width);
+        both[1] = with_batch(l, n, &r, part(l, n, r.state, 1), r.hidden);
     }
+    CFX_TRY(l->err->status);
+    r.state = cfx_value_tuple(l->g, both, 2, l->err);
     const cfx_value all = recur(l, n, CFX_OPID_lstm, &r);
-    const cfx_value output = item(l, n, all, 0);
-    const cfx_value state[] = {item(l, n, all, 1), item(l, n, all, 2)};
+    const cfx_value output = output_like(l, n, &r, item(l, n, all, 0));
+    const cfx_value state[] = {state_like(l, n, &r, item(l, n, all, 1), width),
+                               state_like(l, n, &r, item(l, n, all, 2), r.hidden)};
     CFX_TRY(l->err->status);
     return give_back(l, n, output, cfx_value_tuple(l->g, state, 2, l->err));
 }
@@ -142,11 +194,11 @@ cfx_status cfxi_lower_lstm(cfxi_lower *l, cfx_node *n)
 static cfx_status lower_simple(cfxi_lower *l, cfx_node *n, cfx_operator op)
 {
     recurrent r = read_module(l, n);
-    if (cfxi_is_none(r.state))
-        r.state = zero_state(l, n, &r, r.hidden);
+    r.state = cfxi_is_none(r.state) ? zero_state(l, n, &r, r.hidden)
+                                    : with_batch(l, n, &r, r.state, r.hidden);
     const cfx_value all = recur(l, n, op, &r);
-    const cfx_value output = item(l, n, all, 0);
-    return give_back(l, n, output, item(l, n, all, 1));
+    const cfx_value output = output_like(l, n, &r, item(l, n, all, 0));
+    return give_back(l, n, output, state_like(l, n, &r, item(l, n, all, 1), r.hidden));
 }
 
 cfx_status cfxi_lower_gru(cfxi_lower *l, cfx_node *n) { return lower_simple(l, n, CFX_OPID_gru); }

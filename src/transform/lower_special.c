@@ -34,6 +34,43 @@ cfx_value cfxi_lower_row(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
     return call ? cfx_from_node(call) : cfx_invalid();
 }
 
+cfx_value cfxi_lower_size(cfxi_lower *l, cfx_node *n, cfx_value x, int64_t dim)
+{
+    const cfx_value args[] = {x, cfx_int(dim)};
+    return cfxi_lower_row(l, n, CFX_OPID_size, args, 2);
+}
+
+cfx_value cfxi_lower_sizes(cfxi_lower *l, cfx_node *n, cfx_value x, int64_t start, int64_t stop)
+{
+    const cfx_value args[] = {
+        cfxi_lower_row(l, n, CFX_OPID_size, &x, 1),
+        cfx_value_slice(l->g, cfx_int(start), cfx_int(stop), cfx_none(), l->err),
+    };
+    return cfxi_lower_row(l, n, CFX_OPID_getitem, args, 2);
+}
+
+cfx_value cfxi_lower_reshape(cfxi_lower *l, cfx_node *n, cfx_value x, const cfx_value *sizes,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sizes[i].kind == CFX_KIND_INVALID)
+            return cfx_invalid();
+    const cfx_value args[] = {x, cfx_value_list(l->g, sizes, count, l->err)};
+    return cfxi_lower_row(l, n, CFX_OPID_reshape, args, 2);
+}
+
+cfx_value cfxi_lower_reshape_by(cfxi_lower *l, cfx_node *n, cfx_value x, cfx_value before,
+                                cfx_value sizes, cfx_value after)
+{
+    const cfx_value first[] = {before, sizes};
+    if (before.kind != CFX_KIND_INVALID)
+        sizes = cfxi_lower_row(l, n, CFX_OPID_add, first, 2);
+    const cfx_value second[] = {sizes, after};
+    const cfx_value args[] = {x, after.kind == CFX_KIND_INVALID
+                                     ? sizes : cfxi_lower_row(l, n, CFX_OPID_add, second, 2)};
+    return cfxi_lower_row(l, n, CFX_OPID_reshape, args, 2);
+}
+
 cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
                              size_t count)
 {
@@ -124,15 +161,11 @@ static cfx_status instance_norm(cfxi_lower *l, cfx_node *n, int64_t dims)
     cfx_value sizes[5] = {cfx_int(-1)};
     const cfx_value x = cfxi_lower_argument(n, 0, "input");
     CFX_TRY(read_norm(l, n, false, &s));
-    for (int64_t i = 0; i <= dims; i++) {
-        const cfx_value at[] = {x, cfx_int(i - dims - 1)};
-        sizes[1 + i] = cfxi_lower_row(l, n, CFX_OPID_size, at, 2);
-    }
-    CFX_TRY(l->err->status);
-    const cfx_value shape[] = {x, cfx_value_list(l->g, sizes, (size_t)dims + 2, l->err)};
+    for (int64_t i = 0; i <= dims; i++)
+        sizes[1 + i] = cfxi_lower_size(l, n, x, i - dims - 1);
+    const cfx_value batch = cfxi_lower_reshape(l, n, x, sizes, (size_t)dims + 2);
     cfx_value back[] = {cfx_invalid(), x};
-    CFX_TRY(lower_norm(l, n, CFX_OPID_instance_norm,
-                       cfxi_lower_row(l, n, CFX_OPID_reshape, shape, 2), s, &back[0]));
+    CFX_TRY(lower_norm(l, n, CFX_OPID_instance_norm, batch, s, &back[0]));
     return cfxi_lower_finish(l, n, CFX_OPID_view_as, back, 2);
 }
 

@@ -192,18 +192,34 @@ static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     return cfxi_lower_write(l, n, c);
 }
 
-/* kl_div(..., reduction="batchmean") is the sum, divided by how many there are. */
+/* kl_div(..., reduction="batchmean") is the sum, divided by the first size; by nothing if there is
+ * none: math.prod(x.shape[:1]). */
 static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
     cfx_node *sum = call_before(l, n, c);
-    const cfx_value size[] = {c->args[0], cfx_int(0)};
-    cfx_node *batch = sum ? cfxi_lower_add(l, n, CFX_OPID_size, size, 2) : NULL;
+    cfx_node *shape = sum ? cfxi_lower_add(l, n, CFX_OPID_size, c->args, 1) : NULL;
+    const cfx_value first[] = {
+        shape ? cfx_from_node(shape) : cfx_invalid(),
+        cfx_value_slice(l->g, cfx_none(), cfx_int(1), cfx_none(), l->err),
+    };
+    cfx_node *sizes = shape ? cfxi_lower_add(l, n, CFX_OPID_getitem, first, 2) : NULL;
+    const cfx_value list = sizes ? cfx_from_node(sizes) : cfx_invalid();
+    cfx_node *batch = sizes ? cfxi_lower_add(l, n, CFX_OPID_math_prod, &list, 1) : NULL;
     if (!batch)
         return l->err->status;
     cfxi_lowered_begin(c, CFX_OPID_div);
     c->args[0] = cfx_from_node(sum);
     c->args[1] = cfx_from_node(batch);
     return cfxi_lower_write(l, n, c);
+}
+
+/* An embedding with a `max_norm` scales the rows that it is about to read, in their place. */
+static cfx_status write_renorm(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+{
+    const bool given = c->norm_type.kind != CFX_KIND_INVALID;
+    const cfx_value args[] = {c->args[0], c->args[1], c->max_norm,
+                              given ? c->norm_type : cfx_float(2)};
+    return cfxi_lower_add(l, n, CFX_OPID_embedding_renorm_, args, 4) ? CFX_OK : l->err->status;
 }
 
 static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
@@ -240,6 +256,8 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     c->in_place = false;
     if (!cfx_operator_has_kernel(op))  /* it is written all the same: others see what it gives */
         CFX_TRY(cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)));
+    if (c->max_norm.kind != CFX_KIND_INVALID)
+        CFX_TRY(write_renorm(l, n, c));
     if (c->out.kind != CFX_KIND_INVALID)
         return write_out(l, n, c);
     if (c->batch_mean)

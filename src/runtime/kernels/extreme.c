@@ -3,6 +3,8 @@
  * NaN wins over every number, and of equal elements the first. */
 #include "../reduce_impl.h"
 
+#include <math.h>
+
 typedef struct extreme {
     union {
         double f;
@@ -62,59 +64,16 @@ static void take(const cfxi_reduction *k, extreme *acc, const void *x, int64_t a
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-/* The extreme of n >= 1 floats; NaN if there is one. */
-CFXI_INLINE void best_float_body(bool least, const float *x, int64_t n, float *best)
-{
-    float b = x[0];
-    int64_t i = 0;
-    if (n >= 16) {
-        cfxi_v16 a = *(const cfxi_v16 *)x;
-        for (i = 16; i + 16 <= n; i += 16) {
-            cfxi_v16 v = *(const cfxi_v16 *)(x + i);
-            a = cfxi_select16((least ? v < a : v > a) | (v != v), v, a);
-        }
-        b = a[0];
-        for (int lane = 1; lane < 16; lane++)
-            b = BEATS(least, a[lane], b) || a[lane] != a[lane] ? a[lane] : b;
-    }
-    for (; i < n; i++)
-        b = BEATS(least, x[i], b) || x[i] != x[i] ? x[i] : b;
-    *best = b;
-}
-
-CFXI_INLINE void greatest_float_body(const float *x, int64_t n, float *best)
-{
-    best_float_body(false, x, n, best);
-}
-CFXI_INLINE void least_float_body(const float *x, int64_t n, float *best)
-{
-    best_float_body(true, x, n, best);
-}
-CFXI_BY_ISA(greatest_float, (const float *x, int64_t n, float *best), (x, n, best))
-CFXI_BY_ISA(least_float, (const float *x, int64_t n, float *best), (x, n, best))
-
-float cfxi_greatest_float(cfx_isa isa, const float *x, int64_t n)
-{
-    float best;
-    greatest_float(isa, x, n, &best);
-    return best;
-}
-
 /* The best of the run first, then, if it wins, where it is. */
 static void take_floats(const cfxi_reduction *k, extreme *acc, const float *x, int64_t n,
                         int64_t first)
 {
-    float best;
-    if (wants_least(k))
-        least_float(k->rt->isa, x, n, &best);
-    else
-        greatest_float(k->rt->isa, x, n, &best);
+    float best = wants_least(k) ? k->floats->least(x, n) : k->floats->most(x, n);
     if (!float_beats(wants_least(k), best, acc))
         return;
     int64_t at = 0;
-    if (k->out[1] || k->out[0]->dtype == CFX_DTYPE_INT64)  /* somebody asks where */
-        while (best != best ? x[at] == x[at] : x[at] != best)
-            at++;
+    while (best != best ? x[at] == x[at] : x[at] != best)
+        at++;
     acc->value.f = best;
     acc->index = first + at;
 }
@@ -130,8 +89,7 @@ static void extreme_run(const cfxi_reduction *k, void *acc, const void *x, int64
         take(k, acc, x, i, first + i);
 }
 
-CFXI_INLINE void row_floats_body(bool least, extreme *acc, const float *x, int64_t n,
-                                 int64_t first)
+static void row_floats(bool least, extreme *acc, const float *x, int64_t n, int64_t first)
 {
     for (int64_t i = 0; i < n; i++)
         take_float(least, acc + i, x[i], first);
@@ -141,10 +99,7 @@ static void extreme_row(const cfxi_reduction *k, void *acc, const void *x, int64
                         int64_t first)
 {
     if (k->compute == CFXI_F32) {
-        if (wants_least(k))
-            row_floats_body(true, acc, x, n, first);
-        else
-            row_floats_body(false, acc, x, n, first);
+        row_floats(wants_least(k), acc, x, n, first);
         return;
     }
     for (int64_t i = 0; i < n; i++)
@@ -190,8 +145,45 @@ static void index_store(const cfxi_reduction *k, const void *acc, int64_t i)
     ((int64_t *)k->out[0]->data)[i] = ((const extreme *)acc)->index;
 }
 
+/* ---- values alone, of floats --------------------------------------------------------------- */
+
+static void float_begin(const cfxi_reduction *k, void *acc)
+{
+    *(float *)acc = wants_least(k) ? INFINITY : -INFINITY;
+}
+
+static void float_row(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)
+{
+    (void)first;
+    if (wants_least(k))
+        k->floats->least_row(acc, x, n);
+    else
+        k->floats->most_row(acc, x, n);
+}
+
+static void float_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)
+{
+    float best = wants_least(k) ? k->floats->least(x, n) : k->floats->most(x, n);
+    float_row(k, acc, &best, 1, first);
+}
+
+static void float_merge(const cfxi_reduction *k, void *acc, const void *later)
+{
+    float_row(k, acc, later, 1, 0);
+}
+
+static void float_store(const cfxi_reduction *k, const void *acc, int64_t i)
+{
+    cfxi_store_float((cfx_dtype)k->out[0]->dtype,
+                     k->out[0]->data + i * (int64_t)cfxi_itemsize(k->out[0]), *(const float *)acc);
+}
+
+static const cfxi_reducer float_reducer = {
+    sizeof(float), float_begin, float_run, float_row, NULL, float_merge, float_store,
+};
+
 #define REDUCER(store)                                                                             \
-    {sizeof(extreme), extreme_begin, extreme_run, extreme_row, extreme_merge, store}
+    {sizeof(extreme), extreme_begin, extreme_run, extreme_row, NULL, extreme_merge, store}
 static const cfxi_reducer value_reducer = REDUCER(value_store);
 static const cfxi_reducer both_reducer = REDUCER(both_store);
 static const cfxi_reducer index_reducer = REDUCER(index_store);
@@ -291,6 +283,8 @@ static cfx_status find(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
                         .compute = cfxi_run_type_of((cfx_dtype)x->dtype),
                         .out = {cfxi_result_at(c, result)},
                         .number = sign};
+    if (reducer == &value_reducer && k.compute == CFXI_F32)
+        k.reducer = &float_reducer;
     if (reducer == &both_reducer)
         k.out[1] = cfxi_result_at(c, 1);
     return cfxi_reduce(c, x, mask, &k);

@@ -35,34 +35,6 @@ static void join(moments *a, const moments *b)
     a->n = n;
 }
 
-CFXI_INLINE void float_moments_body(const float *x, int64_t n, moments *m)
-{
-    double sum[8] = {0};
-    double squares[8] = {0};
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int lane = 0; lane < 8; lane++)
-            sum[lane] += x[i + lane];
-    double total = 0;
-    for (; i < n; i++)
-        total += x[i];
-    for (int lane = 0; lane < 8; lane++)
-        total += sum[lane];
-    double mean = total / (double)n;
-    for (i = 0; i + 8 <= n; i += 8)
-        for (int lane = 0; lane < 8; lane++) {
-            double d = x[i + lane] - mean;
-            squares[lane] += d * d;
-        }
-    double all = 0;
-    for (; i < n; i++)
-        all += (x[i] - mean) * (x[i] - mean);
-    for (int lane = 0; lane < 8; lane++)
-        all += squares[lane];
-    *m = (moments){{mean, 0}, all, (double)n};
-}
-CFXI_BY_ISA(float_moments, (const float *x, int64_t n, moments *m), (x, n, m))
-
 /* Doubles, `parts` of them for each element. */
 static void double_moments(const double *x, int64_t n, int parts, moments *m)
 {
@@ -82,16 +54,16 @@ static void double_moments(const double *x, int64_t n, int parts, moments *m)
 static void moments_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n,
                         int64_t first)
 {
-    moments m;
+    moments m = {.n = (double)n};
     (void)first;
     if (k->compute == CFXI_F32)
-        float_moments(k->rt->isa, x, n, &m);
+        k->floats->moments(x, n, &m.mean[0], &m.squares);
     else
         double_moments(x, n, k->compute == CFXI_C128 ? 2 : 1, &m);
     join(acc, &m);
 }
 
-CFXI_INLINE void moments_step(moments *m, int part, double x, double share)
+static inline void moments_step(moments *m, int part, double x, double share)
 {
     double d = x - m->mean[part];
     m->mean[part] += d * share;
@@ -158,10 +130,10 @@ static void std_store(const cfxi_reduction *k, const void *acc, int64_t i)
 }
 
 static const cfxi_reducer var_reducer = {
-    sizeof(moments), moments_begin, moments_run, moments_row, moments_merge, var_store,
+    sizeof(moments), moments_begin, moments_run, moments_row, NULL, moments_merge, var_store,
 };
 static const cfxi_reducer std_reducer = {
-    sizeof(moments), moments_begin, moments_run, moments_row, moments_merge, std_store,
+    sizeof(moments), moments_begin, moments_run, moments_row, NULL, moments_merge, std_store,
 };
 
 static cfx_dtype real_of(cfx_dtype dtype)
@@ -261,9 +233,40 @@ static void exp_element(const cfxi_reduction *k, exponentials *e, const void *x,
         exp_add(e, ((const double *)x)[2 * i], ((const double *)x)[2 * i + 1], true);
 }
 
+static void exp_join(exponentials *a, exponentials b)
+{
+    if (b.most > a->most || b.most != b.most) {
+        exponentials swap = *a;
+        *a = b;
+        b = swap;
+    }
+    double scale = b.most == -INFINITY ? 0 : b.most == a->most ? 1 : exp(b.most - a->most);
+    a->sum[0] += b.sum[0] * scale;
+    a->sum[1] += b.sum[1] * scale;
+}
+
+/* n <= CFXI_RUN floats at once. */
+static void exp_floats(const cfxi_reduction *k, exponentials *e, const float *x, int64_t n)
+{
+    float y[CFXI_RUN];
+    float most = k->floats->most(x, n);
+    if (isinf(most) || most != most) {
+        for (int64_t i = 0; i < n; i++)
+            exp_element(k, e, x, i);
+        return;
+    }
+    k->floats->shift(y, x, n, most);
+    cfxi_exp_f32(k->rt, n, y, y);
+    exp_join(e, (exponentials){most, {k->floats->sum(y, n), 0}});
+}
+
 static void exp_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)
 {
     (void)first;
+    if (k->compute == CFXI_F32) {
+        exp_floats(k, acc, x, n);
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         exp_element(k, acc, x, i);
 }
@@ -277,17 +280,8 @@ static void exp_row(const cfxi_reduction *k, void *acc, const void *x, int64_t n
 
 static void exp_merge(const cfxi_reduction *k, void *acc, const void *later)
 {
-    exponentials *a = acc;
-    exponentials b = *(const exponentials *)later;
     (void)k;
-    if (b.most > a->most || b.most != b.most) {
-        exponentials swap = *a;
-        *a = b;
-        b = swap;
-    }
-    double scale = b.most == -INFINITY ? 0 : b.most == a->most ? 1 : exp(b.most - a->most);
-    a->sum[0] += b.sum[0] * scale;
-    a->sum[1] += b.sum[1] * scale;
+    exp_join(acc, *(const exponentials *)later);
 }
 
 static void exp_store(const cfxi_reduction *k, const void *acc, int64_t i)
@@ -301,7 +295,7 @@ static void exp_store(const cfxi_reduction *k, const void *acc, int64_t i)
 }
 
 static const cfxi_reducer exp_reducer = {
-    sizeof(exponentials), exp_begin, exp_run, exp_row, exp_merge, exp_store,
+    sizeof(exponentials), exp_begin, exp_run, exp_row, NULL, exp_merge, exp_store,
 };
 
 cfx_status cfxi_rule_logsumexp(cfxi_call *c)

@@ -101,7 +101,7 @@ static void norm_store(const cfxi_reduction *k, const void *acc, int64_t i)
 }
 
 static const cfxi_reducer norm_reducer = {
-    sizeof(double), norm_begin, norm_run, norm_row, norm_merge, norm_store,
+    sizeof(double), norm_begin, norm_run, norm_row, NULL, norm_merge, norm_store,
 };
 
 static cfx_status vector_norm(cfxi_call *c, const cfx_tensor *x, double order, uint32_t mask,

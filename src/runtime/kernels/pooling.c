@@ -30,6 +30,12 @@ static size_t plane_dims(cfx_operator op)
     }
 }
 
+static bool is_fractional(cfx_operator op)
+{
+    return op == CFX_OPID_fractional_max_pool2d ||
+           op == CFX_OPID_fractional_max_pool2d_with_indices;
+}
+
 /* ---- sizes --------------------------------------------------------------------------------- */
 
 static cfx_status read_image(cfxi_call *c, arguments *a)
@@ -151,6 +157,13 @@ static cfx_status read_fractions(cfxi_call *c, arguments *a)
                          "output_size or an output_ratio");
     if (by_size)
         CFX_TRY(cfxi_window_ints(c, 2, 2, 1, NULL, "output_size", a->out));
+    const cfx_tensor *samples = cfxi_tensor(c, 5);
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    if (samples && (samples->ndim != 3 || !cfxi_same_size(c, samples->size[2], 2) ||
+                    !cfxi_same_size(c, samples->size[1], x->size[a->batched]) ||
+                    !cfxi_same_size(c, samples->size[0], a->batched ? x->size[0] : 1)))
+        return cfxi_fail(c, CFX_E_SHAPE, "Expect _random_samples to be of [images, channels, 2], "
+                         "but got [%s]", cfxi_shape_of(samples).text);
     for (size_t d = 1; d < CFXI_SPATIAL; d++) {
         if (!by_size && cfx_dim_is_symbol(a->in[d]))
             return cfxi_fail(c, CFX_E_UNSUPPORTED, "a ratio of a size that is not known");
@@ -186,7 +199,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
     default: a->maximum = true;
     }
     CFX_TRY(read_image(c, a));
-    if (c->op == CFX_OPID_fractional_max_pool2d)
+    if (is_fractional(c->op))
         return read_fractions(c, a);
     return a->adaptive ? read_sizes(c, a) : read_windows(c, a);
 }
@@ -197,7 +210,7 @@ static cfx_status check_type(cfxi_call *c, const arguments *a)
 {
     cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
     bool integers = !a->adaptive && cfx_dtype_is_integer(type) &&
-                    c->op != CFX_OPID_fractional_max_pool2d &&
+                    !is_fractional(c->op) &&
                     (a->maximum ? c->op != CFX_OPID_max_pool1d : type == CFX_DTYPE_INT64);
     if (!cfx_dtype_is_float(type) && !integers)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(type));
@@ -226,7 +239,7 @@ static cfx_status make_result(cfxi_call *c, const arguments *a, size_t i, cfx_dt
     for (size_t d = CFXI_SPATIAL - a->n; d < CFXI_SPATIAL; d++)
         sizes[ndim++] = a->out[d];
     CFX_TRY(cfxi_result(c, i, type, sizes, ndim));
-    bool keeps = a->maximum ? c->op != CFX_OPID_fractional_max_pool2d : a->n == 2;
+    bool keeps = a->maximum ? !is_fractional(c->op) : a->n == 2;
     if (keeps && a->batched && cfxi_prefers_channels_last(x))
         cfxi_result_channels_last(c, i);
     if (a->n == 1 && c->op != CFX_OPID_max_pool1d && is_row_channels_last(x))
@@ -258,51 +271,24 @@ cfx_status cfxi_rule_pool_with_indices(cfxi_call *c)
 /* With return_indices=True the result is what the row with indices gives: a pair. */
 cfx_status cfxi_rule_pool_or_pair(cfxi_call *c)
 {
-    static const struct { uint16_t op, pair, flag; } pairs[] = {
-        {CFX_OPID_max_pool1d, CFX_OPID_max_pool1d_with_indices, 6},
-        {CFX_OPID_max_pool2d, CFX_OPID_max_pool2d_with_indices, 6},
-        {CFX_OPID_max_pool3d, CFX_OPID_max_pool3d_with_indices, 6},
-        {CFX_OPID_adaptive_max_pool1d, CFX_OPID_adaptive_max_pool1d_with_indices, 2},
-        {CFX_OPID_adaptive_max_pool2d, CFX_OPID_adaptive_max_pool2d_with_indices, 2},
+    static const struct { uint16_t op, pair, flag, params; } pairs[] = {
+        {CFX_OPID_max_pool1d, CFX_OPID_max_pool1d_with_indices, 6, 6},
+        {CFX_OPID_max_pool2d, CFX_OPID_max_pool2d_with_indices, 6, 6},
+        {CFX_OPID_max_pool3d, CFX_OPID_max_pool3d_with_indices, 6, 6},
+        {CFX_OPID_adaptive_max_pool1d, CFX_OPID_adaptive_max_pool1d_with_indices, 2, 2},
+        {CFX_OPID_adaptive_max_pool2d, CFX_OPID_adaptive_max_pool2d_with_indices, 2, 2},
+        {CFX_OPID_fractional_max_pool2d, CFX_OPID_fractional_max_pool2d_with_indices, 4, 6},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (pairs[i].op != c->op || !cfxi_bool(c, pairs[i].flag))
             continue;
-        cfx_datum pair = cfxi_sub(c, (cfx_operator)pairs[i].pair, c->args, pairs[i].flag);
+        cfx_datum pair = cfxi_sub(c, (cfx_operator)pairs[i].pair, c->args, pairs[i].params);
         if (pair.kind == CFX_DATUM_INVALID)
             return c->err->status;
         cfxi_result_datum(c, 0, pair);
         return CFX_OK;
     }
     return cfxi_rule_pool(c);
-}
-
-/* Results 0 and 1 become one, a pair; and back again. */
-static cfx_status pack(cfxi_call *c)
-{
-    cfx_datum pair = cfx_datum_seq(CFX_DATUM_TUPLE, c->results, 2, c->rt->allocator, c->err);
-    if (pair.kind == CFX_DATUM_INVALID)
-        return c->err->status;
-    cfxi_result_datum(c, 0, pair);
-    cfxi_result_datum(c, 1, cfx_datum_scalar(CFX_DATUM_INVALID, 0));
-    return CFX_OK;
-}
-
-static void unpack(cfxi_call *c)
-{
-    size_t n;
-    const cfx_datum *items = cfx_datum_items(c->results[0], &n);
-    cfx_datum first = cfx_datum_retain(items[0]);
-    cfxi_result_datum(c, 1, cfx_datum_retain(items[1]));
-    cfxi_result_datum(c, 0, first);
-}
-
-cfx_status cfxi_rule_fractional_pool(cfxi_call *c)
-{
-    if (!cfxi_bool(c, 4))
-        return cfxi_rule_pool(c);
-    CFX_TRY(cfxi_rule_pool_with_indices(c));
-    return pack(c);
 }
 
 /* ---- windows of an axis -------------------------------------------------------------------- */
@@ -333,13 +319,27 @@ static void adaptive_windows(cfxi_pool_axis *axis)
     }
 }
 
+/* A number in [0, 1) for an axis of a plane: of argument 5, [image, channel, (width, height)], or
+ * at random. */
+static double sample_of(const cfxi_call *c, size_t d, cfxi_random r, int64_t plane)
+{
+    const cfx_tensor *t = cfxi_tensor(c, 5);
+    if (d == 0)
+        return 0;
+    if (!t)
+        return cfxi_random_uniform(r, 2 * plane + (int64_t)d - 1);
+    return cfxi_load_float((cfx_dtype)t->dtype,
+                           t->data + plane / t->size[1] * t->stride[0] +
+                               plane % t->size[1] * t->stride[1] + (d == 1) * t->stride[2]);
+}
+
 /* Windows at places that grow by a random sequence, for each plane anew. */
-static void random_windows(const arguments *a, size_t d, cfxi_pool_axis *axis, cfxi_random r,
-                           int64_t planes)
+static void random_windows(const cfxi_call *c, const arguments *a, size_t d, cfxi_pool_axis *axis,
+                           cfxi_random r, int64_t planes)
 {
     axis->step = 1;
     for (int64_t i = 0; i < planes; i++) {
-        double u = d == 0 ? 0 : cfxi_random_uniform(r, 2 * i + (int64_t)d - 1);
+        double u = sample_of(c, d, r, i);
         double alpha = axis->out > 1
                            ? (double)(axis->in - a->kernel[d]) / (double)(axis->out - 1) : 0;
         for (int64_t o = 0; o < axis->out; o++) {
@@ -372,7 +372,7 @@ static int64_t *make_windows(cfxi_call *c, const arguments *a, cfxi_pooling *p)
         axis->count = next + 2 * sets * a->out[d];
         next += 3 * sets * a->out[d];
         if (p->axes_step)
-            random_windows(a, d, axis, r, sets);
+            random_windows(c, a, d, axis, r, sets);
         else if (a->adaptive)
             adaptive_windows(axis);
         else
@@ -417,7 +417,7 @@ static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_t
 {
     cfxi_pooling p = {.rt = c->rt, .type = (cfx_dtype)x->dtype, .planes = 1, .x = x->data,
                       .y = y->data, .index = index ? (int64_t *)index->data : NULL,
-                      .axes_step = c->op == CFX_OPID_fractional_max_pool2d};
+                      .axes_step = is_fractional(c->op)};
     for (size_t d = 0; d < 1u + a->batched; d++)
         p.planes *= x->size[d];
     if (cfxi_numel(y) == 0)
@@ -473,14 +473,5 @@ POOL(adaptive_max_pool2d)
 POOL_PAIR(adaptive_max_pool1d_with_indices)
 POOL_PAIR(adaptive_max_pool2d_with_indices)
 POOL(lp_pool2d)
-
-cfx_status cfxi_kernel_fractional_max_pool2d(cfxi_call *c)
-{
-    if (c->results[0].kind == CFX_DATUM_TENSOR)
-        return run(c, false);
-    unpack(c);
-    CFX_TRY(cfxi_result_allocate(c, 0));
-    CFX_TRY(cfxi_result_allocate(c, 1));
-    CFX_TRY(run(c, true));
-    return pack(c);
-}
+POOL(fractional_max_pool2d)
+POOL_PAIR(fractional_max_pool2d_with_indices)

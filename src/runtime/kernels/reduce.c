@@ -9,6 +9,20 @@ typedef union number {
     double c[2];
 } number;
 
+/* Of what is not complex: half as large. */
+typedef union sum_of {
+    double f;
+    int64_t i;
+} sum_of;
+
+static void add_sum(const cfxi_reduction *k, sum_of *a, const sum_of *b)
+{
+    if (k->compute == CFXI_I64)
+        a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
+    else
+        a->f += b->f;
+}
+
 /* ---- storing ------------------------------------------------------------------------------- */
 
 static char *result_at(const cfxi_reduction *k, int64_t i)
@@ -60,53 +74,25 @@ static void one_begin(const cfxi_reduction *k, void *acc)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* Up to CFXI_RUN floats: sixteen sums side by side, each of at most 64 elements, then in double. */
-CFXI_INLINE void sum_floats_body(const float *x, int64_t n, double *sum)
-{
-    cfxi_v16 a = {0};
-    cfxi_v16 b = {0};
-    int64_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        a += *(const cfxi_v16 *)(x + i);
-        b += *(const cfxi_v16 *)(x + i + 16);
-    }
-    a += b;
-    double total = 0;
-    for (int lane = 0; lane < 16; lane++)
-        total += a[lane];
-    for (; i < n; i++)
-        total += x[i];
-    *sum += total;
-}
-CFXI_BY_ISA(sum_floats, (const float *x, int64_t n, double *sum), (x, n, sum))
-
-double cfxi_sum_floats(cfx_isa isa, const float *x, int64_t n)
+double cfxi_sum_floats(const cfxi_floats *f, const float *x, int64_t n)
 {
     double sum = 0;
     for (; n > 0; n -= CFXI_RUN, x += CFXI_RUN)
-        sum_floats(isa, x, n < CFXI_RUN ? n : CFXI_RUN, &sum);
+        sum += f->sum(x, n < CFXI_RUN ? n : CFXI_RUN);
     return sum;
 }
 
-CFXI_INLINE void add_floats_body(number *acc, const float *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        acc[i].f += x[i];
-}
-CFXI_BY_ISA(add_floats, (number *acc, const float *x, int64_t n), (acc, x, n))
-
 /* `by` is 0 if all elements go into one accumulator, 1 if each has its own. */
-static void add_all(const cfxi_reduction *k, number *acc, size_t by, const void *x, int64_t n)
+static void add_all(const cfxi_reduction *k, sum_of *acc, size_t by, const void *x, int64_t n)
 {
-    const float *f = x;
     const double *d = x;
     const int64_t *i = x;
     switch (k->compute) {
     case CFXI_F32:
         if (by)
-            add_floats(k->rt->isa, acc, f, n);
+            k->floats->add(&acc->f, x, n);
         else
-            sum_floats(k->rt->isa, f, n, &acc->f);
+            acc->f += k->floats->sum(x, n);
         break;
     case CFXI_F64:
         for (int64_t at = 0; at < n; at++, acc += by)
@@ -116,24 +102,16 @@ static void add_all(const cfxi_reduction *k, number *acc, size_t by, const void 
         for (int64_t at = 0; at < n; at++, acc += by)
             acc->i = (int64_t)((uint64_t)acc->i + (uint64_t)i[at]);
         break;
-    case CFXI_C128:
-        for (int64_t at = 0; at < n; at++, acc += by) {
-            acc->c[0] += d[2 * at];
-            acc->c[1] += d[2 * at + 1];
-        }
+    case CFXI_C128: break;  /* see below */
     }
 }
 
 static void sum_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)
 {
+    sum_of part = {0};  /* sums of runs are summed: the error grows with the number of runs only */
     (void)first;
-    if (k->compute != CFXI_F64) {
-        add_all(k, acc, 0, x, n);
-        return;
-    }
-    number part = {0};  /* sums of runs are summed: the error grows with the number of runs only */
     add_all(k, &part, 0, x, n);
-    ((number *)acc)->f += part.f;
+    add_sum(k, acc, &part);
 }
 
 static void sum_row(const cfxi_reduction *k, void *acc, const void *x, int64_t n, int64_t first)
@@ -142,24 +120,82 @@ static void sum_row(const cfxi_reduction *k, void *acc, const void *x, int64_t n
     add_all(k, acc, 1, x, n);
 }
 
+static void sum_four(const cfxi_reduction *k, void *acc, const char *x, int64_t stride, int64_t n)
+{
+    if (k->compute == CFXI_F32) {
+        k->floats->add_four(acc, (const float *)x, (const float *)(x + stride),
+                            (const float *)(x + 2 * stride), (const float *)(x + 3 * stride), n);
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        add_all(k, acc, 1, x + i * stride, n);
+}
+
 static void sum_merge(const cfxi_reduction *k, void *acc, const void *later)
 {
-    number *a = acc;
-    const number *b = later;
-    if (k->compute == CFXI_I64) {
-        a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
-    } else {
-        a->f += b->f;
-        if (k->compute == CFXI_C128)
-            a->c[1] += b->c[1];
+    add_sum(k, acc, later);
+}
+
+static void sum_begin(const cfxi_reduction *k, void *acc)
+{
+    (void)k;
+    memset(acc, 0, sizeof(sum_of));
+}
+
+static void sum_store(const cfxi_reduction *k, const void *acc, int64_t i)
+{
+    number n = {.c = {0, 0}};
+    memcpy(&n, acc, sizeof(sum_of));
+    store_number(k, &n, i);
+}
+
+static void sum_store_mean(const cfxi_reduction *k, const void *acc, int64_t i)
+{
+    number n = {.f = ((const sum_of *)acc)->f};
+    mean_store(k, &n, i);
+}
+
+static void complex_run(const cfxi_reduction *k, void *acc, const void *x, int64_t n,
+                        int64_t first)
+{
+    const double *c = x;
+    double part[2] = {0, 0};
+    (void)k;
+    (void)first;
+    for (int64_t i = 0; i < n; i++) {
+        part[0] += c[2 * i];
+        part[1] += c[2 * i + 1];
     }
+    ((number *)acc)->c[0] += part[0];
+    ((number *)acc)->c[1] += part[1];
+}
+
+static void complex_row(const cfxi_reduction *k, void *acc, const void *x, int64_t n,
+                        int64_t first)
+{
+    double *to = acc;
+    (void)k;
+    (void)first;
+    for (int64_t i = 0; i < 2 * n; i++)
+        to[i] += ((const double *)x)[i];
+}
+
+static void complex_merge(const cfxi_reduction *k, void *acc, const void *later)
+{
+    complex_run(k, acc, later, 1, 0);
 }
 
 static const cfxi_reducer sum_reducer = {
-    sizeof(number), zero_begin, sum_run, sum_row, sum_merge, number_store,
+    sizeof(sum_of), sum_begin, sum_run, sum_row, sum_four, sum_merge, sum_store,
 };
 static const cfxi_reducer mean_reducer = {
-    sizeof(number), zero_begin, sum_run, sum_row, sum_merge, mean_store,
+    sizeof(sum_of), sum_begin, sum_run, sum_row, sum_four, sum_merge, sum_store_mean,
+};
+static const cfxi_reducer complex_sum_reducer = {
+    sizeof(number), zero_begin, complex_run, complex_row, NULL, complex_merge, number_store,
+};
+static const cfxi_reducer complex_mean_reducer = {
+    sizeof(number), zero_begin, complex_run, complex_row, NULL, complex_merge, mean_store,
 };
 
 /* ---- products ------------------------------------------------------------------------------ */
@@ -198,7 +234,7 @@ static void prod_merge(const cfxi_reduction *k, void *acc, const void *later)
 }
 
 static const cfxi_reducer prod_reducer = {
-    sizeof(number), one_begin, prod_run, prod_row, prod_merge, number_store,
+    sizeof(number), one_begin, prod_run, prod_row, NULL, prod_merge, number_store,
 };
 
 /* ---- without NaN --------------------------------------------------------------------------- */
@@ -252,8 +288,16 @@ static void counted_row(const cfxi_reduction *k, void *acc, const void *x, int64
 
 static void counted_merge(const cfxi_reduction *k, void *acc, const void *later)
 {
-    sum_merge(k, &((counted *)acc)->sum, &((const counted *)later)->sum);
-    ((counted *)acc)->n += ((const counted *)later)->n;
+    counted *a = acc;
+    const counted *b = later;
+    a->n += b->n;
+    if (k->compute == CFXI_I64) {
+        a->sum.i = (int64_t)((uint64_t)a->sum.i + (uint64_t)b->sum.i);
+    } else {
+        a->sum.f += b->sum.f;
+        if (k->compute == CFXI_C128)
+            a->sum.c[1] += b->sum.c[1];
+    }
 }
 
 static void nanmean_store(const cfxi_reduction *k, const void *acc, int64_t i)
@@ -267,10 +311,10 @@ static void nanmean_store(const cfxi_reduction *k, const void *acc, int64_t i)
 }
 
 static const cfxi_reducer nansum_reducer = {
-    sizeof(counted), counted_begin, counted_run, counted_row, counted_merge, number_store,
+    sizeof(counted), counted_begin, counted_run, counted_row, NULL, counted_merge, number_store,
 };
 static const cfxi_reducer nanmean_reducer = {
-    sizeof(counted), counted_begin, counted_run, counted_row, counted_merge, nanmean_store,
+    sizeof(counted), counted_begin, counted_run, counted_row, NULL, counted_merge, nanmean_store,
 };
 
 /* ---- what is not zero ---------------------------------------------------------------------- */
@@ -332,13 +376,13 @@ static void all_store(const cfxi_reduction *k, const void *acc, int64_t i)
 }
 
 static const cfxi_reducer count_reducer = {
-    sizeof(int64_t), nonzero_begin, nonzero_run, nonzero_row, nonzero_merge, count_store,
+    sizeof(int64_t), nonzero_begin, nonzero_run, nonzero_row, NULL, nonzero_merge, count_store,
 };
 static const cfxi_reducer any_reducer = {
-    sizeof(int64_t), nonzero_begin, nonzero_run, nonzero_row, nonzero_merge, any_store,
+    sizeof(int64_t), nonzero_begin, nonzero_run, nonzero_row, NULL, nonzero_merge, any_store,
 };
 static const cfxi_reducer all_reducer = {
-    sizeof(int64_t), nonzero_begin, nonzero_run, nonzero_row, nonzero_merge, all_store,
+    sizeof(int64_t), nonzero_begin, nonzero_run, nonzero_row, NULL, nonzero_merge, all_store,
 };
 
 /* ---- rules --------------------------------------------------------------------------------- */
@@ -420,8 +464,19 @@ static cfx_status reduce_to_result(cfxi_call *c, const cfxi_reducer *reducer)
     return reduce_as(c, reducer, (cfx_dtype)cfxi_result_at(c, 0)->dtype, true);
 }
 
-cfx_status cfxi_kernel_sum(cfxi_call *c) { return reduce_to_result(c, &sum_reducer); }
-cfx_status cfxi_kernel_mean(cfxi_call *c) { return reduce_to_result(c, &mean_reducer); }
+static bool gives_complex(const cfxi_call *c)
+{
+    return cfx_dtype_is_complex((cfx_dtype)cfxi_result_at(c, 0)->dtype);
+}
+
+cfx_status cfxi_kernel_sum(cfxi_call *c)
+{
+    return reduce_to_result(c, gives_complex(c) ? &complex_sum_reducer : &sum_reducer);
+}
+cfx_status cfxi_kernel_mean(cfxi_call *c)
+{
+    return reduce_to_result(c, gives_complex(c) ? &complex_mean_reducer : &mean_reducer);
+}
 cfx_status cfxi_kernel_prod(cfxi_call *c) { return reduce_to_result(c, &prod_reducer); }
 cfx_status cfxi_kernel_nansum(cfxi_call *c) { return reduce_to_result(c, &nansum_reducer); }
 cfx_status cfxi_kernel_nanmean(cfxi_call *c) { return reduce_to_result(c, &nanmean_reducer); }

@@ -12,6 +12,7 @@ typedef struct softmax {
     const cfx_tensor *x;  /* contiguous */
     cfx_tensor *y;        /* contiguous, of the same sizes */
     cfx_runtime *rt;
+    const cfxi_floats *floats;
     cfxi_run_type type;   /* CFXI_F32 or CFXI_F64 */
     bool log;
     bool negative;        /* softmin: of -x */
@@ -22,47 +23,26 @@ typedef struct softmax {
 
 /* ---- one lane ------------------------------------------------------------------------------ */
 
-CFXI_INLINE void shift_body(float *y, const float *x, int64_t n, float by)
-{
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        *(cfxi_v16 *)(y + i) = *(const cfxi_v16 *)(x + i) - by;
-    for (; i < n; i++)
-        y[i] = x[i] - by;
-}
-CFXI_BY_ISA(shift, (float *y, const float *x, int64_t n, float by), (y, x, n, by))
-
-CFXI_INLINE void scale_body(float *y, int64_t n, float by)
-{
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        *(cfxi_v16 *)(y + i) *= by;
-    for (; i < n; i++)
-        y[i] *= by;
-}
-CFXI_BY_ISA(scale, (float *y, int64_t n, float by), (y, n, by))
-
 /* y may be x. */
 static void float_lane(const softmax *s, float *y, const float *x)
 {
-    cfx_isa isa = s->rt->isa;
-    float most = cfxi_greatest_float(isa, x, s->n);
-    if (!s->log) {
-        shift(isa, y, x, s->n, most);
-        cfxi_exp_f32(s->rt, s->n, y, y);
-        scale(isa, y, s->n, (float)(1 / cfxi_sum_floats(isa, y, s->n)));
-        return;
-    }
+    const cfxi_floats *f = s->floats;
     float part[CFXI_RUN];
+    float most = f->most(x, s->n);
     double sum = 0;
     for (int64_t at = 0; at < s->n; at += CFXI_RUN) {
         int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
-        shift(isa, part, x + at, n, most);
-        cfxi_exp_f32(s->rt, n, part, part);
-        sum += cfxi_sum_floats(isa, part, n);
+        float *to = s->log ? part : y + at;
+        f->shift(to, x + at, n, most);
+        cfxi_exp_f32(s->rt, n, to, to);
+        sum += f->sum(to, n);
     }
-    shift(isa, y, x, s->n, most);
-    shift(isa, y, y, s->n, (float)log(sum));
+    if (!s->log) {
+        f->scale(y, s->n, (float)(1 / sum));
+        return;
+    }
+    f->shift(y, x, s->n, most);  /* not most + log(sum) at once: x and most may be large */
+    f->shift(y, y, s->n, (float)log(sum));
 }
 
 static void double_lane(const softmax *s, double *y, const double *x)
@@ -121,61 +101,33 @@ static void one_lane(const softmax *s, int64_t lane, void *buf)
 
 #define ROWS(x, i) ((x) + (i) * WIDE)
 
-CFXI_INLINE void shift_rows_body(float *x, int64_t n, float *most)
-{
-    for (int j = 0; j < WIDE; j++)
-        most[j] = x[j];
-    for (int64_t i = 1; i < n; i++) {
-        const float *row = ROWS(x, i);
-        for (int j = 0; j < WIDE; j++)
-            most[j] = (row[j] > most[j]) | (row[j] != row[j]) ? row[j] : most[j];
-    }
-    for (int64_t i = 0; i < n; i++) {
-        float *row = ROWS(x, i);
-        for (int j = 0; j < WIDE; j++)
-            row[j] -= most[j];
-    }
-}
-CFXI_BY_ISA(shift_rows, (float *x, int64_t n, float *most), (x, n, most))
-
-CFXI_INLINE void add_row_body(const float *row, double *sum)
-{
-    for (int j = 0; j < WIDE; j++)
-        sum[j] += row[j];
-}
-CFXI_BY_ISA(add_row, (const float *row, double *sum), (row, sum))
-
-CFXI_INLINE void finish_rows_body(float *x, int64_t n, bool minus, const float *by)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float *row = ROWS(x, i);
-        if (minus)
-            for (int j = 0; j < WIDE; j++)
-                row[j] -= by[j];
-        else
-            for (int j = 0; j < WIDE; j++)
-                row[j] *= by[j];
-    }
-}
-CFXI_BY_ISA(finish_rows, (float *x, int64_t n, bool minus, const float *by), (x, n, minus, by))
-
+/* x is [n][WIDE]. */
 static void float_rows(const softmax *s, float *x)
 {
-    cfx_isa isa = s->rt->isa;
+    const cfxi_floats *f = s->floats;
     float by[WIDE];
-    float part[WIDE];
+    float part[CFXI_RUN];
     double sum[WIDE] = {0};
-    shift_rows(isa, x, s->n, by);
-    for (int64_t i = 0; i < s->n; i++) {
-        float *row = ROWS(x, i);
-        if (s->log)
-            row = memcpy(part, row, sizeof part);
-        cfxi_exp_f32(s->rt, WIDE, row, row);
-        add_row(isa, row, sum);
+    memcpy(by, x, sizeof by);
+    for (int64_t i = 1; i < s->n; i++)
+        f->most_row(by, ROWS(x, i), WIDE);
+    for (int64_t i = 0; i < s->n; i++)
+        f->shift_each(ROWS(x, i), by, WIDE);
+    for (int64_t at = 0; at < s->n * WIDE; at += CFXI_RUN) {
+        int64_t n = s->n * WIDE - at < CFXI_RUN ? s->n * WIDE - at : CFXI_RUN;
+        float *to = s->log ? part : x + at;
+        cfxi_exp_f32(s->rt, n, x + at, to);
+        for (int64_t i = 0; i < n; i += WIDE)
+            f->add(sum, to + i, WIDE);
     }
     for (int j = 0; j < WIDE; j++)
         by[j] = (float)(s->log ? log(sum[j]) : 1 / sum[j]);
-    finish_rows(isa, x, s->n, s->log, by);
+    for (int64_t i = 0; i < s->n; i++) {
+        if (s->log)
+            f->shift_each(ROWS(x, i), by, WIDE);
+        else
+            f->scale_each(ROWS(x, i), by, WIDE);
+    }
 }
 
 static void double_rows(const softmax *s, double *x, double *lane)
@@ -201,7 +153,8 @@ static void one_tile(const softmax *s, int64_t tile, char *buf)
     size_t row = WIDE * cfxi_run_size(s->type);
     for (int64_t i = 0; i < s->n; i++) {
         char *to_row = buf + (size_t)i * row;
-        memset(to_row, 0, row);
+        if (width < WIDE)
+            memset(to_row, 0, row);
         cfxi_load_run(s->rt->isa, s->type, to_row, from,
                       s->x->data + (first + i * s->inner) * step, step, width);
         if (s->negative)
@@ -233,8 +186,9 @@ static cfx_status softmax_run(cfxi_call *c, const cfx_tensor *x, bool log, bool 
     cfx_tensor *y = cfxi_result_at(c, 0);
     size_t dim;
     CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    softmax s = {.x = x, .y = y, .rt = c->rt, .log = log, .negative = negative, .n = 1,
-                 .inner = 1, .type = cfxi_run_type_of((cfx_dtype)y->dtype)};
+    softmax s = {.x = x, .y = y, .rt = c->rt, .floats = cfxi_floats_of(c->rt),
+                 .log = log, .negative = negative, .n = 1, .inner = 1,
+                 .type = cfxi_run_type_of((cfx_dtype)y->dtype)};
     if (cfxi_numel(x) == 0)
         return CFX_OK;
     if (x->ndim) {

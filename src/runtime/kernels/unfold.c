@@ -1,4 +1,4 @@
-/* unfold.c - sliding windows as columns (F.unfold) and back (F.fold); max_unpool2d. */
+/* unfold.c - sliding windows as columns (F.unfold) and back (F.fold). */
 #include "spatial.h"
 
 typedef struct windows {
@@ -240,72 +240,6 @@ cfx_status cfxi_kernel_col2im(cfxi_call *c)
         cfxi_parallel(c->rt, cfxi_numel(y) / area, 1 + 16384 / area, fold_planes, &j);
     }
     cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
-    cfx_tensor_release(x);
-    return status;
-}
-
-/* ---- max_unpool2d -------------------------------------------------------------------------- */
-
-cfx_status cfxi_rule_max_unpool2d(cfxi_call *c)
-{
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *index = cfxi_tensor(c, 1);
-    int64_t image[CFXI_SPATIAL];
-    int64_t sizes[CFX_MAX_DIMS];
-    CFX_TRY(cfxi_window_ints(c, 2, 2, 1, NULL, "output_size", image));
-    if (index->dtype != CFX_DTYPE_INT64)
-        return cfxi_fail(c, CFX_E_SHAPE, "elements in indices should be type int64 but got: %s",
-                         cfx_dtype_name((cfx_dtype)index->dtype));
-    if (x->ndim != 3 && x->ndim != 4)
-        return cfxi_fail(c, CFX_E_SHAPE, "Input to max_unpooling2d should be a 3d or 4d Tensor, but"
-                         " got a tensor with dim %u", x->ndim);
-    bool same = index->ndim == x->ndim;
-    for (size_t d = 0; same && d < x->ndim; d++)
-        same = cfxi_same_size(c, index->size[d], x->size[d]);
-    if (!same)
-        return cfxi_fail(c, CFX_E_SHAPE, "Expected shape of indices to be: [%s], but got: [%s]",
-                         cfxi_shape_of(x).text, cfxi_shape_of(index).text);
-    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
-                         cfx_dtype_name((cfx_dtype)x->dtype));
-    for (size_t d = 0; d < x->ndim; d++)
-        sizes[d] = x->size[d];
-    sizes[x->ndim - 2] = image[1];
-    sizes[x->ndim - 1] = image[2];
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, x->ndim));
-    if (cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
-    return CFX_OK;
-}
-
-static cfx_status unpool(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *index, cfx_tensor *y)
-{
-    size_t item = cfxi_itemsize(x);
-    int64_t in = x->size[x->ndim - 2] * x->size[x->ndim - 1];
-    int64_t out = y->size[y->ndim - 2] * y->size[y->ndim - 1];
-    const int64_t *at = (const int64_t *)index->data;
-    memset(y->data, 0, (size_t)cfxi_numel(y) * item);
-    for (int64_t i = 0, n = cfxi_numel(x); i < n; i++) {
-        if (at[i] < 0 || at[i] >= out)
-            return cfxi_fail(c, CFX_E_SHAPE, "Found an invalid max index: %lld (output volumes are "
-                             "of size %lldx%lld)", (long long)at[i],
-                             (long long)y->size[y->ndim - 2], (long long)y->size[y->ndim - 1]);
-        memcpy(y->data + (size_t)(i / in * out + at[i]) * item, x->data + (size_t)i * item, item);
-    }
-    return CFX_OK;
-}
-
-cfx_status cfxi_kernel_max_unpool2d(cfxi_call *c)
-{
-    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
-    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), type);
-    cfx_tensor *index = x ? cfxi_contiguous(c, cfxi_tensor(c, 1), CFX_DTYPE_INT64) : NULL;
-    cfx_tensor *y = index ? cfxi_work(c, 0, type, true) : NULL;
-    cfx_status status = c->err->status;
-    if (y)
-        status = cfxi_numel(y) ? unpool(c, x, index, y) : CFX_OK;
-    status = cfxi_work_done(c, 0, y, status);
-    cfx_tensor_release(index);
     cfx_tensor_release(x);
     return status;
 }

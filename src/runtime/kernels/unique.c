@@ -25,6 +25,19 @@ static cfx_status give(cfxi_call *c, cfx_tensor *const parts[3])
     return CFX_OK;
 }
 
+/* Slices lie one after the other in memory, as PyTorch has them. */
+static cfx_tensor *slices_new(cfxi_call *c, const cfx_tensor *x, const int64_t *sizes, size_t dim)
+{
+    int64_t strides[CFX_MAX_DIMS];
+    uint8_t order[CFX_MAX_DIMS] = {(uint8_t)dim};
+    for (size_t d = 0, n = 1; d < x->ndim; d++)
+        if (d != dim)
+            order[n++] = (uint8_t)d;
+    cfxi_ordered_strides(sizes, x->ndim, cfxi_itemsize(x), order, strides);
+    return cfx_tensor_new_strided((cfx_dtype)x->dtype, sizes, strides, x->ndim, c->rt->allocator,
+                                  c->err);
+}
+
 /* Sizes of the three results; `count` different ones. */
 static cfx_status make_parts(cfxi_call *c, int64_t count, bool abstract, cfx_tensor *parts[3])
 {
@@ -38,7 +51,10 @@ static cfx_status make_parts(cfxi_call *c, int64_t count, bool abstract, cfx_ten
         CFX_TRY(cfxi_dim(c, cfxi_int(c, DIM), x->ndim, &dim));
     memcpy(sizes, x->size, sizeof sizes);
     sizes[dim] = count;
-    parts[0] = make((cfx_dtype)x->dtype, sizes, whole ? 1 : x->ndim, c->rt->allocator, c->err);
+    if (whole || abstract)
+        parts[0] = make((cfx_dtype)x->dtype, sizes, whole ? 1 : x->ndim, c->rt->allocator, c->err);
+    else
+        parts[0] = slices_new(c, x, sizes, dim);
     if (cfxi_bool(c, INVERSE))
         parts[1] = make(CFX_DTYPE_INT64, whole ? x->size : x->size + dim, whole ? x->ndim : 1,
                         c->rt->allocator, c->err);
