@@ -169,6 +169,12 @@ static PyObject *runtime_isa(PyRuntime *self, void *unused)
     return PyUnicode_FromString(cfx_isa_name(cfx_runtime_isa(self->rt)));
 }
 
+static PyObject *runtime_repr(PyRuntime *self)
+{
+    return PyUnicode_FromFormat("Runtime(threads=%u, isa='%s')", cfx_runtime_threads(self->rt),
+                                cfx_isa_name(cfx_runtime_isa(self->rt)));
+}
+
 static PyMethodDef methods[] = {
     {"manual_seed", (PyCFunction)runtime_seed, METH_O,
      SIGNED("manual_seed($self, seed, /)", "Random numbers from here on follow this seed.")},
@@ -189,6 +195,7 @@ static PyType_Slot slots[] = {
                        "threads: 0 for as many as the machine has. reference: the plain kernels, "
                        "in one thread.\nisa: use at most 'plain', 'avx2' or 'avx512'.")},
     {Py_tp_new, runtime_new},
+    {Py_tp_repr, runtime_repr},
     {Py_tp_dealloc, runtime_dealloc},
     {Py_tp_traverse, runtime_traverse},
     {Py_tp_methods, methods},
