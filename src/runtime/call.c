@@ -303,7 +303,7 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
     const size_t n = count_telling(c, s);
     cfx_buffer_init(&text, c->rt->allocator);
     for (size_t i = 0; i < n; i++) {
-        if (c->args[i].kind == CFX_DATUM_INVALID || c->args[i].kind == CFX_DATUM_NONE)
+        if (c->args[i].kind == CFX_DATUM_INVALID)
             continue;
         if (text.size)
             cfx_buffer_append(&text, ", ", 2);
