@@ -8,7 +8,8 @@
 void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op)
 {
     cfx_param param;
-    *c = (cfxi_lowered){.op = op, .packed = cfx_invalid(), .out = cfx_invalid()};
+    *c = (cfxi_lowered){.op = op, .packed = cfx_invalid(), .out = cfx_invalid(),
+                         .max_norm = cfx_invalid(), .norm_type = cfx_invalid()};
     for (; c->n < CFXI_MOST_PARAMS && cfx_operator_param(op, c->n, &param); c->n++) {
         c->args[c->n] = cfx_invalid();
         c->defaults[c->n] = param.value;
@@ -171,7 +172,17 @@ static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx
     if (c->op == CFX_OPID_tensordot && cfxi_text_is(name, "dims", 4) &&
         spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
         return true;
-    if (is_off(v) || is_idle(name))
+    if (is_off(v))
+        return true;
+    if (c->op == CFX_OPID_embedding || c->op == CFX_OPID_embedding_bag) {
+        cfx_value *own = cfxi_text_is(name, "max_norm", 8)    ? &c->max_norm
+                         : cfxi_text_is(name, "norm_type", 9) ? &c->norm_type : NULL;
+        if (own) {
+            *own = v;
+            return true;
+        }
+    }
+    if (is_idle(name))
         return true;
     if (cfxi_text_is(name, "out", 3)) {
         c->out = v;

@@ -213,6 +213,15 @@ static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     return cfxi_lower_write(l, n, c);
 }
 
+/* An embedding with a `max_norm` scales the rows that it is about to read, in their place. */
+static cfx_status write_renorm(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+{
+    const bool given = c->norm_type.kind != CFX_KIND_INVALID;
+    const cfx_value args[] = {c->args[0], c->args[1], c->max_norm,
+                              given ? c->norm_type : cfx_float(2)};
+    return cfxi_lower_add(l, n, CFX_OPID_embedding_renorm_, args, 4) ? CFX_OK : l->err->status;
+}
+
 static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     char name[CFX_SPELLING_SIZE];
@@ -247,6 +256,8 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     c->in_place = false;
     if (!cfx_operator_has_kernel(op))  /* it is written all the same: others see what it gives */
         CFX_TRY(cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)));
+    if (c->max_norm.kind != CFX_KIND_INVALID)
+        CFX_TRY(write_renorm(l, n, c));
     if (c->out.kind != CFX_KIND_INVALID)
         return write_out(l, n, c);
     if (c->batch_mean)

@@ -563,7 +563,7 @@ def judge_errors(report, info):
         except Skip:
             report.errors -= 1
         except Exception as e:
-            report.other_errors += not isinstance(e, type(theirs).__mro__[:-2])
+            report.other_errors += not isinstance(e, type(theirs).__mro__[:-3])
         else:
             if isinstance(theirs, TypeError) and re.search(PARSER, str(theirs)):
                 report.wider += 1
