@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import _core
+from ._core import Runtime
 from .graph import Graph
 
 
@@ -49,13 +50,17 @@ class Lowered:
     """A program in C. Called with what the module takes, it gives what the module gives: tensors of
     the inputs' library. It shares memory with the module's parameters."""
 
-    def __init__(self, graph: Graph, state: dict[str, Any], source: Graph) -> None:
+    def __init__(self, graph: Graph, state: dict[str, Any], source: Graph,
+                 runtime: Runtime | None = None) -> None:
         self.graph = graph  #: in rows of the operator table
+        self.runtime = runtime  #: what it computes with; None: the one that is current
         self.state = {name: _core.Tensor(t) for name, t in state.items()}
-        self._program = _core._Program(graph, state)
+        self._program = _core._Program(graph, state, runtime)
         self._run: Callable[..., Any] = self._program.run
         self._codegen = source._codegen
-        self._inputs = [str(n.target) for n in graph.nodes if n.op == "placeholder"]
+        inputs = [n for n in graph.nodes if n.op == "placeholder"]
+        self._inputs = [str(n.target) for n in inputs]
+        self._defaults = {str(n.target): n.args[0] for n in inputs if n.args}
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Arguments by the graph's inputs."""
@@ -65,9 +70,15 @@ class Lowered:
             if name.startswith("*") and not name.startswith("**") and len(bound) >= i:
                 bound[i:] = [tuple(bound[i:])]
         for name in names[len(bound):]:
-            if name not in kwargs:
-                break
-            bound.append(kwargs.pop(name))
+            if not kwargs:
+                break  # the program knows the defaults
+            if name.startswith("**"):
+                bound.append(dict(kwargs))
+                kwargs.clear()
+            elif name in kwargs or name in self._defaults:
+                bound.append(kwargs.pop(name, self._defaults.get(name)))
+            else:
+                raise TypeError(f"the input '{name}' is missing")
         if kwargs:
             raise TypeError(f"unexpected arguments: {', '.join(kwargs)}")
         return bound
@@ -90,15 +101,27 @@ class Lowered:
         return f"Lowered({len(self.graph.nodes)} nodes, {len(self.state)} tensors)"
 
 
-def lower(module: Any) -> Lowered:
+def _drop_guards(graph: Graph, module: Any) -> None:
+    """Erases the call of an exported program that checks its inputs: it returns nothing, and
+    operators check their arguments themselves."""
+    for node in reversed(graph.nodes):
+        if node.op == "call_module" and not node.users:
+            kind = type(_attribute(module, str(node.target)))
+            if kind.__name__ == "GuardsFn" and kind.__module__.startswith("torch.export."):
+                graph.erase_node(node)
+
+
+def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     """Makes a GraphModule a program in C. What has no row in the operator table, or no kernel, is
-    named in a LowerError, all at once; the module is left as it is."""
+    named in a LowerError, all at once; the module is left as it is. It computes with `runtime`, or
+    with the current one."""
     graph = getattr(module, "graph", None)
     if not isinstance(graph, Graph):
         raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "
                         "first with cfx.symbolic_trace")
     copy = graph._clone()
+    _drop_guards(copy, module)
     found = _core._lower(copy, module)
     if found:
         raise LowerError([Finding(*row) for row in found])
-    return Lowered(copy, _state(copy, module), graph)
+    return Lowered(copy, _state(copy, module), graph, runtime)

@@ -19,6 +19,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 torch.set_num_threads(1)  # samples are small
 FULL = os.environ.get("CFX_FULL") == "1"
+ALL_DTYPES = FULL or os.environ.get("CFX_NOTE") == "1"  # conftest.py then notes what agreed
 PER_DTYPE = None if FULL else 8  # samples of one operator and dtype
 AT_MOST = 2000 if FULL else 80  # of which they are taken
 LOWERS = hasattr(cfx, "lower")  # else rows are called by their parameters, overloads are left out
@@ -143,7 +144,7 @@ def computed_infos():
 def dtypes_of(info, number):
     """All that cfx has, or float32 (or the first there is) and two others, by turns."""
     dtypes = [d for d in DTYPES if info.supports_dtype(d, "cpu")]
-    if FULL or len(dtypes) <= 3:
+    if ALL_DTYPES or len(dtypes) <= 3:
         return dtypes
     rest = dtypes[1:]
     return [dtypes[0], rest[number % len(rest)], rest[(number * 7 + 3) % len(rest)]]
@@ -408,6 +409,7 @@ class Report:
         self.row, self.name = row, name
         self.samples = self.by_double = self.errors = self.other_errors = self.wider = 0
         self.skips, self.known = collections.Counter(), collections.Counter()
+        self.agreed = collections.Counter()  # samples by dtype
         self.differences = []
 
     def add(self, difference):
@@ -452,6 +454,8 @@ def judge(report, info, variant, function, dtype, sample):
     found = verdict(report, row, info, variant, function, (args, kwargs), want, got)
     if found:
         report.add(where(variant, dtype, sample, found))
+    else:
+        report.agreed[str(dtype)[6:]] += 1
 
 
 def changes_header(row):
@@ -553,7 +557,7 @@ def judge_errors(report, info):
         except Skip:
             report.errors -= 1
         except Exception as e:
-            report.other_errors += not isinstance(e, type(theirs).__mro__[:-2])
+            report.other_errors += not isinstance(e, type(theirs).__mro__[:-3])
         else:
             if isinstance(theirs, TypeError) and re.search(PARSER, str(theirs)):
                 report.wider += 1
