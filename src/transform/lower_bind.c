@@ -172,6 +172,8 @@ static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx
     if (c->op == CFX_OPID_tensordot && cfxi_text_is(name, "dims", 4) &&
         spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
         return true;
+    c->first_only = c->first_only ||  /* of torch.nn, not aten's */
+                    (c->op == CFX_OPID_embedding_bag && cfxi_text_is(name, "max_norm", 8));
     if (is_off(v))
         return true;
     if (c->op == CFX_OPID_embedding || c->op == CFX_OPID_embedding_bag) {

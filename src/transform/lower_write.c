@@ -230,6 +230,18 @@ static bool is_call(const cfx_node *n, const char *name, cfx_value args, cfx_val
            cfx_value_equal(cfx_node_kwargs(n), none);
 }
 
+/* F.embedding_bag gives only the rows. */
+static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *all = call_before(l, n, c);
+    if (!all)
+        return l->err->status;
+    cfxi_lowered_begin(c, CFX_OPID_getitem);
+    c->args[0] = cfx_from_node(all);
+    c->args[1] = cfx_int(0);
+    return cfxi_lower_write(l, n, c);
+}
+
 static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     char name[CFX_SPELLING_SIZE];
@@ -276,6 +288,8 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
         return write_out(l, n, c);
     if (c->batch_mean)
         return write_batch_mean(l, n, c);
+    if (c->first_only)
+        return write_first(l, n, c);
     cfx_status status = set_call(l, n, c);
     cfxi_lower_unbind(l, c);
     return status;
