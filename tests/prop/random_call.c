@@ -255,7 +255,7 @@ static cfx_datum random_text(random_call *c)
         "reflection", "tanh", "floor", "trunc", "L", "U", "fro", "nuc", "reduced", "complete", "r",
         "same", "valid", "left", "right", "ij", "xy", "prod", "amax", "amin", "multiply", "add",
         "lower", "higher", "midpoint", "", "\xff\xfe", "ij,jk->ik", "i,i->", "ii->i", "...i->...",
-        "ij->ji", "i->ij", "->", "shape", "dtype", "ndim", "real", "T", "a string that is very long "
+        "ij->ji", "i->ij", "->", "shape", "dtype", "ndim", "real", "T", "a string that is long "
         "indeed, so that a message with it would not fit into the error if it were not cut: 1234567"
     };
     const char *text = PICK(&c->r, texts);
