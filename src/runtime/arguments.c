@@ -126,7 +126,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
     case CFXI_PARAM_BOOL:
         if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
-        if (number.kind == CFX_DATUM_INT && !number.symbolic)
+        if (number.kind == CFX_DATUM_INT && d.kind == CFX_DATUM_INT && !number.symbolic)
             return cfx_datum_bool(number.as.i != 0);
         return number.kind == CFX_DATUM_BOOL ? number : misfit;
     case CFXI_PARAM_SCALAR:

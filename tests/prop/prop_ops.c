@@ -5,7 +5,8 @@
  * Nothing crashes (run it with SAN=1); a call gives a result or an error that names the operator;
  * results lie within their memory; arguments stay as they were unless the row writes to them; the
  * rule alone gives the same types and sizes as computing; every instruction set and number of
- * threads gives what the reference kernels give; memory that runs out is reported and nothing leaks.
+ * threads gives what the reference kernels give; memory that runs out is reported, and nothing
+ * leaks.
  */
 #include "random_call.h"
 #include "runtime/tensor_impl.h"
