@@ -107,6 +107,8 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
             return cfx_datum_retain(d);
         if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
+        if (number.kind == CFX_DATUM_BOOL && d.kind == CFX_DATUM_TENSOR)
+            return misfit;  /* a tensor that counts has integers */
         if (number.kind == CFX_DATUM_BOOL)
             return number.symbolic ? cfxi_unknown_int(c) : cfx_datum_int(number.as.b);
         if (looks_symbolic(c, number, item))
