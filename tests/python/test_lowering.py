@@ -265,3 +265,35 @@ def test_a_replaced_tensor_is_read(net):
         lowered.state["bias"] = x
     with pytest.raises(TypeError, match="replaced, not removed"):
         del lowered.state["0.bias"]
+
+
+# ---- regions
+
+
+def region(function):
+    return cfx.symbolic_trace(function).graph
+
+
+def test_control_flow_runs_in_c():
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    positive = graph.call_function(torch.gt, (graph.call_function(torch.sum, (x,)), 0))
+    y = graph.call_function(cfx.cond, (positive, region(lambda a: a + 1), region(lambda a: a - 1),
+                                       (x,)))
+    counted = graph.call_function(cfx.for_loop, (4, region(lambda i, a: (a + i,)), (y,)))
+    doubled = graph.call_function(cfx.while_loop, (
+        region(lambda i, a: i < 3), region(lambda i, a: (i + 1, a * 2)), (0, y)))
+    graph.output((y, counted, doubled))
+    module = cfx.GraphModule({}, graph)
+    lowered = cfx.lower(module)
+    for x in torch.ones(3), -torch.ones(3):
+        torch.testing.assert_close(lowered(x), module(x))
+    assert lowered(torch.ones(1))[2] == (3, torch.tensor([16.0]))
+
+
+def test_an_exported_cond():
+    module = Call(lambda x: torch.cond(x.sum() > 0, lambda a: (a.sin(),), lambda a: (a.cos(),),
+                                       (x,)))
+    graph_module = exported(module, (torch.ones(3),))
+    for x in torch.ones(3), -torch.ones(3):
+        agree(graph_module, module(x), (x,))
