@@ -15,8 +15,10 @@ const cli_option run_options[] = {
     [RUN_OUTPUT] = {"--output", "FILE", false,
                     "write the result here; several as y.0.npy, y.1.npy, ...", false},
     [RUN_SEED] = {"--seed", "N", false, "random numbers begin with this seed (0)", false},
-    [RUN_THREADS] = {"--threads", "N", false, "how many threads compute (as many as the machine has)", false},
-    [RUN_TIME] = {"--time", NULL, false, "also tell how long a run takes, on standard error", false},
+    [RUN_THREADS] = {"--threads", "N", false,
+                     "how many threads compute (as many as the machine has)", false},
+    [RUN_TIME] = {"--time", NULL, false,
+                  "also tell how long a run takes, on standard error", false},
     {NULL, NULL, false, NULL, false},
 };
 

@@ -8,8 +8,8 @@
  *     cc run_graph.c $(pkg-config --cflags --libs cfx) -o run_graph
  *
  * From text to numbers it is five steps: parse, lower, load the weights, make a program, run it.
- * What is made is given back, in any order; NULL may be, too. A call that is given what a failed one
- * returned fails with the first reason, so one look at the last result is enough.
+ * What is made is given back, in any order; NULL may be, too. A call that is given what a failed
+ * one returned fails with the first reason, so one look at the last result is enough.
  */
 #include <cfx/cfx.h>
 
@@ -102,7 +102,7 @@ static cfx_status write_small(cfx_error *err)
         cfx_error_set(err, CFX_E_IO, "cannot write run_graph.ir");
     if (file)
         fclose(file);
-    if (cfx_state_set(state, "fc.weight", weight, err) == CFX_OK && /* the state has its own count */
+    if (cfx_state_set(state, "fc.weight", weight, err) == CFX_OK && /* it takes its own count */
         cfx_state_set(state, "fc.bias", bias, err) == CFX_OK &&
         cfx_safetensors_save(state, "run_graph.safetensors", err) == CFX_OK)
         cfx_npy_save(x, "run_graph.npy", err);

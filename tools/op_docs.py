@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/operators.md"
 RESULTS = ROOT / "tests/golden/operator_results.json"
 STRING = r'((?:"[^"]*"\s*)+)'
-ROW = re.compile(rf"^CFX_(OPERATOR|BY_RULE|IN_PLACE|HOST_ONLY)\((\w+),\s*{STRING},\s*{STRING}", re.M)
+FORM = r"^CFX_(OPERATOR|BY_RULE|IN_PLACE|HOST_ONLY)"
+ROW = re.compile(rf"{FORM}\((\w+),\s*{STRING},\s*{STRING}", re.M)
 FAMILY = re.compile(r"^/\* ---- (.*?)(?:[.:] |\.?\s*\*/|\.?$)", re.M)
 COMPUTES = {"OPERATOR": "kernel", "BY_RULE": "rule", "IN_PLACE": "in place", "HOST_ONLY": ""}
 MARK = "<!-- below: tools/op_docs.py -->\n"
@@ -28,6 +29,18 @@ KINDS = (
     ("floats", ("bfloat16", "float16", "float32", "float64")),
     ("complex", ("complex128", "complex64")),
 )
+
+HEAD = """## All rows
+
+{rows} operators under {names} names. cfx computes {computed} of them: {kernels} by a kernel,
+{rules} by their rule alone (views, sizes, numbers), {in_place} in place by the row without the `_`.
+The others only the host language can call.
+
+The results of {compared} rows were compared with PyTorch's on {samples} of its own sample inputs,
+and agreed; the table says on how many of which dtypes, in place and not. A row without a figure is
+tested by calls of ours (`tests/python/operator_extra.py`), or along with the row it belongs to.
+
+"""
 
 
 def joined(literals):
@@ -80,19 +93,11 @@ def table():
     who = computed(groups)
     count = {form: list(who.values()).count(word) for form, word in COMPUTES.items()}
     compared = [r for r in results.values() if sum(r.values())]
-    out = [f"""## All rows
-
-{len(rows)} operators under {sum(len(row[3]) for row in rows):,} names. cfx computes \
-{len(rows) - count['HOST_ONLY']} of them: {count['OPERATOR']} by a kernel, {count['BY_RULE']} by their \
-rule alone (views,
-sizes, numbers), {count['IN_PLACE']} in place by the row without the `_`. The others only the host language can call.
-
-Of {len(compared)} rows the results were compared with PyTorch's on \
-{sum(sum(r.values()) for r in compared):,} of its own sample inputs, and agreed: on how
-many, and of which dtypes, stand in the last columns but one. Those without a figure are tested by calls of ours
-(`tests/python/operator_extra.py`), or along with the rows that they belong to.
-
-"""]
+    out = [HEAD.format(
+        rows=len(rows), names=f"{sum(len(row[3]) for row in rows):,}",
+        computed=len(rows) - count["HOST_ONLY"], kernels=count["OPERATOR"],
+        rules=count["BY_RULE"], in_place=count["IN_PLACE"], compared=len(compared),
+        samples=f"{sum(sum(r.values()) for r in compared):,}")]
     for title, group in groups:
         out.append(f"### {title}\n\n| row | schema | computed by | dtypes | samples | names |\n"
                    "|---|---|---|---|---|---|\n")
