@@ -94,3 +94,26 @@ def test_module(info, training):
                     made = sample.constructor_input
                     differences.append(f"{dtype} {made.args} {made.kwargs}: {found}"[:400])
     assert not differences, "\n".join(differences[:6])
+
+
+@pytest.mark.parametrize("cell", (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN))
+def test_dropout_between_recurrent_layers(cell):
+    """Another result each time in training, the same one for the same seed; none when evaluated."""
+    module = cell(4, 6, 3, dropout=0.5)
+    x = torch.randn(5, 2, 4)
+    program, inputs = program_of(module, (x,), {})
+    cfx.manual_seed(3)
+    first, second = program.run(*inputs)[0], program.run(*inputs)[0]
+    cfx.manual_seed(3)
+    assert program.run(*inputs)[0].equal(first) and not first.equal(second)
+    program, inputs = program_of(module.eval(), (x,), {})
+    torch.testing.assert_close(program.run(*inputs)[0], module(x)[0].detach())
+
+
+def test_embedding_with_max_norm_changes_its_weight():
+    module = torch.nn.Embedding(6, 4, max_norm=0.5)
+    other = copy.deepcopy(module)
+    x = torch.tensor([[1, 5], [1, 2]])
+    program, inputs = program_of(module, (x,), {})
+    torch.testing.assert_close(program.run(*inputs), other(x).detach())
+    torch.testing.assert_close(module.weight, other.weight)
