@@ -6,8 +6,8 @@
 #   make lint python golden bench fuzz coverage install clean
 #
 # Flavours, each with its own object folder: SAN=1 (address and undefined behaviour sanitizers),
-# DEBUG=1 (-O0, asserts), COV=1 (gcov), FUZZ=1 (SAN plus edge tracing), TSAN=1 (data races; run
-# build-tsan/tests/pool). V=1 shows the commands.
+# DEBUG=1 (-O0, asserts), COV=1 (gcov), FUZZ=1 (SAN plus edge tracing), TSAN=1 (data races: see
+# `make tsan`). V=1 shows the commands.
 
 CC      ?= cc
 CXX     ?= g++
@@ -78,8 +78,8 @@ EX_BIN    := $(EX_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
-.PHONY: all demo test check lint python golden bench fuzz fuzz-run coverage install clean programs \
-	FORCE
+.PHONY: all demo test check lint python golden bench fuzz fuzz-run tsan tsan-run coverage install \
+	clean programs FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -148,10 +148,11 @@ golden: $(B)/cfx
 	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
 
 lint:
-	$(Q)bad=0; for tool in layers.py style.py pass_docs.py 'ops_index.py --check'; do \
+	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py \
+	    'ops_index.py --check'; do \
 	    $(PYTHON) tools/$$tool || bad=$$((bad + 1)); done; \
 	CC='$(CC)' CXX='$(CXX)' sh tools/headers.sh || bad=$$((bad + 1)); \
-	echo "lint: $$((5 - bad)) passed, $$bad failed"; exit $$bad
+	echo "lint: $$((6 - bad)) passed, $$bad failed"; exit $$bad
 
 # tests/run.py starts make itself, with the variables given here but not this make's job server.
 test:
@@ -168,6 +169,13 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	$(Q)set -e; for f in $(FUZZ_BIN); do n=$${f##*/fuzz_}; \
 	    $$f -runs=$(FUZZ_ITERS) -artifact_prefix=$(B)/fuzz/$$n- tests/fuzz/corpus/$$n; done
+
+# Data races: the tests that use threads.
+tsan:
+	$(Q)$(MAKE) --no-print-directory TSAN=1 tsan-run
+tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent)
+	$(Q)bad=0; for t in $^; do $$t || bad=$$((bad + 1)); done; \
+	echo "tsan: $$(($(words $^) - bad)) passed, $$bad failed"; exit $$bad
 
 # COVER names what to run: `make coverage COVER=test` adds the Python tests.
 COVER ?= check golden

@@ -11,12 +11,14 @@ enum { RUN_WEIGHTS, RUN_INPUT, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
 const cli_option run_options[] = {
     [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: .safetensors or .npz", false},
     [RUN_INPUT] = {"--input", "[NAME=]FILE", false,
-                   "an input: a .npy file, or NAME=NUMBER; in order if unnamed", true},
+                   "an input, in order or by name: a .npy file or a number", true},
     [RUN_OUTPUT] = {"--output", "FILE", false,
-                    "write the result to this .npy file (y.0.npy, y.1.npy if several)", false},
+                    "write the result here; several as y.0.npy, y.1.npy, ...", false},
     [RUN_SEED] = {"--seed", "N", false, "random numbers begin with this seed (0)", false},
-    [RUN_THREADS] = {"--threads", "N", false, "as many threads (all that the machine has)", false},
-    [RUN_TIME] = {"--time", NULL, false, "tell on standard error how long a run takes", false},
+    [RUN_THREADS] = {"--threads", "N", false,
+                     "how many threads compute (as many as the machine has)", false},
+    [RUN_TIME] = {"--time", NULL, false,
+                  "also tell how long a run takes, on standard error", false},
     {NULL, NULL, false, NULL, false},
 };
 

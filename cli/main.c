@@ -6,7 +6,8 @@
 
 static const cli_verb verbs[] = {
     {"show", "print a graph: as a table, IR text, torch.fx's print, or a picture",
-     "[--table | --text | --str | --dot [--scopes] | --shapes ...] [--wide | --width N] FILE",
+     "[--table | --text | --str | --dot [--scopes] | --shapes INPUTS]\n"
+     "                [--wide | --width N] FILE",
      show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"
@@ -19,7 +20,8 @@ static const cli_verb verbs[] = {
      "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n",
      cmd_code},
     {"run", "compute a graph, and print or write what it gives",
-     "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy] FILE", run_options,
+     "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy]\n"
+     "               FILE", run_options,
      "  cfx run --weights model.safetensors --input x.npy model.ir\n"
      "  cfx run --input x=x.npy --input scale=2.5 --output y.npy model.ir\n"
      "  cfx run --time --threads 2 --input x.npy model.ir\n",

@@ -42,6 +42,16 @@ static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
     return CFX_OK;
 }
 
+/* Says what to do if parameters are missing because none were given. */
+static cfx_status without_weights(const cli_program *p, cfx_error *err)
+{
+    const cfx_error why = *err;
+    if (err->status != CFX_E_KEY || cfx_state_size(p->state) > 0)
+        return err->status;
+    return cfx_error_set(err, CFX_E_KEY, "it needs parameters (--weights FILE): %.400s",
+                         why.message);
+}
+
 cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err)
 {
     telling t = {in, false};
@@ -51,7 +61,7 @@ cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx
         return status;
     p->program = cfx_program_new(in->graph, p->state, NULL, err);
     if (!p->program)
-        return err->status;
+        return without_weights(p, err);
     p->num_inputs = cfx_program_num_inputs(p->program);
     p->inputs = calloc(p->num_inputs + 1, sizeof *p->inputs);
     if (!p->inputs) {

@@ -121,6 +121,7 @@ FULL_STAGES = [
     ("install", command("sh", "tests/install.sh", BUILD, *MAKE)),
     ("san unit", command(*MAKE, "SAN=1", "check")),
     ("san golden", command(*MAKE, "SAN=1", "golden")),
+    ("tsan", command(*MAKE, "tsan")),
     ("fuzz", command(*MAKE, "fuzz")),
     ("package", package),
 ]

@@ -2,7 +2,8 @@
  *
  * A datum is to running what a value (value.h) is to a graph, but belongs to no graph: any number
  * of threads can run one graph. Strings, lists and tensors behind it are counted; a datum that is
- * returned is owned by the caller (cfx_datum_release), one that is passed in is borrowed.
+ * returned is owned by the caller (cfx_datum_release), one that is passed in is borrowed. Numbers,
+ * None and INVALID hold nothing: releasing them does nothing. What fails returns INVALID.
  */
 #ifndef CFX_DATUM_H
 #define CFX_DATUM_H
@@ -107,8 +108,9 @@ CFX_API bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at);
 /* INVALID, with *err set, if memory is out. `kind` is STR or DEVICE; `text` is copied. */
 CFX_API cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
                                  const cfx_allocator *allocator, cfx_error *err);
-/* A LIST, TUPLE, DICT or SLICE of the items, each of which is retained. INVALID, with *err set, if
- * an item is INVALID or memory is out. */
+/* A LIST, TUPLE, DICT (keys and values by turns) or SLICE (three) of the items, each of which is
+ * retained: the caller still has to release his. INVALID, with *err set, if an item is INVALID or
+ * memory is out. */
 CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                                 const cfx_allocator *allocator, cfx_error *err);
 /* The items of a container: borrowed. NULL and 0 for other kinds. Those of a LIST or DICT may be
@@ -116,7 +118,7 @@ CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, siz
 CFX_API cfx_datum *cfx_datum_items(cfx_datum d, size_t *n);
 CFX_API const char *cfx_datum_str(cfx_datum d, size_t *size);  /* borrowed, terminated; or NULL */
 
-CFX_API cfx_datum cfx_datum_retain(cfx_datum d);
+CFX_API cfx_datum cfx_datum_retain(cfx_datum d);  /* returns `d` */
 CFX_API void cfx_datum_release(cfx_datum d);
 
 /* "tensor", "int", ... as Python's names of types. */

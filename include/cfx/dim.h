@@ -23,8 +23,10 @@ typedef struct cfx_dims cfx_dims;
 
 static inline bool cfx_dim_is_symbol(int64_t d) { return d < INT64_MIN / 2; }
 
+/* One thread at a time uses it. Tensors whose sizes are symbols may outlive it, but only it knows
+ * what the symbols mean. */
 CFX_API cfx_dims *cfx_dims_new(const cfx_allocator *allocator, cfx_error *err);
-CFX_API void cfx_dims_free(cfx_dims *dims);
+CFX_API void cfx_dims_free(cfx_dims *dims);  /* NULL is allowed */
 
 /* The symbol of this name, at least `min`: a batch is 2 or more unless one says otherwise (sizes 0
  * and 1 behave differently: they broadcast, and empty). CFX_DIM_UNKNOWN with *err set if memory is

@@ -22,10 +22,12 @@
 extern "C" {
 #endif
 
-/* What cannot be lowered, for each such node: which call, and why. */
+/* Told of each node that cannot be lowered: which call, where the user wrote it, and why. `n` is a
+ * node of a copy; it and `why` are valid during the call. A status other than CFX_OK ends it. */
 typedef cfx_status cfx_lower_fn(void *ctx, const cfx_node *n, const char *why);
 
-/* Lowers `g` and its regions in place. Every node that cannot be is told to `each` (may be NULL);
+/* Lowers `g` and its regions in place. `modules` says of which class the modules are that it calls
+ * (NULL: it calls none). Every node that cannot be is told to `each` (may be NULL);
  * then it fails once, with CFX_E_TYPE and the first of them, and `g` is as it was. */
 CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_fn *each,
                                    void *ctx, cfx_error *err);

@@ -40,9 +40,12 @@ typedef struct cfx_runtime_options {
     cfx_isa isa;
 } cfx_runtime_options;
 
+/* `options` NULL, or all zero: malloc, all threads of the machine, seed 0, its best instructions.
+ * NULL with CFX_E_NOMEM. The allocator must outlive the runtime and what is computed with it. */
 CFX_API cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err);
+/* Ends its threads; nobody may be computing with it. Results live on. NULL is allowed. */
 CFX_API void cfx_runtime_free(cfx_runtime *rt);
-CFX_API unsigned cfx_runtime_threads(const cfx_runtime *rt);
+CFX_API unsigned cfx_runtime_threads(const cfx_runtime *rt);  /* the caller's own is one of them */
 CFX_API cfx_isa cfx_runtime_isa(const cfx_runtime *rt);
 CFX_API const char *cfx_isa_name(cfx_isa isa);  /* "avx512" */
 /* Random numbers from here on are those that follow `seed`. */
@@ -54,14 +57,16 @@ CFX_API void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed);
 CFX_API bool cfx_operator_has_kernel(cfx_operator op);
 
 /* Computes `op`. `args` are by the row's parameters, in order; missing or INVALID ones take their
- * defaults. Returns what the row returns: a TUPLE if it has several results. INVALID with *err set
- * if it fails: the message names the operator, the types and shapes it was given, and what is
- * wrong. */
+ * defaults. Returns what the row returns, the caller's to release: a TUPLE if it has several
+ * results. INVALID with *err set if it fails: the message names the operator, the types and shapes
+ * it was given, and what is wrong. Arguments are borrowed; a row that writes in place writes to
+ * them, and a view shares their memory. */
 CFX_API cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_datum *args,
                                    size_t n, cfx_error *err);
 
-/* The types and shapes of the results, from those of the arguments: nothing is computed, tensors
- * may be abstract and come back abstract. */
+/* The types and shapes of the results, from those of the arguments: nothing is computed or written,
+ * tensors may be abstract and come back abstract. `dims` holds the symbols of their sizes, and
+ * notes what had to be assumed; NULL if all sizes are numbers. Fails as cfx_operator_run. */
 CFX_API cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
                                      const cfx_datum *args, size_t n, cfx_error *err);
 
@@ -77,8 +82,8 @@ CFX_API cfx_datum cfx_datum_parse(cfx_dims *dims, const char *text, size_t size,
 typedef struct cfx_state cfx_state;
 
 CFX_API cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err);
-CFX_API void cfx_state_free(cfx_state *s);
-/* Replaces one of that name. The tensor is retained. */
+CFX_API void cfx_state_free(cfx_state *s);  /* NULL is allowed */
+/* Adds it, or replaces one of that name. The name is copied, the tensor retained. */
 CFX_API cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_error *err);
 CFX_API cfx_tensor *cfx_state_get(const cfx_state *s, const char *name);  /* borrowed, or NULL */
 CFX_API size_t cfx_state_size(const cfx_state *s);
@@ -99,19 +104,22 @@ typedef struct cfx_program cfx_program;
  * call that is no operator with a kernel: all of them are named. */
 CFX_API cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
                                      const cfx_allocator *allocator, cfx_error *err);
-CFX_API void cfx_program_free(cfx_program *p);
+CFX_API void cfx_program_free(cfx_program *p);  /* nobody may be running it; NULL is allowed */
 
 CFX_API size_t cfx_program_num_inputs(const cfx_program *p);
 /* The i-th input's name; NULL past the last. */
 CFX_API const char *cfx_program_input(const cfx_program *p, size_t i);
 
-/* Runs it; inputs past `n` take the placeholders' defaults. A failing instruction is reported with
- * the node's name and the user's line. */
+/* Runs it, and returns what the graph's output is, the caller's to release. `inputs` are by
+ * placeholder, and borrowed; those past `n`, and INVALID ones, take the placeholders' defaults. If
+ * it fails, INVALID: the message has the user's line and the node's name. */
 CFX_API cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum *inputs,
                                   size_t n, cfx_error *err);
 
 /* Propagates types and shapes. `each` (may be NULL) is told what each node of the graph gives, by
- * its name; inside regions with the path of the nodes around it ("cond/add"). */
+ * its name; inside regions with the path of the nodes around it ("cond/add"). The name and the
+ * result are borrowed; a status other than CFX_OK ends it with that status. `dims` as in
+ * cfx_operator_infer. */
 typedef cfx_status cfx_infer_fn(void *ctx, const char *node, cfx_datum result);
 CFX_API cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                     const cfx_datum *inputs, size_t n, cfx_infer_fn *each,

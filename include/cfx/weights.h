@@ -23,6 +23,7 @@ extern "C" {
 
 /* ---- one tensor: .npy ---------------------------------------------------------------------- */
 
+/* The caller's to release; NULL with *err set, CFX_E_IO if the file cannot be read. */
 CFX_API cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_error *err);
 /* Of bytes in memory, which are copied. */
 CFX_API cfx_tensor *cfx_npy_read(const void *data, size_t size, const cfx_allocator *allocator,
@@ -33,7 +34,8 @@ CFX_API cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink out, cfx_error *e
 
 /* ---- named tensors: .safetensors, .npz ----------------------------------------------------- */
 
-/* By what the file holds, whatever its name is. In the order of the file. */
+/* By what the file holds, whatever its name is. In the order of the file. The caller's to free; the
+ * tensors outlive it if they are retained. */
 CFX_API cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator,
                                     cfx_error *err);
 CFX_API cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_allocator *allocator,
@@ -51,8 +53,9 @@ enum {
     CFX_TAKE_UNEXPECTED = 2    /* names that only `from` has are ignored */
 };
 
-/* Gives each name of `s` the tensor that `from` has under it. Types and shapes must be the same. If
- * anything does not fit, nothing changes, and the message lists all of it. */
+/* Gives each name of `s` the tensor that `from` has under it: the same one, retained, not a copy of
+ * its elements. Types and shapes must be the same. If anything does not fit, it is CFX_E_KEY,
+ * nothing changes, and the message lists all of it. */
 CFX_API cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags,
                                   cfx_error *err);
 

@@ -15,6 +15,10 @@ class TensorShape(NamedTuple):
     dtype: str
     shape: tuple[int | str, ...]
 
+    def __str__(self) -> str:
+        """As descriptions of inputs are written: float32[N, 3]"""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
 
 class Shapes(NamedTuple):
     """What each node gives: a TensorShape for a tensor, containers of them, numbers; by its name,

@@ -54,6 +54,7 @@ typedef struct PyProgram {
     PyObject_HEAD
     cfx_program *p;
     array_kind kind;  /* whose tensors the parameters are */
+    PyObject *runtime;  /* what it runs with; NULL: the current one */
 } PyProgram;
 
 cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
@@ -84,11 +85,15 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 {
     module_state *st = state_of(type);
     PyObject *graph, *dict;
+    PyObject *runtime = Py_None;
     cfx_error err = {0};
     arrays_seen seen = {0};
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "OO!:Program", &graph, &PyDict_Type, &dict))
+    if (!PyArg_ParseTuple(args, "OO!|O:Program", &graph, &PyDict_Type, &dict, &runtime))
         return NULL;
+    if (runtime != Py_None && !Py_IS_TYPE(runtime, (PyTypeObject *)st->RuntimeType))
+        return PyErr_Format(PyExc_TypeError, "the runtime must be a cfx.Runtime, not %s",
+                            Py_TYPE(runtime)->tp_name);
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "a program is made of a Graph");
     cfx_state *state = state_from_py(st, dict, &seen);
@@ -97,6 +102,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyProgram *self = (PyProgram *)type->tp_alloc(type, 0);
     if (self) {
         self->kind = seen.kind ? seen.kind : ARRAY_TORCH;  /* GraphModules are torch's */
+        self->runtime = runtime != Py_None ? Py_NewRef(runtime) : NULL;
         self->p = cfx_program_new(((PyGraph *)graph)->g, state, NULL, &err);
         if (!self->p) {
             raise_cfx(&err);
@@ -111,6 +117,7 @@ static void program_dealloc(PyProgram *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     cfx_program_free(self->p);
+    Py_XDECREF(self->runtime);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -120,7 +127,7 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
 {
     cfx_error err = {0};
     cfx_datum result = {0};
-    PyObject *runtime = runtime_current(st);
+    PyObject *runtime = self->runtime ? Py_NewRef(self->runtime) : runtime_current(st);
     if (!runtime)
         return NULL;
     Py_BEGIN_ALLOW_THREADS

@@ -24,8 +24,6 @@ PyObject *raise_cfx(const cfx_error *err)
 {
     if (PyErr_Occurred())
         return NULL;
-    if (err->status == CFX_E_NOMEM)
-        return PyErr_NoMemory();
     const char *name = cfx_status_exception(err->status);
     PyObject *builtins = PyEval_GetBuiltins();
     PyObject *type = name ? PyDict_GetItemString(builtins, name) : NULL;

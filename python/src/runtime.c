@@ -4,7 +4,6 @@
 typedef struct PyRuntime {
     PyObject_HEAD
     cfx_runtime *rt;
-    PyObject *tokens;  /* of the `with` blocks that are open, to leave them in turn */
 } PyRuntime;
 
 cfx_runtime *runtime_of(PyObject *runtime) { return ((PyRuntime *)runtime)->rt; }
@@ -21,9 +20,6 @@ static PyObject *make(PyTypeObject *type, const cfx_runtime_options *options)
         return NULL;
     }
     self->rt = rt;
-    self->tokens = PyList_New(0);
-    if (!self->tokens)
-        Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -63,13 +59,6 @@ static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 static int runtime_traverse(PyRuntime *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->tokens);
-    return 0;
-}
-
-static int runtime_clear(PyRuntime *self)
-{
-    Py_CLEAR(self->tokens);
     return 0;
 }
 
@@ -77,7 +66,6 @@ static void runtime_dealloc(PyRuntime *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    runtime_clear(self);
     cfx_runtime *rt = self->rt;
     Py_BEGIN_ALLOW_THREADS  /* joins its threads */
     cfx_runtime_free(rt);
@@ -91,8 +79,12 @@ PyObject *runtime_current(module_state *st)
     PyObject *current = NULL;
     if (PyContextVar_Get(st->runtime_variable, NULL, &current) < 0)
         return NULL;
-    if (current)
-        return current;
+    if (current && current != Py_None) {
+        PyObject *runtime = Py_NewRef(PyTuple_GET_ITEM(current, 0));
+        Py_DECREF(current);
+        return runtime;
+    }
+    Py_XDECREF(current);
     if (!st->runtime)
         st->runtime = make((PyTypeObject *)st->RuntimeType, NULL);
     return Py_XNewRef(st->runtime);
@@ -116,28 +108,42 @@ cfx_datum run_operator(module_state *st, cfx_operator op, const cfx_datum *args,
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
+/* The variable is (the runtime, what it was before) or None: threads that enter the same runtime do
+ * not leave one another's blocks. */
+static bool set_current(module_state *st, PyObject *value)
+{
+    PyObject *token = PyContextVar_Set(st->runtime_variable, value);
+    Py_XDECREF(token);
+    return token != NULL;
+}
+
 static PyObject *runtime_enter(PyRuntime *self, PyObject *unused)
 {
     (void)unused;
     module_state *st = state_of(Py_TYPE(self));
-    PyObject *token = PyContextVar_Set(st->runtime_variable, (PyObject *)self);
-    int failed = token ? PyList_Append(self->tokens, token) : -1;
-    Py_XDECREF(token);
-    return failed ? NULL : Py_NewRef(self);
+    PyObject *before = NULL;
+    if (PyContextVar_Get(st->runtime_variable, Py_None, &before) < 0)
+        return NULL;
+    PyObject *value = PyTuple_Pack(2, self, before);
+    bool good = value && set_current(st, value);
+    Py_XDECREF(value);
+    Py_DECREF(before);
+    return good ? Py_NewRef(self) : NULL;
 }
 
 static PyObject *runtime_exit(PyRuntime *self, PyObject *args)
 {
     (void)args;
     module_state *st = state_of(Py_TYPE(self));
-    Py_ssize_t n = PyList_GET_SIZE(self->tokens);
-    if (n == 0)
+    PyObject *current = NULL;
+    if (PyContextVar_Get(st->runtime_variable, Py_None, &current) < 0)
+        return NULL;
+    bool entered = current != Py_None && PyTuple_GET_ITEM(current, 0) == (PyObject *)self;
+    bool good = entered && set_current(st, PyTuple_GET_ITEM(current, 1));
+    Py_DECREF(current);
+    if (!entered)
         return PyErr_Format(PyExc_RuntimeError, "the runtime was not entered");
-    PyObject *token = Py_NewRef(PyList_GET_ITEM(self->tokens, n - 1));
-    int failed = PyList_SetSlice(self->tokens, n - 1, n, NULL) < 0 ||
-                 PyContextVar_Reset(st->runtime_variable, token) < 0;
-    Py_DECREF(token);
-    if (failed)
+    if (!good)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -163,6 +169,12 @@ static PyObject *runtime_isa(PyRuntime *self, void *unused)
     return PyUnicode_FromString(cfx_isa_name(cfx_runtime_isa(self->rt)));
 }
 
+static PyObject *runtime_repr(PyRuntime *self)
+{
+    return PyUnicode_FromFormat("Runtime(threads=%u, isa='%s')", cfx_runtime_threads(self->rt),
+                                cfx_isa_name(cfx_runtime_isa(self->rt)));
+}
+
 static PyMethodDef methods[] = {
     {"manual_seed", (PyCFunction)runtime_seed, METH_O,
      SIGNED("manual_seed($self, seed, /)", "Random numbers from here on follow this seed.")},
@@ -183,9 +195,9 @@ static PyType_Slot slots[] = {
                        "threads: 0 for as many as the machine has. reference: the plain kernels, "
                        "in one thread.\nisa: use at most 'plain', 'avx2' or 'avx512'.")},
     {Py_tp_new, runtime_new},
+    {Py_tp_repr, runtime_repr},
     {Py_tp_dealloc, runtime_dealloc},
     {Py_tp_traverse, runtime_traverse},
-    {Py_tp_clear, runtime_clear},
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
     {0, NULL},

@@ -183,6 +183,11 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
                          cfx_dtype_name((cfx_dtype)self->dtype));
     if (cfx_tensor_is_read_only(self))
         return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
+    for (size_t i = 0; self->storage && i < self->ndim; i++)
+        if (self->stride[i] == 0 && self->size[i] > 1)
+            return cfxi_fail(c, CFX_E_SHAPE,
+                             "unsupported operation: more than one element of the written-to tensor"
+                             " refers to a single memory location");
     return CFX_OK;
 }
 
@@ -262,6 +267,31 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
     return result;
 }
 
+/* Whether it prints as the other does: good enough for what a message leaves out. */
+static bool prints_as(const cfxi_call *c, cfx_datum a, cfx_datum b)
+{
+    cfx_buffer first;
+    cfx_buffer second;
+    cfx_buffer_init(&first, c->rt->allocator);
+    cfx_buffer_init(&second, c->rt->allocator);
+    const bool same = cfx_datum_print(a, c->dims, cfx_buffer_sink(&first), NULL) == CFX_OK &&
+                      cfx_datum_print(b, c->dims, cfx_buffer_sink(&second), NULL) == CFX_OK &&
+                      strcmp(first.data, second.data) == 0;
+    cfx_buffer_free(&first);
+    cfx_buffer_free(&second);
+    return same;
+}
+
+/* How many arguments say something: defaults at the end do not. */
+static size_t count_telling(const cfxi_call *c, const cfxi_signature *s)
+{
+    size_t n = s->num_params;
+    while (n > 0 && (c->args[n - 1].kind == CFX_DATUM_INVALID ||
+                     prints_as(c, c->args[n - 1], s->params[n - 1].value)))
+        n--;
+    return n;
+}
+
 /* "matmul(float32[2, 3], float32[4, 5]): inner sizes differ" */
 static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s)
 {
@@ -270,9 +300,10 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
     if (!c->err || c->err->status == CFX_E_NOMEM || cfx_operator_regions(op) > 0)
         return;  /* what fails in a region says where */
     memcpy(what, c->err->message, sizeof what);
+    const size_t n = count_telling(c, s);
     cfx_buffer_init(&text, c->rt->allocator);
-    for (size_t i = 0; i < s->num_params; i++) {
-        if (c->args[i].kind == CFX_DATUM_INVALID || c->args[i].kind == CFX_DATUM_NONE)
+    for (size_t i = 0; i < n; i++) {
+        if (c->args[i].kind == CFX_DATUM_INVALID)
             continue;
         if (text.size)
             cfx_buffer_append(&text, ", ", 2);

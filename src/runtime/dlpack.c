@@ -34,10 +34,12 @@ static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error 
             cfx_dtype_size(*dtype) * 8 == dl->bits)
             return CFX_OK;
     }
+    bool named = dl->type_code <= CODE_BOOL && dl->lanes == 1;
     return cfx_error_set(err, CFX_E_TYPE,
-                         "cfx does not compute with elements of DLPack's type %s%u, lanes %u",
-                         dl->type_code <= CODE_BOOL ? names[dl->type_code] : "#", dl->bits,
-                         dl->lanes);
+                         "cfx does not compute with elements of %s%u%s; it does with bool, uint8, "
+                         "int8 to int64, float16 to float64, bfloat16 and complex",
+                         named ? names[dl->type_code] : "a type of ", dl->bits,
+                         named ? "" : " bits that has no name here");
 }
 
 /* ---- in ------------------------------------------------------------------------------------ */

@@ -127,6 +127,12 @@ static cfx_datum fail_value(cfxi_call *c, const char *why)
     return cfxi_invalid();
 }
 
+static cfx_datum fail_division(cfxi_call *c, const char *why)
+{
+    cfxi_fail(c, CFX_E_DIVISION, "%s", why);
+    return cfxi_invalid();
+}
+
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 static bool is_integral(cfx_datum d)
@@ -184,7 +190,7 @@ static cfx_datum int_arithmetic(cfxi_call *c, action a, int64_t x, int64_t y)
     int64_t r = 0;
     bool fits = true;
     if ((a == FLOOR_DIV || a == MOD) && y == 0)
-        return fail_value(c, "integer division or modulo by zero");
+        return fail_division(c, "integer division or modulo by zero");
     if ((a == SHIFT_LEFT || a == SHIFT_RIGHT) && y < 0)
         return fail_value(c, "negative shift count");
     switch (a) {
@@ -231,7 +237,7 @@ static double float_floor_div(double x, double y)
 static cfx_datum float_power(cfxi_call *c, double x, double y)
 {
     if (x == 0 && y < 0 && isfinite(y))
-        return fail_value(c, "0.0 cannot be raised to a negative power");
+        return fail_division(c, "0.0 cannot be raised to a negative power");
     if (x < 0 && isfinite(x) && isfinite(y) && y != floor(y)) {
         double angle = y * 3.14159265358979323846;
         double size = pow(-x, y);
@@ -245,8 +251,8 @@ static cfx_datum float_arithmetic(cfxi_call *c, action a, cfx_datum dx, cfx_datu
     double x = float_of(dx);
     double y = float_of(dy);
     if ((a == TRUE_DIV || a == FLOOR_DIV || a == MOD) && y == 0)
-        return fail_value(c, is_integral(dx) && is_integral(dy) ? "division by zero"
-                                                                : "float division by zero");
+        return fail_division(c, is_integral(dx) && is_integral(dy) ? "division by zero"
+                                                                   : "float division by zero");
     switch (a) {
     case ADD: return cfx_datum_float(x + y);
     case SUB: return cfx_datum_float(x - y);
@@ -278,7 +284,7 @@ static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, doub
     if (y == 0 && yi == 0)
         return cfx_datum_complex(1, 0);
     if (size == 0 && (y < 0 || yi != 0))
-        return fail_value(c, "0.0 to a negative or complex power");
+        return fail_division(c, "0.0 to a negative or complex power");
     if (size == 0)
         return cfx_datum_complex(0, 0);
     double angle = atan2(xi, x);
@@ -299,7 +305,7 @@ static cfx_datum complex_arithmetic(cfxi_call *c, action a, cfx_datum dx, cfx_da
     case MUL: return cfx_datum_complex(x * y - xi * yi, x * yi + xi * y);
     case TRUE_DIV:
         if (y == 0 && yi == 0)
-            return fail_value(c, "complex division by zero");
+            return fail_division(c, "complex division by zero");
         return complex_quotient(x, xi, y, yi);
     case POW: return complex_power(c, x, xi, y, yi);
     default: return fail_kinds(c, a, dx, dy);

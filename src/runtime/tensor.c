@@ -173,14 +173,26 @@ cfx_tensor *cfx_tensor_new(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
     return cfx_tensor_new_strided(dtype, sizes, NULL, ndim, allocator, err);
 }
 
+/* A tensor with memory has no sizes that are symbols. */
+static cfx_status check_known(const int64_t *sizes, size_t ndim, cfx_error *err)
+{
+    for (size_t i = 0; i < ndim && i < CFX_MAX_DIMS; i++)
+        if (sizes[i] < 0)
+            return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor with memory is %s", i,
+                                 cfx_dim_is_symbol(sizes[i]) ? "a symbol" : "negative");
+    return CFX_OK;
+}
+
 cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes, const int64_t *strides,
                                    size_t ndim, const cfx_allocator *allocator, cfx_error *err)
 {
-    for (size_t i = 0; i < ndim && i < CFX_MAX_DIMS; i++)
-        if (sizes[i] < 0 || (strides && strides[i] < 0)) {
-            cfx_error_set(err, CFX_E_SHAPE, "size or stride %zu of a tensor is negative", i);
+    for (size_t i = 0; strides && i < ndim && i < CFX_MAX_DIMS; i++)
+        if (strides[i] < 0) {
+            cfx_error_set(err, CFX_E_SHAPE, "stride %zu of a new tensor is negative", i);
             return NULL;
         }
+    if (check_known(sizes, ndim, err) != CFX_OK)
+        return NULL;
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
     if (!t)
         return NULL;
@@ -220,6 +232,8 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
                                    void (*release)(void *ctx), void *ctx,
                                    const cfx_allocator *allocator, cfx_error *err)
 {
+    if (check_known(sizes, ndim, err) != CFX_OK)
+        return NULL;
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
     if (!t)
         return NULL;
@@ -237,7 +251,8 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
 cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *sizes,
                             const int64_t *strides, size_t ndim, int64_t offset, cfx_error *err)
 {
-    if (cfxi_expect(base, "tensor", err) != CFX_OK)
+    if (cfxi_expect(base, "tensor", err) != CFX_OK ||
+        (base->storage && check_known(sizes, ndim, err) != CFX_OK))
         return NULL;
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, base->allocator, err);
     if (!t)

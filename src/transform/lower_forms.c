@@ -38,6 +38,9 @@ static const form forms[] = {
     FORM(argsort, argsort_stable, NULL),
     FORM(arange, arange_start, NULL),
     FORM(where, where_nonzero, NULL),
+    FORM(atleast_1d, atleast_1d_each, NULL),
+    FORM(atleast_2d, atleast_2d_each, NULL),
+    FORM(atleast_3d, atleast_3d_each, NULL),
     FORM(to, to_other, NULL),
     FORM(to, to_layout, "self,device,dtype,non_blocking,copy,memory_format"),
     FORM(scatter, scatter, "self,dim,index,src:value"),
@@ -47,6 +50,10 @@ static const form forms[] = {
     FORM(scatter_, scatter_reduce_, "self,dim,index,src,reduce"),
     FORM(scatter_, scatter_reduce_, "self,dim,index,src:value,reduce"),
     FORM(bernoulli, bernoulli_p, NULL),
+    FORM(normal_of, normal_numbers, NULL),
+    FORM(randint, randint, "high,size,low=0,dtype,layout,device,pin_memory"),
+    FORM(randint_like, randint_like,
+         "self,high,low=0,dtype,layout,device,pin_memory,memory_format"),
 };
 
 bool cfxi_lower_form(cfx_operator from, size_t i, cfx_operator *to, const char **list)

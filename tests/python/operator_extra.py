@@ -35,6 +35,18 @@ def calls():
         "_softmax": [(aten._softmax.default, x, 1, False),
                      (aten._softmax.default, empty, 0, False)],
         "_log_softmax": [(aten._log_softmax.default, x, -1, False)],
+        "_prelu_kernel": [(aten._prelu_kernel.default, image, randn(1, 3, 1, 1))],
+        "_scaled_dot_product_flash_attention_for_cpu": [
+            (aten._scaled_dot_product_flash_attention_for_cpu.default, image, image, image, 0.0,
+             causal) for causal in (False, True)],
+        "_weight_norm": [(aten._weight_norm.default, row, randn(2, 1, 1)),
+                         (aten._weight_norm.default, row, randn(1, 3, 1), 1)],
+        "_weight_norm_interface": [(aten._weight_norm_interface.default, row, randn(2, 1, 1)),
+                                   (aten._weight_norm_interface.default, row, randn(1, 1, 8), 2)],
+        "element_size": [(torch.Tensor.element_size, x), (torch.Tensor.element_size, numbers)],
+        "is_contiguous": [(torch.Tensor.is_contiguous, x), (torch.Tensor.is_contiguous, x.T),
+                          (torch.Tensor.is_contiguous, empty)],
+        "log_sigmoid_forward": [(aten.log_sigmoid_forward.default, x)],
         "_to_copy": [(lambda x: x.clone(), x)],
         "adaptive_max_pool1d_with_indices": [
             (lambda x, n: aten.adaptive_max_pool1d.default(x, n), row, [3])],
@@ -48,6 +60,8 @@ def calls():
         "argsort_stable": [(lambda x, s, d: torch.argsort(x, stable=s, dim=d), x, True, 0)],
         "as_tensor": [(torch.as_tensor, x), (torch.as_tensor, 3), (torch.as_tensor, [1.5, 2])],
         "tensor": [(torch.tensor, 2.5), (torch.tensor, [[1, 2], [3, 4]]), (torch.tensor, True)],
+        **{f"atleast_{n}d_each": [(lambda t, f=getattr(torch, f"atleast_{n}d"): f(*t),
+                                   [x[0, 0], x[0], x, row])] for n in (1, 2, 3)},
         "bool": [(bool, 3), (bool, torch.tensor(0.0))],
         "int": [(int, 3.7), (int, torch.tensor(-2.5))],
         "float": [(float, 3), (float, torch.tensor(2))],
@@ -60,6 +74,12 @@ def calls():
         "cpu": [(torch.Tensor.cpu, x)],
         "detach": [(torch.detach, x)],
         "dim": [(torch.Tensor.dim, x), (torch.Tensor.dim, x[0, 0])],
+        "embedding_renorm": [
+            (lambda w, *args: torch.embedding_renorm_(w.clone(), *args), x, numbers.sub(1)[:2], 0.5,
+             p) for p in (1.0, 2.0, 3.0, math.inf)],
+        "fractional_max_pool2d_with_indices": [
+            (lambda x, k, n, ratio, pair, draw: aten.fractional_max_pool2d(x, k, n, draw), image,
+             [2, 3], [3, 4], None, True, randn(2, 3, 2).sigmoid())],
         "grid_sampler": [(torch.grid_sampler, image, randn(2, 4, 5, 2).tanh(), 0, p, True)
                          for p in (0, 1, 2)],
         "index": [(aten.index.Tensor, x, [numbers.sub(1), None]),
@@ -132,6 +152,7 @@ ELSEWHERE = {
     **dict.fromkeys(("getattr", "isinstance", "setitem", "numpy", "requires_grad_", "to_device",
                      "to_layout", "print"), "programs that are lowered"),
     **dict.fromkeys(("native_dropout", "bernoulli_p", "normal", "poisson", "rand", "random",
-                     "randperm", "gumbel_softmax"), "test_distributions, in test_operators.py"),
+                     "randperm", "gumbel_softmax", "normal_numbers"),
+                    "test_distributions, in test_operators.py"),
     "grouped_mm_fallback": "models that are lowered",
 }

@@ -75,7 +75,7 @@ def test_console(source):
         assert done.stdout == want
 
 
-@pytest.mark.parametrize("name", ["checking", "rewriting", "tutorial"])
+@pytest.mark.parametrize("name", ["checking", "operators", "rewriting", "running", "tutorial"])
 def test_session(name, monkeypatch):
     """The session of a page, from its first line to its last."""
     pytest.importorskip("torch")
@@ -83,7 +83,7 @@ def test_session(name, monkeypatch):
     how = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
     page = str(ROOT / f"docs/{name}.md")
     done = doctest.testfile(page, module_relative=False, optionflags=how, encoding="utf-8")
-    assert done.attempted > 15 and done.failed == 0
+    assert done.attempted > 4 and done.failed == 0
 
 
 def test_statuses():

@@ -94,6 +94,11 @@ DRAWS = {
     "exponential": lambda: ([torch.ones(20000), 2.0], torch.ones(20000).exponential_(2.0)),
     "uniform": lambda: ([torch.ones(20000), -1.0, 3.0], torch.ones(20000).uniform_(-1, 3)),
     "normal": lambda: ([torch.ones(20000), 2.0, 3.0], torch.ones(20000).normal_(2, 3)),
+    "normal_numbers": lambda: ([2.0, 3.0, [20000]], torch.normal(2.0, 3.0, [20000])),
+    "scaled_dot_product_attention": lambda: (
+        [torch.zeros(2000, 1, 4), torch.zeros(2000, 8, 4), torch.ones(2000, 8, 10), None, 0.4],
+        torch.nn.functional.scaled_dot_product_attention(
+            torch.zeros(2000, 1, 4), torch.zeros(2000, 8, 4), torch.ones(2000, 8, 10), None, 0.4)),
     "bernoulli_p": lambda: ([torch.ones(20000), torch.tensor(0.3)],
                             torch.ones(20000).bernoulli_(0.3)),
     "random": lambda: ([torch.ones(20000), 2, 12], torch.ones(20000).random_(2, 12)),

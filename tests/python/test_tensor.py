@@ -63,8 +63,8 @@ def test_parameters_and_lazy_views():
 @pytest.mark.parametrize("make, message", [
     (lambda: torch.eye(2).to_sparse(), "layout torch.sparse_coo"),
     (lambda: torch.empty(2, device="meta"), "on meta"),
-    (lambda: torch.ones(2, dtype=torch.uint16), "does not compute with"),
-    (lambda: torch.zeros(2).to(torch.float8_e5m2), "does not compute with"),
+    (lambda: torch.ones(2, dtype=torch.uint16), "does not compute with elements of uint16; it"),
+    (lambda: torch.zeros(2).to(torch.float8_e5m2), "with elements of a type of 8 bits that has"),
 ])
 def test_torch_tensors_that_cannot_be_shared(make, message):
     with pytest.raises(TypeError, match=message):

@@ -159,3 +159,31 @@ static cfx_status make_all(const cfx_allocator *a, void *arg)
 }
 
 TEST(every_allocation_may_fail) { CHECK(test_oom_sweep(make_all, NULL) >= 7); }
+
+TEST(tensors_with_memory_have_no_symbols)
+{
+    float data[4];
+    cfx_error err = {0};
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    int64_t stride = 4;
+    int64_t four = 4;
+    int64_t symbol = cfx_dims_symbol(dims, "N", 2, &err);
+    int64_t wrong[] = {-1, CFX_DIM_UNKNOWN, symbol};
+    cfx_tensor *base = cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, &four, NULL, 1, data, false, NULL,
+                                              NULL, NULL, &err);
+    cfx_tensor *abstract = cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, &symbol, 1, NULL, &err);
+    for (size_t i = 0; i < 3; i++) {
+        err.status = CFX_OK;
+        CHECK(!cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, &wrong[i], NULL, 1, data, false, NULL,
+                                      NULL, NULL, &err) && err.status == CFX_E_SHAPE);
+        CHECK(!cfx_tensor_view(base, CFX_DTYPE_FLOAT32, &wrong[i], &stride, 1, 0, &err));
+        CHECK(!cfx_tensor_new(CFX_DTYPE_FLOAT32, &wrong[i], 1, NULL, &err));
+    }
+    CHECK_STR_EQ("size 0 of a tensor with memory is a symbol", err.message);
+    cfx_tensor *view = cfx_tensor_view(abstract, CFX_DTYPE_FLOAT32, &symbol, &stride, 1, 0, &err);
+    CHECK(view && cfx_tensor_is_abstract(view));
+    cfx_tensor_release(view);
+    cfx_tensor_release(abstract);
+    cfx_tensor_release(base);
+    cfx_dims_free(dims);
+}

@@ -20,7 +20,9 @@ typedef struct attention {
     int64_t queries, keys, size, value_size;
     double scale;
     bool causal;
-    int64_t blocks;  /* of queries */
+    double drop;         /* the probability that a weight becomes 0; the others grow by as much */
+    cfxi_random random;  /* one number for each weight */
+    int64_t blocks;      /* of queries */
     int64_t block;
     cfxi_block_fn *exp;
     atomic_bool no_memory;
@@ -73,8 +75,9 @@ cfx_status cfxi_rule_attention(cfxi_call *c)
     if (q.ndim < 2 || k.ndim < 2 || v.ndim < 2)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected query, key, and value to all be at least 2 "
                          "dimensional, but got %u, %u and %u dimensions", q.ndim, k.ndim, v.ndim);
-    if (cfxi_float(c, 4) != 0)
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "dropout inside attention is not computed by cfx");
+    if (!(cfxi_float(c, 4) >= 0 && cfxi_float(c, 4) <= 1))
+        return cfxi_fail(c, CFX_E_SHAPE, "dropout probability has to be between 0 and 1, but got "
+                         "%g", cfxi_float(c, 4));
     int64_t queries = q.size[q.ndim - 2];
     int64_t keys = k.size[k.ndim - 2];
     int64_t value_size = v.size[v.ndim - 1];
@@ -160,6 +163,13 @@ static int64_t column_stride(const cfx_tensor *t) { return t->stride[t->ndim - 1
 MASK_ROW(mask_floats, float)
 MASK_ROW(mask_doubles, double)
 
+/* What weight (row, key) of a batch is multiplied by. */
+static double kept(const attention *a, int64_t index, int64_t row, int64_t key)
+{
+    const int64_t i = (index * a->queries + row) * a->keys + key;
+    return cfxi_random_uniform(a->random, i) >= a->drop ? 1 / (1 - a->drop) : 0;
+}
+
 /* ---- plain --------------------------------------------------------------------------------- */
 
 static void plain_row(const attention *a, int64_t index, int64_t row, double *scores, double *sums)
@@ -185,6 +195,8 @@ static void plain_row(const attention *a, int64_t index, int64_t row, double *sc
     for (int64_t j = 0; j < a->keys; j++) {
         double weight = scores[j] == -INFINITY ? 0 : exp(scores[j] - most);
         total += weight;
+        if (a->drop > 0)
+            weight *= kept(a, index, row, j);
         for (int64_t e = 0; e < a->value_size; e++)
             sums[e] += weight * cfxi_load_float(dtype, v + j * row_stride(a->v) +
                                                            e * column_stride(a->v));
@@ -280,6 +292,8 @@ static cfx_status key_block(const attention *a, rows *r, int64_t index, int64_t 
         float *scores = r->scores + i * KEY_BLOCK;
         mask_floats(a, mask, scores, first + i, key, keys);
         float earlier = weigh(a, scores, keys, &r->most[i], &r->total[i]);
+        for (int64_t j = 0; a->drop > 0 && j < keys; j++)
+            scores[j] *= (float)kept(a, index, first + i, key + j);
         float *sums = (float *)(out + i * row_stride(a->out));
         for (int64_t e = 0; key > 0 && earlier != 1 && e < a->value_size; e++)
             sums[e * column_stride(a->out) / item] *= earlier;
@@ -338,6 +352,8 @@ static cfx_status run(attention *a, cfxi_call *c)
         batches *= a->out->size[d];
     if (cfxi_numel(a->out) == 0)
         return CFX_OK;
+    if (a->drop > 0)
+        a->random = cfxi_random_reserve(a->rt, batches * a->queries * a->keys);
     if (a->rt->reference || a->out->dtype == CFX_DTYPE_FLOAT64) {
         cfxi_parallel(a->rt, batches * a->queries, 16, plain_range, a);
     } else {
@@ -380,7 +396,7 @@ cfx_status cfxi_kernel_scaled_dot_product_attention(cfxi_call *c)
         const cfx_tensor *q = args[0];
         attention a = {.rt = c->rt, .q = q, .k = args[1], .v = args[2], .mask = cfxi_tensor(c, 3),
                        .out = made[3] ? made[3] : out, .batch_dims = (size_t)out->ndim - 2,
-                       .causal = cfxi_bool(c, 5)};
+                       .causal = cfxi_bool(c, 5), .drop = cfxi_float(c, 4)};
         a.queries = q->size[q->ndim - 2];
         a.size = q->size[q->ndim - 1];
         a.keys = args[1]->size[args[1]->ndim - 2];

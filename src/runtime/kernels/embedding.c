@@ -75,6 +75,69 @@ cfx_status cfxi_kernel_embedding(cfxi_call *c)
                                    : CFX_OK;
 }
 
+/* ---- renorm -------------------------------------------------------------------------------- */
+
+/* (weight, indices, max_norm, norm_type): rows that are read are to be no longer than max_norm. */
+cfx_status cfxi_rule_embedding_renorm(cfxi_call *c)
+{
+    const cfx_tensor *weight = cfxi_tensor(c, 0);
+    if (weight->ndim != 2)
+        return cfxi_fail(c, CFX_E_SHAPE, "Expected 2-dimensional tensor, but got %u-dimensional "
+                         "tensor for argument #1 'self'", weight->ndim);
+    if (!cfx_dtype_is_float((cfx_dtype)weight->dtype))
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "norms of rows of %s",
+                         cfx_dtype_name((cfx_dtype)weight->dtype));
+    CFX_TRY(check_indices(c, cfxi_tensor(c, 1)));
+    return cfxi_result_like(c, 0, (cfx_dtype)weight->dtype, weight);
+}
+
+static double row_norm(const cfx_tensor *w, const char *row, double p)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < w->size[1]; i++) {
+        const double x = fabs(cfxi_load_float((cfx_dtype)w->dtype, row + i * w->stride[1]));
+        if (isinf(p))
+            sum = x > sum || isnan(x) ? x : sum;
+        else
+            sum += p == 2 ? x * x : p == 1 ? x : p == 0 ? x != 0 : pow(x, p);
+    }
+    return isinf(p) || p == 1 || p == 0 ? sum : p == 2 ? sqrt(sum) : pow(sum, 1 / p);
+}
+
+cfx_status cfxi_kernel_embedding_renorm(cfxi_call *c)
+{
+    cfx_tensor *w = cfxi_result_at(c, 0);
+    const cfx_dtype dtype = (cfx_dtype)w->dtype;
+    const double most = cfxi_float(c, 2);
+    cfx_status status = cfxi_copy(c->rt, w, cfxi_tensor(c, 0), c->err);
+    cfx_tensor *indices = status == CFX_OK
+                              ? cfxi_contiguous(c, cfxi_tensor(c, 1), CFX_DTYPE_INT64) : NULL;
+    bool *done = indices ? cfxi_scratch(c->rt, (size_t)w->size[0] + 1) : NULL;
+    if (!done) {
+        cfx_tensor_release(indices);
+        return indices ? cfxi_nomem(c->err) : c->err->status;
+    }
+    memset(done, 0, (size_t)w->size[0]);
+    const int64_t n = cfxi_numel(indices);
+    for (int64_t i = 0; i < n && status == CFX_OK; i++) {
+        const int64_t at = ((const int64_t *)indices->data)[i];
+        if (at < 0 || at >= w->size[0]) {
+            status = cfxi_fail(c, CFX_E_INDEX, "index out of range in self");
+            break;
+        }
+        char *row = w->data + at * w->stride[0];
+        const double norm = done[at] ? 0 : row_norm(w, row, cfxi_float(c, 3));
+        done[at] = true;
+        for (int64_t k = 0; norm > most && k < w->size[1]; k++) {
+            char *x = row + k * w->stride[1];
+            cfxi_store_float(dtype, x, cfxi_load_float(dtype, x) * (most / (norm + 1e-7)));
+        }
+    }
+    cfxi_scratch_free(c->rt, done);
+    cfx_tensor_release(indices);
+    return status;
+}
+
 /* ---- one_hot ------------------------------------------------------------------------------- */
 
 cfx_status cfxi_rule_one_hot(cfxi_call *c)

@@ -20,6 +20,8 @@ typedef struct heads {
     int64_t queries, keys, more, batch, heads, embed;  /* more: keys and those that are added */
     cfx_tensor *q, *k, *v;  /* [L, N, E], [more, N, E], contiguous */
     cfx_tensor *scores;     /* [N, H, L, more] */
+    double drop;            /* the probability that a weight becomes 0 */
+    cfxi_random random;     /* one number for each */
 } heads;
 
 /* ---- rule ---------------------------------------------------------------------------------- */
@@ -103,10 +105,12 @@ cfx_status cfxi_rule_multi_head(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "key's and value's sequences and batches do not fit");
     if (!cfx_dtype_is_float((cfx_dtype)q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
         return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must be floats of one type");
-    if (cfxi_tensor(c, STATIC_K) || cfxi_tensor(c, STATIC_V) ||
-        (cfxi_bool(c, TRAINING) && cfxi_float(c, DROPOUT) > 0))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "attention with static_k, static_v or dropout is "
-                         "not computed by cfx");
+    if (cfxi_tensor(c, STATIC_K) || cfxi_tensor(c, STATIC_V))
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "attention with static_k or static_v is not "
+                         "computed by cfx");
+    if (!(cfxi_float(c, DROPOUT) >= 0 && cfxi_float(c, DROPOUT) <= 1))
+        return cfxi_fail(c, CFX_E_SHAPE, "dropout probability has to be between 0 and 1, but got "
+                         "%g", cfxi_float(c, DROPOUT));
     CFX_TRY(check_weights(c, embed));
     CFX_TRY(check_masks(c, q->size[0], k->size[0], batch, count));
     memcpy(sizes, q->size, sizeof sizes);
@@ -233,6 +237,7 @@ static double masked(const heads *h, int64_t n, int64_t head, int64_t i, int64_t
 static void softmax_row(const heads *h, int64_t n, int64_t head, int64_t i, char *row)
 {
     const bool is_masked = cfxi_tensor(h->c, ATTN_MASK) || cfxi_tensor(h->c, KEY_PADDING_MASK);
+    const int64_t number = ((n * h->heads + head) * h->queries + i) * h->more;
     double most = -INFINITY;
     double total = 0;
     for (int64_t j = 0; j < h->more; j++) {
@@ -252,6 +257,8 @@ static void softmax_row(const heads *h, int64_t n, int64_t head, int64_t i, char
         char *at = row + j * (int64_t)h->size;
         double x = total == 0 ? (cfxi_bool(h->c, NEED_WEIGHTS) ? NAN : 0)
                               : cfxi_load_float(h->dtype, at) / total;
+        if (h->drop > 0)
+            x *= cfxi_random_uniform(h->random, number + j) >= h->drop ? 1 / (1 - h->drop) : 0;
         cfxi_store_float(h->dtype, at, x);
     }
 }
@@ -304,6 +311,8 @@ static cfx_status attend(heads *h)
     k.size[2] = k.size[3], k.stride[2] = k.stride[3];
     k.size[3] = size, k.stride[3] = stride;
     CFX_TRY(cfxi_product(c, h->scores, &q, &k, &scale));
+    if (h->drop > 0)
+        h->random = cfxi_random_reserve(c->rt, cfxi_numel(h->scores));
     cfxi_parallel(c->rt, h->batch * h->heads * h->queries, 64, softmax_rows, h);
     CFX_TRY(cfxi_product(c, &q, h->scores, &v, &one));
     if (cfxi_bool(c, NEED_WEIGHTS))
@@ -320,7 +329,8 @@ cfx_status cfxi_kernel_multi_head_attention_forward(cfxi_call *c)
     const cfx_tensor *bias_k = cfxi_tensor(c, BIAS_K);
     heads h = {.c = c, .queries = x->size[0], .keys = cfxi_tensor(c, KEY)->size[0],
                .batch = x->ndim == 3 ? x->size[1] : 1, .heads = cfxi_int(c, NUM_HEADS),
-               .embed = x->size[x->ndim - 1]};
+               .embed = x->size[x->ndim - 1],
+               .drop = cfxi_bool(c, TRAINING) ? cfxi_float(c, DROPOUT) : 0};
     h.dtype = x->dtype == CFX_DTYPE_FLOAT64 ? CFX_DTYPE_FLOAT64 : CFX_DTYPE_FLOAT32;
     h.size = cfx_dtype_size(h.dtype);
     h.more = h.keys + (bias_k != NULL) + cfxi_bool(c, ADD_ZERO);

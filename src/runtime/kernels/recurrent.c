@@ -233,9 +233,6 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "recurrent layers are not implemented for %s",
                          cfx_dtype_name((cfx_dtype)x->dtype));
-    if (cfxi_bool(c, TRAIN) && cfxi_float(c, DROPOUT) != 0)
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "dropout between recurrent layers is not computed "
-                         "by cfx");
     *hidden = cells->size[2];
     bool projects = kind == LSTM && h->size[2] != *hidden;
     if (layers < 1 || n != (size_t)(layers * *directions) * params_each(c, projects))
@@ -300,6 +297,16 @@ static direction direction_of(const cfxi_call *c, cfx_tensor *const *params, siz
                        projects ? own[params_each(c, projects) - 1] : NULL};
 }
 
+/* What a layer gives, as the next one reads it in training: with gaps. Takes `x` over; NULL with
+ * the error set. */
+static cfx_tensor *drop_some(cfxi_call *c, cfx_tensor *x)
+{
+    const cfx_datum args[] = {cfx_datum_tensor(x), c->args[DROPOUT], cfx_datum_bool(true)};
+    cfx_tensor *y = cfxi_sub_tensor(c, CFX_OPID_dropout, args, 3);
+    cfx_tensor_release(x);
+    return y;
+}
+
 /* Every layer reads the output of the one before; `ends` are the states, first and then last. */
 static cfx_status run_layers(recurrent *r, cfx_tensor *const *params, const cfx_tensor *x,
                              cfx_tensor **ends, cfx_tensor **result)
@@ -309,6 +316,7 @@ static cfx_status run_layers(recurrent *r, cfx_tensor *const *params, const cfx_
     const int64_t sizes[] = {r->steps, r->batch, r->state * directions};
     const size_t one = (size_t)(r->batch * r->state) * r->size;
     const size_t one_cell = (size_t)(r->batch * r->hidden) * r->size;
+    const bool drops = cfxi_bool(c, TRAIN) && cfxi_float(c, DROPOUT) > 0;
     cfx_tensor *last = cfx_tensor_retain((cfx_tensor *)x);
     for (int64_t layer = 0; layer < cfxi_int(c, NUM_LAYERS); layer++) {
         cfx_tensor *out = cfx_tensor_new(r->dtype, sizes, 3, c->rt->allocator, c->err);
@@ -326,6 +334,8 @@ static cfx_status run_layers(recurrent *r, cfx_tensor *const *params, const cfx_
             cfx_tensor_release(out);
             return status;
         }
+        if (drops && layer + 1 < cfxi_int(c, NUM_LAYERS) && !(last = drop_some(c, last)))
+            return c->err->status;
     }
     *result = last;
     return CFX_OK;

@@ -258,6 +258,24 @@ cfx_status cfxi_rule_broadcast_tensors(cfxi_call *c)
     return CFX_OK;
 }
 
+/* atleast_1d and its kin of several tensors. */
+cfx_status cfxi_rule_atleast_each(cfxi_call *c)
+{
+    const cfx_operator one = c->op == CFX_OPID_atleast_1d_each   ? CFX_OPID_atleast_1d
+                             : c->op == CFX_OPID_atleast_2d_each ? CFX_OPID_atleast_2d
+                                                                 : CFX_OPID_atleast_3d;
+    size_t n;
+    const cfx_datum *given = cfxi_list(c, 0, &n);
+    cfx_datum *items;
+    CFX_TRY(begin_tuple(c, n, &items));
+    for (size_t i = 0; i < n; i++) {
+        items[i] = cfxi_sub(c, one, &given[i], 1);
+        if (items[i].kind == CFX_DATUM_INVALID)
+            return c->err->status;
+    }
+    return CFX_OK;
+}
+
 cfx_status cfxi_rule_meshgrid(cfxi_call *c)
 {
     size_t n;

@@ -1,4 +1,4 @@
-/* unfold.c - sliding windows as columns (F.unfold) and back (F.fold); max_unpool2d. */
+/* unfold.c - sliding windows as columns (F.unfold) and back (F.fold). */
 #include "spatial.h"
 
 typedef struct windows {
@@ -240,112 +240,6 @@ cfx_status cfxi_kernel_col2im(cfxi_call *c)
         cfxi_parallel(c->rt, cfxi_numel(y) / area, 1 + 16384 / area, fold_planes, &j);
     }
     cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
-    cfx_tensor_release(x);
-    return status;
-}
-
-/* ---- max_unpool2d -------------------------------------------------------------------------- */
-
-/* The sizes of the image: as they are given (aten), or what the windows of the pooling tell
- * (torch.nn.functional), where those given may differ by less than a stride. */
-static cfx_status unpooled_sizes(cfxi_call *c, const cfx_tensor *x, int64_t image[CFXI_SPATIAL])
-{
-    int64_t given[CFX_MAX_DIMS];
-    int64_t kernel[CFXI_SPATIAL];
-    int64_t stride[CFXI_SPATIAL];
-    int64_t pad[CFXI_SPATIAL];
-    size_t n;
-    CFX_TRY(cfxi_ints(c, 2, given, &n));
-    if (cfxi_is_none(c, 3)) {
-        if (n != 2)
-            return cfxi_fail(c, CFX_E_SHAPE, "There should be exactly two elements (height, width) "
-                             "in output_size, but got %zu elements.", n);
-        memcpy(image + 1, given, 2 * sizeof *given);
-        return CFX_OK;
-    }
-    CFX_TRY(cfxi_window_ints(c, 3, 2, 1, NULL, "kernel_size", kernel));
-    CFX_TRY(cfxi_window_ints(c, 4, 2, 1, kernel, "stride", stride));
-    CFX_TRY(cfxi_window_ints(c, 5, 2, 0, NULL, "padding", pad));
-    if (!cfxi_is_none(c, 2) && n != 2 && n != x->ndim)
-        return cfxi_fail(c, CFX_E_VALUE, "output_size should be a sequence containing 2 or %u "
-                         "elements, but it has a length of '%zu'", x->ndim, n);
-    for (size_t d = 1; d < CFXI_SPATIAL; d++) {
-        int64_t places = cfx_dim_sub(c->dims, x->size[x->ndim - CFXI_SPATIAL + d], 1, c->err);
-        image[d] = cfx_dim_add(c->dims, cfx_dim_mul(c->dims, places, stride[d], c->err),
-                               kernel[d] - 2 * pad[d], c->err);
-        int64_t wanted = n ? given[n - CFXI_SPATIAL + d] : image[d];
-        if (cfx_dim_compare_lt(c->dims, cfx_dim_sub(c->dims, image[d], stride[d], c->err),
-                               wanted) == 0 ||
-            cfx_dim_compare_lt(c->dims, wanted,
-                               cfx_dim_add(c->dims, image[d], stride[d], c->err)) == 0)
-            return cfxi_fail(c, CFX_E_VALUE, "invalid output_size \"%s\" (dim %zu must be between "
-                             "%lld and %lld)", cfxi_shape_ints(given, n, ", ").text, d - 1,
-                             (long long)(image[d] - stride[d]), (long long)(image[d] + stride[d]));
-        image[d] = wanted;
-    }
-    return CFX_OK;
-}
-
-cfx_status cfxi_rule_max_unpool2d(cfxi_call *c)
-{
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *index = cfxi_tensor(c, 1);
-    int64_t image[CFXI_SPATIAL];
-    int64_t sizes[CFX_MAX_DIMS];
-    if (index->dtype != CFX_DTYPE_INT64)
-        return cfxi_fail(c, CFX_E_SHAPE, "elements in indices should be type int64 but got: %s",
-                         cfx_dtype_name((cfx_dtype)index->dtype));
-    if (x->ndim != 3 && x->ndim != 4)
-        return cfxi_fail(c, CFX_E_SHAPE, "Input to max_unpooling2d should be a 3d or 4d Tensor, but"
-                         " got a tensor with dim %u", x->ndim);
-    bool same = index->ndim == x->ndim;
-    for (size_t d = 0; same && d < x->ndim; d++)
-        same = cfxi_same_size(c, index->size[d], x->size[d]);
-    if (!same)
-        return cfxi_fail(c, CFX_E_SHAPE, "Expected shape of indices to be: [%s], but got: [%s]",
-                         cfxi_shape_of(x).text, cfxi_shape_of(index).text);
-    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
-                         cfx_dtype_name((cfx_dtype)x->dtype));
-    CFX_TRY(unpooled_sizes(c, x, image));
-    for (size_t d = 0; d < x->ndim; d++)
-        sizes[d] = x->size[d];
-    sizes[x->ndim - 2] = image[1];
-    sizes[x->ndim - 1] = image[2];
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, x->ndim));
-    if (cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
-    return CFX_OK;
-}
-
-static cfx_status unpool(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *index, cfx_tensor *y)
-{
-    size_t item = cfxi_itemsize(x);
-    int64_t in = x->size[x->ndim - 2] * x->size[x->ndim - 1];
-    int64_t out = y->size[y->ndim - 2] * y->size[y->ndim - 1];
-    const int64_t *at = (const int64_t *)index->data;
-    memset(y->data, 0, (size_t)cfxi_numel(y) * item);
-    for (int64_t i = 0, n = cfxi_numel(x); i < n; i++) {
-        if (at[i] < 0 || at[i] >= out)
-            return cfxi_fail(c, CFX_E_SHAPE, "Found an invalid max index: %lld (output volumes are "
-                             "of size %lldx%lld)", (long long)at[i],
-                             (long long)y->size[y->ndim - 2], (long long)y->size[y->ndim - 1]);
-        memcpy(y->data + (size_t)(i / in * out + at[i]) * item, x->data + (size_t)i * item, item);
-    }
-    return CFX_OK;
-}
-
-cfx_status cfxi_kernel_max_unpool2d(cfxi_call *c)
-{
-    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
-    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), type);
-    cfx_tensor *index = x ? cfxi_contiguous(c, cfxi_tensor(c, 1), CFX_DTYPE_INT64) : NULL;
-    cfx_tensor *y = index ? cfxi_work(c, 0, type, true) : NULL;
-    cfx_status status = c->err->status;
-    if (y)
-        status = cfxi_numel(y) ? unpool(c, x, index, y) : CFX_OK;
-    status = cfxi_work_done(c, 0, y, status);
-    cfx_tensor_release(index);
     cfx_tensor_release(x);
     return status;
 }

@@ -1,0 +1,181 @@
+/* hostile.c - calls that once crashed, or gave what they should have refused: found by prop_ops. */
+#include "check.h"
+
+#include <cfx/runtime.h>
+#include <math.h>
+#include <stdint.h>
+
+static cfx_runtime *rt;
+static cfx_error err;
+
+static cfx_datum filled(cfx_dtype dtype, const int64_t *sizes, size_t ndim, cfx_datum value)
+{
+    cfx_tensor *t = cfx_tensor_new(dtype, sizes, ndim, NULL, NULL);
+    for (int64_t i = 0; t && i < cfx_tensor_numel(t); i++)
+        cfx_datum_store(value, dtype,
+                        (char *)cfx_tensor_data(t) + (size_t)i * cfx_dtype_size(dtype));
+    return cfx_datum_tensor(t);
+}
+
+static cfx_datum list(const int64_t *numbers, size_t n)
+{
+    cfx_datum items[8];
+    for (size_t i = 0; i < n; i++)
+        items[i] = cfx_datum_int(numbers[i]);
+    return cfx_datum_seq(CFX_DATUM_LIST, items, n, NULL, NULL);
+}
+
+/* Calls `op`, releases the arguments. */
+static cfx_datum call(cfx_operator op, cfx_datum *args, size_t n)
+{
+    err = (cfx_error){0};
+    rt = rt ? rt : cfx_runtime_new(NULL, NULL);
+    cfx_datum result = cfx_operator_run(rt, op, args, n, &err);
+    for (size_t i = 0; i < n; i++)
+        cfx_datum_release(args[i]);
+    return result;
+}
+#define CALL(op, ...)                                                                \
+    call(CFX_OPID_##op, (cfx_datum[]){__VA_ARGS__},                                  \
+         sizeof((cfx_datum[]){__VA_ARGS__}) / sizeof(cfx_datum))
+/* The call fails so. */
+#define REFUSED(status_, ...) (CALL(__VA_ARGS__).kind == CFX_DATUM_INVALID && err.status == status_)
+
+#define SIZES(...) (const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / 8
+#define ONES(dtype, ...) filled(CFX_DTYPE_##dtype, SIZES(__VA_ARGS__), cfx_datum_int(1))
+#define MISSING cfx_datum_scalar(CFX_DATUM_INVALID, 0)
+
+TEST(memory_formats_are_checked)
+{
+    cfx_datum beyond = cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, CFX_MEMORY_FORMAT_COUNT);
+    CHECK(REFUSED(CFX_E_TYPE, clone, ONES(FLOAT32, 2, 2), beyond));
+    CHECK(REFUSED(CFX_E_TYPE, cast_int, ONES(FLOAT32, 2), cfx_datum_float(2)));
+    CHECK(REFUSED(CFX_E_TYPE, empty_like, ONES(FLOAT32, 2), MISSING, MISSING, MISSING, MISSING,
+                  cfx_datum_bool(true)));
+}
+
+TEST(a_mask_may_be_spread_over_nothing)
+{
+    cfx_datum y = CALL(masked_select, filled(CFX_DTYPE_FLOAT32, SIZES(0, 3), cfx_datum_int(0)),
+                       ONES(BOOL, 1, 3));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(0, cfx_tensor_numel(y.as.tensor));
+    cfx_datum_release(y);
+}
+
+TEST(max_unpool2d_refuses_complex_numbers)
+{
+    CHECK(REFUSED(CFX_E_UNSUPPORTED, max_unpool2d, ONES(COMPLEX64, 1, 1, 2, 2),
+                  ONES(INT64, 1, 1, 2, 2), list(SIZES(4, 4))));
+}
+
+TEST(means_of_integers_wrap)
+{
+    cfx_datum y = CALL(avg_pool2d,
+                       filled(CFX_DTYPE_INT64, SIZES(1, 1, 2, 2), cfx_datum_int(INT64_MAX)),
+                       list(SIZES(2, 2)), MISSING, MISSING, MISSING, MISSING, cfx_datum_int(-1));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(4, *(const int64_t *)cfx_tensor_data(y.as.tensor));
+    cfx_datum_release(y);
+    y = CALL(avg_pool2d, filled(CFX_DTYPE_INT64, SIZES(1, 1, 1, 1), cfx_datum_int(INT64_MIN)),
+             list(SIZES(1, 1)), MISSING, MISSING, MISSING, MISSING, cfx_datum_int(-1));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK(*(const int64_t *)cfx_tensor_data(y.as.tensor) == INT64_MIN);
+    cfx_datum_release(y);
+}
+
+TEST(the_smallest_numbers_are_no_symbols)
+{
+    CHECK(REFUSED(CFX_E_INDEX, narrow, ONES(FLOAT32, 4), cfx_datum_int(0),
+                  cfx_datum_int(INT64_MIN + 1), cfx_datum_int(3)));
+    CHECK(REFUSED(CFX_E_SHAPE, zeros, list(SIZES(2, INT64_MIN))));
+    cfx_datum y = CALL(slice, ONES(FLOAT32, 4), cfx_datum_int(0), cfx_datum_int(INT64_MIN),
+                       cfx_datum_int(INT64_MAX));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(4, cfx_tensor_numel(y.as.tensor));
+    cfx_datum_release(y);
+}
+
+TEST(what_is_missing_is_named)
+{
+    CHECK(REFUSED(CFX_E_TYPE, sym_ite, cfx_datum_bool(false), cfx_datum_int(1)));
+    CHECK_STR_EQ("sym_ite(False, 1): 'f' is missing", err.message);
+}
+
+TEST(a_number_is_no_tensor_of_several)
+{
+    CHECK(REFUSED(CFX_E_TYPE, leaky_relu, ONES(FLOAT32, 3), ONES(FLOAT32, 3)));
+    cfx_datum y = CALL(clamp, ONES(FLOAT32, 3), ONES(FLOAT32, 3));
+    CHECK(y.kind == CFX_DATUM_TENSOR);
+    cfx_datum_release(y);
+}
+
+TEST(repeats_must_give_the_size_that_is_told)
+{
+    CHECK(REFUSED(CFX_E_SHAPE, repeat_interleave, ONES(FLOAT32, 3), cfx_datum_int(2),
+                  cfx_datum_int(0), cfx_datum_int(5)));
+}
+
+TEST(a_convolution_of_no_channels_is_its_bias)
+{
+    cfx_datum y = CALL(conv_transpose2d, ONES(FLOAT32, 1, 0, 3, 3), ONES(FLOAT32, 0, 2, 1, 1),
+                       ONES(FLOAT32, 2));
+    CHECK(y.kind == CFX_DATUM_TENSOR || err.message[0]);
+    cfx_datum_release(y);
+}
+
+TEST(targets_must_be_as_many_as_losses)
+{
+    CHECK(REFUSED(CFX_E_SHAPE, cosine_embedding_loss, ONES(FLOAT32, 3, 4), ONES(FLOAT32, 3, 4),
+                  ONES(INT64, 2)));
+    cfx_datum y = CALL(cosine_embedding_loss, ONES(FLOAT32, 1, 4), ONES(FLOAT32, 1, 4),
+                       ONES(INT64, 3), MISSING, cfx_datum_int(0));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(3, cfx_tensor_numel(y.as.tensor));
+    CHECK(((const float *)cfx_tensor_data(y.as.tensor))[2] < 1e-6f);
+    cfx_datum_release(y);
+}
+
+TEST(distances_of_several_types_are_of_the_widest)
+{
+    cfx_datum y = CALL(triplet_margin_loss, ONES(INT8, 2, 3), ONES(BFLOAT16, 2, 3),
+                       ONES(INT8, 2, 3));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(CFX_DTYPE_FLOAT32, cfx_tensor_dtype(y.as.tensor));
+    cfx_datum_release(y);
+}
+
+TEST(a_dilation_may_be_of_any_size)
+{
+    const int64_t far = INT64_MAX - 1;
+    cfx_datum y = CALL(max_pool2d, ONES(INT64, 1, 1, 3, 3), list(SIZES(1, 1)), MISSING, MISSING,
+                       list(SIZES(far, far)), MISSING, cfx_datum_bool(true));
+    CHECK(y.kind == CFX_DATUM_TUPLE || err.message[0]);
+    cfx_datum_release(y);
+}
+
+TEST(random_numbers_are_not_complex)
+{
+    CHECK(REFUSED(CFX_E_UNSUPPORTED, random_, ONES(COMPLEX64, 3), cfx_datum_int(0),
+                  cfx_datum_int(5)));
+}
+
+TEST(strides_that_overflow_match_nothing)
+{
+    CHECK(REFUSED(CFX_E_SHAPE, _assert_tensor_metadata, ONES(FLOAT64, 2, 2), MISSING,
+                  list(SIZES((int64_t)1 << 62, 1))));
+}
+
+TEST(resizing_takes_any_scale)
+{
+    const double scales[] = {1e-300, 1e300, 1e-20, -1e20};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        cfx_datum y = CALL(upsample_bicubic2d, ONES(FLOAT32, 1, 1, 3, 3), list(SIZES(4, 4)),
+                           cfx_datum_bool(false), MISSING, cfx_datum_float(scales[i]),
+                           cfx_datum_float(scales[i]));
+        CHECK(y.kind == CFX_DATUM_TENSOR || err.message[0]);
+        cfx_datum_release(y);
+    }
+    cfx_runtime_free(rt);
+    rt = NULL;
+}
