@@ -1,5 +1,6 @@
 """Captured models that run in C: `cfx.lower(graph_module)(*inputs)` is what the module computes,
 without Python in between."""
+import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -46,17 +47,45 @@ def _state(graph: Graph, root: Any) -> dict[str, Any]:
     return state
 
 
+class _State(dict[str, _core.Tensor]):
+    """The tensors that a program reads, by name. One can be replaced."""
+
+    def __init__(self, tensors: dict[str, Any]) -> None:
+        super().__init__({name: _core.Tensor(t) for name, t in tensors.items()})
+        self.given = tensors
+        self.changed = False  # since the program was made
+
+    def __setitem__(self, name: str, tensor: Any) -> None:
+        if name not in self:
+            raise KeyError(f"the program reads no tensor '{name}'")
+        super().__setitem__(name, _core.Tensor(tensor))
+        self.given = {**self.given, name: tensor}
+        self.changed = True
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("a tensor that the program reads can be replaced, not removed")
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for name, tensor in dict(*args, **kwargs).items():
+            self[name] = tensor
+
+
+def _rebuild(graph: Graph, state: dict[str, Any], runtime: Runtime | None = None) -> "Lowered":
+    return Lowered(graph, state, graph, runtime)
+
+
 class Lowered:
     """A program in C. Called with what the module takes, it gives what the module gives: tensors of
-    the inputs' library. It shares memory with the module's parameters."""
+    the inputs' library. It shares memory with the module's parameters, in `state`: one that is
+    replaced there is read from then on. Copies and pickles have tensors of their own."""
 
     def __init__(self, graph: Graph, state: dict[str, Any], source: Graph,
                  runtime: Runtime | None = None) -> None:
         self.graph = graph  #: in rows of the operator table
         self.runtime = runtime  #: what it computes with; None: the one that is current
-        self.state = {name: _core.Tensor(t) for name, t in state.items()}
-        self._program = _core._Program(graph, state, runtime)
-        self._run: Callable[..., Any] = self._program.run
+        self.state = _State(state)
+        self._made = _core._Program(graph, state, runtime)
+        self._run: Callable[..., Any] = self._made.run
         self._codegen = source._codegen
         inputs = [n for n in graph.nodes if n.op == "placeholder"]
         self._inputs = [str(n.target) for n in inputs]
@@ -83,11 +112,20 @@ class Lowered:
             raise TypeError(f"unexpected arguments: {', '.join(kwargs)}")
         return bound
 
+    @property
+    def _program(self) -> _core._Program:
+        if self.state.changed:
+            self.state.changed = False
+            self._made = _core._Program(self.graph, self.state.given, self.runtime)
+            self._run = self._made.run
+        return self._made
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """What the module gives for these arguments."""
         args = self._codegen.process_inputs(*args)
         bound = self._bind(args, kwargs) if kwargs or len(args) != len(self._inputs) else args
-        return self._codegen.process_outputs(self._run(*bound))
+        run = self._program.run if self.state.changed else self._run
+        return self._codegen.process_outputs(run(*bound))
 
     __call__ = run
 
@@ -96,6 +134,15 @@ class Lowered:
         cfx.infer_shapes."""
         from .shapes import infer_shapes
         return infer_shapes(self, *args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = self.state.given
+        state = {name: t.torch() if isinstance(t, _core.Tensor) else t for name, t in given.items()}
+        return _rebuild, (self.graph, state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Lowered":
+        make, parts = self.__reduce__()
+        return make(*copy.deepcopy(parts, memo), self.runtime)
 
     def __repr__(self) -> str:
         return f"Lowered({len(self.graph.nodes)} nodes, {len(self.state)} tensors)"
@@ -119,9 +166,9 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     if not isinstance(graph, Graph):
         raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "
                         "first with cfx.symbolic_trace")
-    copy = graph._clone()
-    _drop_guards(copy, module)
-    found = _core._lower(copy, module)
+    clone = graph._clone()
+    _drop_guards(clone, module)
+    found = _core._lower(clone, module)
     if found:
         raise LowerError([Finding(*row) for row in found])
-    return Lowered(copy, _state(copy, module), graph, runtime)
+    return Lowered(clone, _state(clone, module), graph, runtime)

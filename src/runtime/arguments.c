@@ -29,11 +29,14 @@ static cfx_datum wrap(cfxi_call *c, cfx_datum d)
     return cfx_datum_tensor(t);
 }
 
-/* What an abstract tensor without dimensions holds: a number that is not known. */
+/* What an abstract tensor of one element holds: a number that is not known. */
 static bool unwrap_abstract(cfxi_call *c, const cfx_tensor *t, cfx_datum *out)
 {
-    if (!c->infer || t->ndim > 0 || cfx_dtype_is_complex((cfx_dtype)t->dtype))
+    if (!c->infer || cfx_dtype_is_complex((cfx_dtype)t->dtype))
         return false;
+    for (size_t i = 0; i < t->ndim; i++)
+        if (t->size[i] != 1)
+            return false;
     if (cfx_dtype_is_integer((cfx_dtype)t->dtype)) {
         *out = cfxi_unknown_int(c);
         return true;
@@ -69,11 +72,12 @@ static bool unwrap(cfxi_call *c, cfx_datum d, cfx_datum *out)
 }
 
 /* A number as small as symbols are would be taken for one. No size, index or dimension is, so that
- * all of them act alike; where random numbers are drawn it is the end of a range, no size. */
+ * all of them act alike; the ends of a range of random numbers are none of these. */
 static bool looks_symbolic(const cfxi_call *c, cfx_datum d, bool item)
 {
     return d.kind == CFX_DATUM_INT && !d.symbolic && d.as.i <= CFX_DIM_UNKNOWN &&
-           (item || !(cfx_operator_flags(c->op) & CFX_OPERATOR_RANDOM));
+           (item || (c->op != CFX_OPID_randint && c->op != CFX_OPID_randint_like &&
+                     c->op != CFX_OPID_random));
 }
 
 /* Whether `t` is one number: clamp's limits may be more, and index_fill says what it takes. */
@@ -103,6 +107,8 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
             return cfx_datum_retain(d);
         if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
+        if (number.kind == CFX_DATUM_BOOL && d.kind == CFX_DATUM_TENSOR)
+            return misfit;  /* a tensor that counts has integers */
         if (number.kind == CFX_DATUM_BOOL)
             return cfx_datum_int(number.as.b);
         if (looks_symbolic(c, number, item))

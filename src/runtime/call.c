@@ -183,6 +183,11 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
                          cfx_dtype_name((cfx_dtype)self->dtype));
     if (cfx_tensor_is_read_only(self))
         return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
+    for (size_t i = 0; self->storage && i < self->ndim; i++)
+        if (self->stride[i] == 0 && self->size[i] > 1)
+            return cfxi_fail(c, CFX_E_SHAPE,
+                             "unsupported operation: more than one element of the written-to tensor"
+                             " refers to a single memory location");
     return CFX_OK;
 }
 
@@ -298,7 +303,7 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
     const size_t n = count_telling(c, s);
     cfx_buffer_init(&text, c->rt->allocator);
     for (size_t i = 0; i < n; i++) {
-        if (c->args[i].kind == CFX_DATUM_INVALID || c->args[i].kind == CFX_DATUM_NONE)
+        if (c->args[i].kind == CFX_DATUM_INVALID)
             continue;
         if (text.size)
             cfx_buffer_append(&text, ", ", 2);

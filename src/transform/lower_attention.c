@@ -119,6 +119,7 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
     const cfx_value q = cfxi_lower_argument(n, 0, "query");
     const cfx_value k = cfxi_lower_argument(n, 1, "key");
     const cfx_value v = cfxi_lower_argument(n, 2, "value");
+    const cfx_value mask = cfxi_lower_argument(n, 5, "attn_mask");
     const cfx_value average = cfxi_lower_argument(n, 6, "average_attn_weights");
     const cfx_value weights = cfxi_lower_argument(n, 4, "need_weights");
     const cfx_value swapped = batch_first ? swap_batch(l, n, q) : q;
@@ -141,13 +142,14 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
         {"training", cfx_bool(cfxi_lower_flag(l, n, "training"))},
         {"key_padding_mask", batch_first ? batch_of_masks(l, n, padding) : padding},
         {"need_weights", weights.kind == CFX_KIND_NONE ? cfx_bool(true) : weights},
-        {"attn_mask", cfxi_lower_argument(n, 5, "attn_mask")},
+        {"attn_mask", mask},
         {"use_separate_proj_weight", cfx_bool(cfxi_is_none(one))},
         {"q_proj_weight", cfxi_lower_attribute(l, n, "q_proj_weight")},
         {"k_proj_weight", cfxi_lower_attribute(l, n, "k_proj_weight")},
         {"v_proj_weight", cfxi_lower_attribute(l, n, "v_proj_weight")},
         {"average_attn_weights", average.kind == CFX_KIND_NONE ? cfx_bool(true) : average},
-        {"is_causal", cfxi_lower_argument(n, 7, "is_causal")},
+        /* beside a mask it is a hint that the mask is such a one */
+        {"is_causal", cfxi_is_none(mask) ? cfxi_lower_argument(n, 7, "is_causal") : cfx_none()},
     };
     cfxi_lowered_begin(c, CFX_OPID_multi_head_attention_forward);
     return set_all(l, n, c, all, sizeof all / sizeof *all);

@@ -172,6 +172,8 @@ static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx
     if (c->op == CFX_OPID_tensordot && cfxi_text_is(name, "dims", 4) &&
         spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
         return true;
+    c->first_only = c->first_only ||  /* of torch.nn, not aten's */
+                    (c->op == CFX_OPID_embedding_bag && cfxi_text_is(name, "max_norm", 8));
     if (is_off(v))
         return true;
     if (c->op == CFX_OPID_embedding || c->op == CFX_OPID_embedding_bag) {
@@ -311,13 +313,22 @@ static bool hand_over(cfxi_lower *l, const binding *b, cfxi_lowered *c, bool str
     return true;
 }
 
+/* cfx.ops.NAME, as lowering writes it: that row and no other, all arguments by position. */
+static bool calls_row(const cfx_node *n)
+{
+    const char *spelling = cfxi_node_spelling(n);
+    return spelling && !*spelling;
+}
+
 bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const char *list,
                      bool strictly, cfxi_lowered *c)
 {
     binding b = {.n = 0};
     cfxi_lowered_begin(c, op);
-    for (; b.n < CFXI_MOST_PARAMS && cfxi_listed_param(op, list, b.n, &b.params[b.n]); b.n++)
+    for (; b.n < CFXI_MOST_PARAMS && cfxi_listed_param(op, list, b.n, &b.params[b.n]); b.n++) {
         b.values[b.n] = cfx_invalid();
+        b.params[b.n].keyword_only &= !calls_row(n);
+    }
     const bool fits = bind_positions(l, n, &b, c) && bind_keywords(l, n, &b, c) &&
                       hand_over(l, &b, c, strictly);
     if (!fits)
@@ -356,7 +367,8 @@ bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c)
                            ? true : rename_reduce(l, c);
             if (i == 0)
                 memcpy(why, c->why, sizeof why);
-            if (l->err->status == CFX_E_NOMEM || !cfxi_lower_form(from, i, &to, &list))
+            if (l->err->status == CFX_E_NOMEM || calls_row(n) ||
+                !cfxi_lower_form(from, i, &to, &list))
                 break;
         }
     }

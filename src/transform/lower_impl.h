@@ -47,8 +47,9 @@ typedef struct cfxi_lowered {
     cfx_value packed;                           /* a list that was made for it, or INVALID */
     cfx_value out;                              /* where the result is to be written, or INVALID */
     bool in_place;                              /* inplace=True */
-    cfx_value max_norm;                         /* of the rows that an embedding reads, or INVALID */
+    cfx_value max_norm;                         /* of rows that an embedding reads, or INVALID */
     cfx_value norm_type;                        /* likewise; INVALID: 2 */
+    bool first_only;                            /* of several results the first is given */
     bool batch_mean;                            /* what it gives is to be divided by the batch */
     char why[200];                              /* why it is not one */
 } cfxi_lowered;

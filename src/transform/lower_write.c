@@ -222,6 +222,26 @@ static cfx_status write_renorm(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c
     return cfxi_lower_add(l, n, CFX_OPID_embedding_renorm_, args, 4) ? CFX_OK : l->err->status;
 }
 
+/* Whether `n` is that call already, so that lowering a lowered graph changes nothing. */
+static bool is_call(const cfx_node *n, const char *name, cfx_value args, cfx_value none)
+{
+    const char *target = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;
+    return target && strcmp(target, name) == 0 && cfx_value_equal(cfx_node_args(n), args) &&
+           cfx_value_equal(cfx_node_kwargs(n), none);
+}
+
+/* F.embedding_bag gives only the rows. */
+static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
+{
+    cfx_node *all = call_before(l, n, c);
+    if (!all)
+        return l->err->status;
+    cfxi_lowered_begin(c, CFX_OPID_getitem);
+    c->args[0] = cfx_from_node(all);
+    c->args[1] = cfx_int(0);
+    return cfxi_lower_write(l, n, c);
+}
+
 static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     char name[CFX_SPELLING_SIZE];
@@ -232,6 +252,12 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
     if (args.kind == CFX_KIND_INVALID || none.kind == CFX_KIND_INVALID) {
         cfx_value_discard(l->g, args);
         return l->err->status;
+    }
+    snprintf(name, sizeof name, "cfx.ops.%s", cfx_operator_name(c->op));
+    if (is_call(n, name, args, none)) {
+        cfx_value_discard(l->g, args);
+        cfx_value_discard(l->g, none);
+        return cfxi_lower_note(l, n);
     }
     cfx_status status = cfx_node_set_args_kwargs(n, args, none, l->err);
     if (status != CFX_OK) {
@@ -262,6 +288,8 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
         return write_out(l, n, c);
     if (c->batch_mean)
         return write_batch_mean(l, n, c);
+    if (c->first_only)
+        return write_first(l, n, c);
     cfx_status status = set_call(l, n, c);
     cfxi_lower_unbind(l, c);
     return status;

@@ -213,12 +213,13 @@ static bool is_list(cfx_value v) { return v.kind == CFX_KIND_LIST || v.kind == C
 static bool spread(cfxi_search *s, const cfx_param *param, cfx_value other, cfx_graph *g,
                    cfx_value *v)
 {
-    const bool several = strncmp(param->type, "int[", 4) == 0 && param->type[4] >= '1' &&
-                         param->type[4] <= '9';
+    const char *bracket = strchr(param->type, '[');  /* "int[2]", "int?[2]" */
+    const bool several = strncmp(param->type, "int", 3) == 0 && bracket && bracket[1] >= '1' &&
+                         bracket[1] <= '9';
     const cfx_value all[] = {*v, *v, *v, *v, *v, *v, *v, *v, *v};
     if (!several || v->kind != CFX_KIND_INT || !is_list(other))
         return true;
-    *v = cfx_value_tuple(g, all, (size_t)(param->type[4] - '0'), s->err);
+    *v = cfx_value_tuple(g, all, (size_t)(bracket[1] - '0'), s->err);
     if (v->kind == CFX_KIND_INVALID)
         return stop(s, CFX_E_NOMEM);
     return (s->status = cfxi_search_keep(s, g, *v)) == CFX_OK;

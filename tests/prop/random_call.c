@@ -255,7 +255,7 @@ static cfx_datum random_text(random_call *c)
         "reflection", "tanh", "floor", "trunc", "L", "U", "fro", "nuc", "reduced", "complete", "r",
         "same", "valid", "left", "right", "ij", "xy", "prod", "amax", "amin", "multiply", "add",
         "lower", "higher", "midpoint", "", "\xff\xfe", "ij,jk->ik", "i,i->", "ii->i", "...i->...",
-        "ij->ji", "i->ij", "->", "shape", "dtype", "ndim", "real", "T", "a string that is very long "
+        "ij->ji", "i->ij", "->", "shape", "dtype", "ndim", "real", "T", "a string that is long "
         "indeed, so that a message with it would not fit into the error if it were not cut: 1234567"
     };
     const char *text = PICK(&c->r, texts);
@@ -362,10 +362,10 @@ static size_t list_length(random_call *c, const cfx_param *p)
     const char *bracket = strchr(p->type, '[');
     if (random_chance(&c->r, 6))
         return random_below(&c->r, 11);
-    if (bracket && bracket[1] >= '2' && bracket[1] <= '9')
-        return (size_t)(bracket[1] - '0');
     if (ends_with(p->name, "dim") || ends_with(p->name, "dims"))
         return random_below(&c->r, c->ndim + 1);
+    if (bracket && bracket[1] >= '1' && bracket[1] <= '9')
+        return (size_t)(bracket[1] - '0');
     return random_chance(&c->r, 60) ? c->ndim : random_below(&c->r, 5);
 }
 

@@ -85,15 +85,9 @@ CANONICAL = {
 # Differences that are known, counted apart: {row: (what they look like, why)}.
 KNOWN = {
     "addbmm": ("in place .* does not have the shape", "addbmm_ grows a tensor of one element"),
-    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), (
-        "this is nothing for 'self'", "atleast_nd of a list is not lowered")),
-    "embedding": ("no parameter 'max_norm'", "max_norm, which changes the weight, is not lowered"),
-    "fractional_max_pool2d": ("fractional_max_pool2d_with_indices", "indices are not given"),
-    "hardtanh": ("min_val cannot be greater", "bounds in the wrong order are taken"),
-    "max_unpool2d": ("no parameter 'kernel_size'", "F.max_unpool2d is not lowered, aten's is"),
-    "narrow": ("start must be an 0-dim integral", "a bool is taken for a number"),
-    "scaled_dot_product_attention": ("NotImplementedError.*dropout", "dropout is not computed"),
-    "upsample_bilinear2d_aa": ("no parameter 'scale_factors'", "aten's overload `vec`"),
+    **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), (
+        "strides .* torch", "torch copies what lies between a tensor's elements, too")),
+    "triplet_margin_loss": ("margin must be greater", "aten's function, the same row, takes it"),
 }
 
 

@@ -20,14 +20,14 @@ SEEDS = range(500 if FULL else 40)
 LEAST = 0.04  # of the modules must have been changed by each pass
 
 # Passes that compute in another order, or with other weights: how far results may be apart.
-CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4}
+CLOSE = {"fuse_bn": 1e-3, "merge_matmul": 1e-4, "lower": 1e-4}  # lower: kernels of cfx
 # Passes that change the module's tensors or where they are, so that these cannot be compared.
 MOVES = {"fuse_bn", "const_fold", "inline", "lift_params", "unlift_params", "remove_dropout"}
 # Passes that do not heed writes: dce drops unused in-place methods, as torch.fx does.
 NO_WRITES = {"dce", "toposort"}
 # Passes that may make something run that failed: torch refuses to write to x what is read from x.T,
 # and x.T.reshape(a).view(b) may fail where x.T.reshape(b) does not.
-MENDS = {"functionalize", "collapse_reshapes"}
+MENDS = {"functionalize", "collapse_reshapes", "lower"}
 # Passes that may find more to do the second time, and why.
 REPEATS = {}
 
@@ -89,7 +89,12 @@ def outcome(gm, inputs):
     except Exception as e:
         return type(e).__name__
     state = {k: v.clone() for k, v in gm.state_dict().items()}
-    return pytree.tree_map(lambda t: t.clone(), (result, inputs)), state
+    return pytree.tree_map(lambda t: as_torch(t).clone(), (result, inputs)), state
+
+
+def as_torch(t):
+    """A row that was given no tensor of torch's, such as cfx.ops.zeros, gives one of cfx's."""
+    return t.torch() if isinstance(t, cfx.Tensor) else t
 
 
 def close(a, b, tolerance):

@@ -116,6 +116,41 @@ TEST(repeats_must_give_the_size_that_is_told)
                   cfx_datum_int(0), cfx_datum_int(5)));
 }
 
+TEST(a_convolution_of_no_channels_is_its_bias)
+{
+    cfx_datum y = CALL(conv_transpose2d, ONES(FLOAT32, 1, 0, 3, 3), ONES(FLOAT32, 0, 2, 1, 1),
+                       ONES(FLOAT32, 2));
+    CHECK(y.kind == CFX_DATUM_TENSOR || err.message[0]);
+    cfx_datum_release(y);
+}
+
+TEST(targets_must_be_as_many_as_losses)
+{
+    CHECK(REFUSED(CFX_E_SHAPE, cosine_embedding_loss, ONES(FLOAT32, 3, 4), ONES(FLOAT32, 3, 4),
+                  ONES(INT64, 2)));
+    cfx_datum y = CALL(cosine_embedding_loss, ONES(FLOAT32, 1, 4), ONES(FLOAT32, 1, 4),
+                       ONES(INT64, 3), MISSING, cfx_datum_int(0));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(3, cfx_tensor_numel(y.as.tensor));
+    CHECK(((const float *)cfx_tensor_data(y.as.tensor))[2] < 1e-6f);
+    cfx_datum_release(y);
+}
+
+TEST(distances_of_several_types_are_of_the_widest)
+{
+    cfx_datum y = CALL(triplet_margin_loss, ONES(INT8, 2, 3), ONES(BFLOAT16, 2, 3),
+                       ONES(INT8, 2, 3));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(CFX_DTYPE_FLOAT32, cfx_tensor_dtype(y.as.tensor));
+    cfx_datum_release(y);
+}
+
+TEST(strides_that_overflow_match_nothing)
+{
+    CHECK(REFUSED(CFX_E_SHAPE, _assert_tensor_metadata, ONES(FLOAT64, 2, 2), MISSING,
+                  list(SIZES((int64_t)1 << 62, 1))));
+}
+
 TEST(resizing_takes_any_scale)
 {
     const double scales[] = {1e-300, 1e300, 1e-20, -1e20};

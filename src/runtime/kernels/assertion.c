@@ -18,6 +18,7 @@ cfx_status cfxi_rule_check(cfxi_call *c) { return require(c, c->args[0], cfxi_st
 cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
 {
     const cfx_tensor *t = cfxi_tensor(c, 0);
+    int64_t item = (int64_t)cfxi_itemsize(t);
     int64_t wanted[CFX_MAX_DIMS];
     size_t n;
     CFX_TRY(cfxi_ints(c, 1, wanted, &n));
@@ -29,7 +30,7 @@ cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
     CFX_TRY(cfxi_ints(c, 2, wanted, &n));
     same = cfxi_is_none(c, 2) || n == t->ndim;
     for (size_t i = 0; same && t->storage && i < n; i++)
-        same = t->size[i] <= 1 || wanted[i] * (int64_t)cfxi_itemsize(t) == t->stride[i];
+        same = t->size[i] <= 1 || (t->stride[i] % item == 0 && wanted[i] == t->stride[i] / item);
     if (!same)
         return cfxi_fail(c, CFX_E_SHAPE, "Tensor strides mismatch!");
     if (cfxi_dtype_or(c, 3, (cfx_dtype)t->dtype) != (cfx_dtype)t->dtype)

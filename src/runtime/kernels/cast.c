@@ -45,6 +45,19 @@ static bool has_format(const cfx_tensor *t, cfx_memory_format format)
                                                   : cfxi_is_channels_last(t);
 }
 
+/* Of an abstract tensor as of a dense one. */
+cfx_status cfxi_rule_is_contiguous(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    cfx_memory_format format;
+    CFX_TRY(cfxi_memory_format(c, 1, x->ndim, &format));
+    if (format == CFX_MEMORY_FORMAT_PRESERVE)
+        return cfxi_fail(c, CFX_E_SHAPE, "preserve memory format is unsupported by is_contiguous");
+    cfxi_result_datum(c, 0, cfx_datum_bool(x->storage ? has_format(x, format)
+                                                      : format == CFX_MEMORY_FORMAT_CONTIGUOUS));
+    return CFX_OK;
+}
+
 /* ---- casts --------------------------------------------------------------------------------- */
 
 /* Argument 0 as `dtype` in a format: itself if it is so already and no copy is asked for. */
@@ -81,6 +94,11 @@ cfx_status cfxi_kernel_cast_double(cfxi_call *c) { return cfxi_kernel_to(c); }
 cfx_status cfxi_kernel_cast_int(cfxi_call *c) { return cfxi_kernel_to(c); }
 cfx_status cfxi_kernel_cast_long(cfxi_call *c) { return cfxi_kernel_to(c); }
 cfx_status cfxi_kernel_cast_bool(cfxi_call *c) { return cfxi_kernel_to(c); }
+cfx_status cfxi_kernel_cast_short(cfxi_call *c) { return cfxi_kernel_to(c); }
+cfx_status cfxi_kernel_cast_char(cfxi_call *c) { return cfxi_kernel_to(c); }
+cfx_status cfxi_kernel_cast_byte(cfxi_call *c) { return cfxi_kernel_to(c); }
+cfx_status cfxi_kernel_cast_cfloat(cfxi_call *c) { return cfxi_kernel_to(c); }
+cfx_status cfxi_kernel_cast_cdouble(cfxi_call *c) { return cfxi_kernel_to(c); }
 cfx_status cfxi_kernel_cpu(cfxi_call *c) { return cfxi_kernel_to(c); }
 cfx_status cfxi_kernel_contiguous(cfxi_call *c) { return cfxi_kernel_to(c); }
 cfx_status cfxi_kernel_clone(cfxi_call *c) { return cfxi_kernel_to(c); }
@@ -133,6 +151,11 @@ cfx_status cfxi_rule_cast_double(cfxi_call *c) { return cast(c, CFX_DTYPE_FLOAT6
 cfx_status cfxi_rule_cast_int(cfxi_call *c) { return cast(c, CFX_DTYPE_INT32, false, 1); }
 cfx_status cfxi_rule_cast_long(cfxi_call *c) { return cast(c, CFX_DTYPE_INT64, false, 1); }
 cfx_status cfxi_rule_cast_bool(cfxi_call *c) { return cast(c, CFX_DTYPE_BOOL, false, 1); }
+cfx_status cfxi_rule_cast_short(cfxi_call *c) { return cast(c, CFX_DTYPE_INT16, false, 1); }
+cfx_status cfxi_rule_cast_char(cfxi_call *c) { return cast(c, CFX_DTYPE_INT8, false, 1); }
+cfx_status cfxi_rule_cast_byte(cfxi_call *c) { return cast(c, CFX_DTYPE_UINT8, false, 1); }
+cfx_status cfxi_rule_cast_cfloat(cfxi_call *c) { return cast(c, CFX_DTYPE_COMPLEX64, false, 1); }
+cfx_status cfxi_rule_cast_cdouble(cfxi_call *c) { return cast(c, CFX_DTYPE_COMPLEX128, false, 1); }
 cfx_status cfxi_rule_cpu(cfxi_call *c) { return cast(c, own_dtype(c), false, 1); }
 
 cfx_status cfxi_rule_contiguous(cfxi_call *c)

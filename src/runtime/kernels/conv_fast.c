@@ -147,7 +147,7 @@ static void choose_bands(plan *q)
     int64_t images = q->conv.batch * q->conv.groups * a[0].n;
     q->wide = a[2].n + a[2].reach;
     if (q->direct) {
-        int64_t most = BAND_ELEMENTS / q->k / CFXI_TILE_COLUMNS * CFXI_TILE_COLUMNS;
+        int64_t most = BAND_ELEMENTS / (q->k + !q->k) / CFXI_TILE_COLUMNS * CFXI_TILE_COLUMNS;
         q->band_rows = most < 2 * CFXI_TILE_COLUMNS ? 2 * CFXI_TILE_COLUMNS : most;
         q->bands = (a[2].n + q->band_rows - 1) / q->band_rows;
     } else {

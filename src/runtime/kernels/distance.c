@@ -181,12 +181,16 @@ cfx_status cfxi_rule_triplet_margin_loss(cfxi_call *c)
     const cfx_tensor *all[] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1), cfxi_tensor(c, 2)};
     int64_t sizes[CFX_MAX_DIMS];
     size_t ndim;
-    cfx_dtype dtype = cfxi_promote(all, 3);
+    const cfx_tensor *far[] = {all[0], all[2]};
+    cfx_dtype dtype = cfxi_promote_types(distance_dtype(cfxi_promote(all, 2)),
+                                         distance_dtype(cfxi_promote(far, 2)));
+    if (cfxi_bool(c, 6))  /* swap */
+        dtype = cfxi_promote_types(dtype, distance_dtype(cfxi_promote(all + 1, 2)));
     if (all[0]->ndim != all[1]->ndim || all[0]->ndim != all[2]->ndim)
         return cfxi_fail(c, CFX_E_SHAPE, "The anchor, positive, and negative tensors are expected "
                          "to have the same number of dimensions");
     CFX_TRY(cfxi_broadcast(c, all, 3, sizes, &ndim));
-    CFX_TRY(cfxi_result(c, 0, distance_dtype(dtype), sizes, ndim ? ndim - 1 : 0));
+    CFX_TRY(cfxi_result(c, 0, dtype, sizes, ndim ? ndim - 1 : 0));
     return loss_result(c, 7);
 }
 
@@ -234,6 +238,11 @@ cfx_status cfxi_rule_cosine_embedding_loss(cfxi_call *c)
                          "inputs with %u and %u dimensions", target->ndim, target->ndim + 1u,
                          both[0]->ndim, both[1]->ndim);
     CFX_TRY(pair_result(c, -1, false, cfx_dtype_is_float(dtype) ? dtype : CFX_DTYPE_FLOAT32));
+    const cfx_tensor *losses[] = {target, cfxi_result_at(c, 0)};
+    int64_t sizes[CFX_MAX_DIMS];
+    size_t ndim;
+    CFX_TRY(cfxi_broadcast(c, losses, 2, sizes, &ndim));
+    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)losses[1]->dtype, sizes, ndim));
     return loss_result(c, 4);
 }
 
@@ -264,6 +273,14 @@ cfx_status cfxi_kernel_cosine_embedding_loss(cfxi_call *c)
     if (!all)
         return c->err->status;
     cfx_status status = measure_pairs(c, a, b, -1, all, &k);
+    if (status == CFX_OK && ndim > 1 && sizes[0] == 1 && cfxi_tensor(c, 2)->size[0] != 1) {
+        /* one for all targets */
+        cfx_tensor *wide = cfx_tensor_new((cfx_dtype)all->dtype, cfxi_tensor(c, 2)->size, 1,
+                                          c->rt->allocator, c->err);
+        status = wide ? cfxi_copy(c->rt, wide, all, c->err) : CFX_E_NOMEM;
+        cfx_tensor_release(all);
+        all = wide;
+    }
     if (status != CFX_OK) {
         cfx_tensor_release(all);
         return status;

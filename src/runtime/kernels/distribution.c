@@ -107,6 +107,25 @@ cfx_status cfxi_rule_rand(cfxi_call *c)
     return cfxi_result(c, 0, dtype, sizes, n);
 }
 
+static cfx_status check_spread(cfxi_call *c, double std)
+{
+    if (std >= 0)
+        return CFX_OK;
+    return cfxi_fail(c, CFX_E_SHAPE, "normal expects std >= 0.0, but found std %g", std);
+}
+
+/* (mean, std, size, dtype, ...) */
+cfx_status cfxi_rule_normal_numbers(cfxi_call *c)
+{
+    int64_t sizes[CFX_MAX_DIMS];
+    size_t n;
+    cfx_dtype dtype = cfxi_dtype_or(c, 3, CFX_DTYPE_FLOAT32);
+    CFX_TRY(check_continuous(c, dtype));
+    CFX_TRY(check_spread(c, cfxi_float(c, 1)));
+    CFX_TRY(cfxi_ints(c, 2, sizes, &n));
+    return cfxi_result(c, 0, dtype, sizes, n);
+}
+
 /* (self, dtype, ...) */
 cfx_status cfxi_rule_rand_like(cfxi_call *c)
 {
@@ -127,9 +146,10 @@ cfx_status cfxi_rule_continuous(cfxi_call *c)
     if (c->op == CFX_OPID_uniform && cfxi_float(c, 1) > cfxi_float(c, 2))
         return cfxi_fail(c, CFX_E_SHAPE, "uniform_ expects to return a [from, to) range, but found "
                          "from=%g > to=%g", cfxi_float(c, 1), cfxi_float(c, 2));
-    bool spread = c->op == CFX_OPID_normal || c->op == CFX_OPID_log_normal;
-    if (spread && !(cfxi_float(c, 2) >= 0))
-        return cfxi_fail(c, CFX_E_SHAPE, "normal expects std >= 0.0, but found std %g",
+    if (c->op == CFX_OPID_normal)
+        CFX_TRY(check_spread(c, cfxi_float(c, 2)));
+    if (c->op == CFX_OPID_log_normal && !(cfxi_float(c, 2) > 0))
+        return cfxi_fail(c, CFX_E_SHAPE, "log_normal_ expects std > 0.0, but found std=%g",
                          cfxi_float(c, 2));
     if (c->op == CFX_OPID_cauchy && !(cfxi_float(c, 2) > 0))
         return cfxi_fail(c, CFX_E_SHAPE, "cauchy_ expects sigma > 0.0, but found sigma=%g",
@@ -223,6 +243,11 @@ cfx_status cfxi_kernel_rand(cfxi_call *c) { return draw_two(c, UNIFORM, 0, 1); }
 cfx_status cfxi_kernel_rand_like(cfxi_call *c) { return draw_two(c, UNIFORM, 0, 1); }
 cfx_status cfxi_kernel_randn(cfxi_call *c) { return draw_two(c, NORMAL, 0, 1); }
 cfx_status cfxi_kernel_randn_like(cfxi_call *c) { return draw_two(c, NORMAL, 0, 1); }
+
+cfx_status cfxi_kernel_normal_numbers(cfxi_call *c)
+{
+    return draw_two(c, NORMAL, cfxi_float(c, 0), cfxi_float(c, 1));
+}
 
 #define DISTRIBUTION(id, what)                                                                     \
     cfx_status cfxi_kernel_##id(cfxi_call *c)                                                      \

@@ -188,6 +188,28 @@ static cfx_status read_equation(einsum *e, cfxi_call *c, labels *terms)
 
 /* ---- rule ---------------------------------------------------------------------------------- */
 
+/* Whether something is summed over that is no product's: a label that only one operand has. Such
+ * sums of integers are int64, as sum()'s are; those inside matrix products keep the type. */
+static bool sums_alone(const einsum *e, const labels *terms)
+{
+    uint8_t have[LABELS] = {0};
+    for (size_t i = 0; i < e->n; i++) {
+        set seen = 0;
+        for (size_t d = 0; d < terms[i].n; d++) {
+            const uint8_t label = terms[i].at[d];
+            const bool counts = e->n == 1 || e->tensors[i].as.tensor->size[d] != 1;
+            have[label] = (uint8_t)(have[label] + (counts && !IN(seen, label)));
+            seen |= (set)1 << label;
+        }
+    }
+    for (size_t d = 0; d < e->out.n; d++)
+        have[e->out.at[d]] = 0;
+    for (size_t label = 0; label < LABELS; label++)
+        if (have[label] == 1)
+            return true;
+    return false;
+}
+
 cfx_status cfxi_rule_einsum(cfxi_call *c)
 {
     einsum e;
@@ -202,6 +224,8 @@ cfx_status cfxi_rule_einsum(cfxi_call *c)
                              cfx_dtype_name((cfx_dtype)e.tensors[i].as.tensor->dtype));
     for (size_t d = 0; d < e.out.n; d++)
         sizes[d] = e.size[e.out.at[d]];
+    if ((cfx_dtype_is_integer(dtype) || dtype == CFX_DTYPE_BOOL) && sums_alone(&e, terms))
+        dtype = CFX_DTYPE_INT64;
     return cfxi_result(c, 0, dtype, sizes, e.out.n);
 }
 
@@ -513,6 +537,29 @@ static cfx_status deliver(const einsum *e, const operand *o)
     return cfxi_result_view(c, 0, o->owner ? o->owner : e->tensors[0].as.tensor, strides, 0);
 }
 
+/* The same of operands in the result's type. */
+static cfx_status run_converted(cfxi_call *c, const cfx_datum *tensors, size_t n, cfx_dtype dtype)
+{
+    cfx_datum items[CFXI_MOST_PARAMS];
+    cfx_datum args[2] = {c->args[0], cfx_datum_none()};
+    cfx_tensor *result = NULL;
+    size_t made = 0;
+    for (cfx_tensor *t; made < n; items[made++] = cfx_datum_tensor(t))
+        if (!(t = cfxi_contiguous(c, tensors[made].as.tensor, dtype)))
+            break;
+    if (made == n)
+        args[1] = cfx_datum_seq(CFX_DATUM_LIST, items, n, c->rt->allocator, c->err);
+    for (size_t i = 0; i < made; i++)
+        cfx_datum_release(items[i]);
+    if (args[1].kind == CFX_DATUM_LIST)
+        result = cfxi_sub_tensor(c, CFX_OPID_einsum, args, 2);
+    cfx_datum_release(args[1]);
+    if (!result)
+        return c->err->status;
+    cfxi_result_datum(c, 0, cfx_datum_tensor(result));
+    return CFX_OK;
+}
+
 cfx_status cfxi_kernel_einsum(cfxi_call *c)
 {
     einsum e;
@@ -520,6 +567,8 @@ cfx_status cfxi_kernel_einsum(cfxi_call *c)
     operand a, b;
     set wanted = 0;
     CFX_TRY(read_equation(&e, c, terms));
+    if (cfxi_result_at(c, 0)->dtype != e.tensors[0].as.tensor->dtype)
+        return run_converted(c, e.tensors, e.n, (cfx_dtype)cfxi_result_at(c, 0)->dtype);
     for (size_t d = 0; d < e.out.n; d++)
         wanted |= (set)1 << e.out.at[d];
     CFX_TRY(operand_of(&e, 0, &terms[0], &a));

@@ -64,6 +64,15 @@ static cfx_status by_int(cfxi_call *c, selection *s, int64_t index)
     return cfxi_view_select(c, &s->view, s->dim, index);
 }
 
+/* A dimension of size 1, with the stride that unsqueeze gives it. */
+static cfx_status new_dim(cfxi_call *c, selection *s)
+{
+    const cfxi_view *v = &s->view;
+    const int64_t stride = s->dim < v->ndim ? cfxi_wrap_mul(v->size[s->dim], v->stride[s->dim])
+                                            : (int64_t)cfxi_itemsize(cfxi_tensor(c, 0));
+    return cfxi_view_insert(c, &s->view, s->dim++, 1, stride);
+}
+
 static cfx_status by_slice(cfxi_call *c, selection *s, cfx_datum slice)
 {
     size_t n;
@@ -119,7 +128,7 @@ static cfx_status apply(cfxi_call *c, selection *s, cfx_datum index, size_t rest
     switch ((cfx_datum_kind)index.kind) {
     case CFX_DATUM_INT: return by_int(c, s, index.as.i);
     case CFX_DATUM_SLICE: return by_slice(c, s, index);
-    case CFX_DATUM_NONE: return cfxi_view_insert(c, &s->view, s->dim++, 1, 0);
+    case CFX_DATUM_NONE: return new_dim(c, s);
     case CFX_DATUM_ELLIPSIS: s->dim += rest; return CFX_OK;
     case CFX_DATUM_BOOL: return by_truth(c, s, index);
     case CFX_DATUM_TENSOR: return by_tensor(c, s, index);

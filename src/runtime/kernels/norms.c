@@ -307,9 +307,13 @@ static cfx_status line_norm(cfxi_call *c, const cfx_tensor *x, const norm *n, cf
     if (!sums)
         return c->err->status;
     cfx_status status = vector_norm(c, x, 1, 1u << along, sums);
-    if (status == CFX_OK && x->size[across] == 0)
-        status = cfxi_fail(c, CFX_E_SHAPE, "linalg.matrix_norm: a norm of no lines");
-    if (status == CFX_OK)
+    const bool no_lines = x->size[across] == 0;
+    if (status == CFX_OK && no_lines && n->order < 0)
+        status = cfxi_fail(c, CFX_E_INDEX, "amin(): Expected reduction dim %zu to have non-zero "
+                           "size.", across);
+    if (no_lines)  /* the greatest of none is 0, as norms are never less */
+        memset(out->data, 0, (size_t)cfxi_numel(out) * cfxi_itemsize(out));
+    else if (status == CFX_OK)
         status = vector_norm(c, sums, n->order < 0 ? -INFINITY : INFINITY, 1u << across, out);
     cfx_tensor_release(sums);
     return status;

@@ -54,6 +54,12 @@ cfx_status cfxi_rule_stride(cfxi_call *c)
     return cfxi_is_none(c, 1) ? all_of(c, t, true) : one_of(c, t, true);
 }
 
+cfx_status cfxi_rule_element_size(cfxi_call *c)
+{
+    cfxi_result_datum(c, 0, cfx_datum_int((int64_t)cfxi_itemsize(cfxi_tensor(c, 0))));
+    return CFX_OK;
+}
+
 cfx_status cfxi_rule_dim(cfxi_call *c)
 {
     cfxi_result_datum(c, 0, cfx_datum_int(cfxi_tensor(c, 0)->ndim));

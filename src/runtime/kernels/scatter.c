@@ -295,7 +295,7 @@ cfx_status cfxi_rule_scatter_reduce(cfxi_call *c)
 static void store_start(cfx_dtype dtype, double start, void *at)
 {
     int bits = 8 * (int)cfx_dtype_size(dtype) - (dtype != CFX_DTYPE_UINT8);
-    int64_t most = bits == 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+    int64_t most = bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
     if (dtype == CFX_DTYPE_BOOL)
         cfxi_store_int(dtype, at, start > 0);
     else if (cfx_dtype_is_integer(dtype) && isinf(start))
