@@ -18,12 +18,16 @@ def reports(terminal):
 
 
 def note(found):
-    """Figures of the rows that were run take the place of those noted before."""
+    """Figures of the rows that were run take the place of those noted before. A row that differs
+    anywhere has none."""
     rows = collections.defaultdict(collections.Counter)
     for report in found:
         rows[report["row"]].update(report["agreed"])
     noted = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     noted.update({row: dict(sorted(dtypes.items())) for row, dtypes in rows.items()})
+    for report in found:
+        if report["differences"]:
+            noted.pop(report["row"], None)
     lines = ",\n".join(f"{json.dumps(row)}: {json.dumps(noted[row])}" for row in sorted(noted))
     RESULTS.write_text(f"{{\n{lines}\n}}\n")
 
