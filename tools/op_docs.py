@@ -37,8 +37,9 @@ HEAD = """## All rows
 The others only the host language can call.
 
 The results of {compared} rows were compared with PyTorch's on {samples} of its own sample inputs,
-and agreed; the table says on how many of which dtypes, in place and not. A row without a figure is
-tested by calls of ours (`tests/python/operator_extra.py`), or along with the row it belongs to.
+and agreed; the table says on how many of which dtypes, in place and not. A row without a figure was
+not in the run that was noted, or is tested otherwise: by calls of ours
+(`tests/python/operator_extra.py`), or along with the row it belongs to.
 
 """
 

@@ -110,7 +110,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
         if (number.kind == CFX_DATUM_BOOL && d.kind == CFX_DATUM_TENSOR)
             return misfit;  /* a tensor that counts has integers */
         if (number.kind == CFX_DATUM_BOOL)
-            return cfx_datum_int(number.as.b);
+            return number.symbolic ? cfxi_unknown_int(c) : cfx_datum_int(number.as.b);
         if (looks_symbolic(c, number, item))
             return cfx_datum_int(CFX_DIM_UNKNOWN + 1);
         return number.kind == CFX_DATUM_INT ? number : misfit;
@@ -128,7 +128,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
     case CFXI_PARAM_BOOL:
         if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
-        if (number.kind == CFX_DATUM_INT && !number.symbolic)
+        if (number.kind == CFX_DATUM_INT && d.kind == CFX_DATUM_INT && !number.symbolic)
             return cfx_datum_bool(number.as.i != 0);
         return number.kind == CFX_DATUM_BOOL ? number : misfit;
     case CFXI_PARAM_SCALAR:
@@ -277,6 +277,8 @@ cfx_status cfxi_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n)
 cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 {
     int64_t n = ndim ? (int64_t)ndim : 1;
+    if (dim <= CFX_DIM_UNKNOWN)
+        return cfxi_fail(c, CFX_E_VALUE, "a dimension that is not known");
     if (dim < -n || dim >= n)
         return cfxi_fail(c, CFX_E_INDEX,
                          "Dimension out of range (expected to be in range of [%lld, %lld], but got "

@@ -66,6 +66,8 @@ static void load_i64(int64_t *out, cfx_dtype dtype, const char *at, int64_t stri
 void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
                    int64_t stride, int64_t n)
 {
+    if (n == 0)
+        return;  /* then there need be no buffer */
     if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(buf, at, (size_t)n * cfx_dtype_size(dtype));
         return;

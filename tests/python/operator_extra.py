@@ -35,6 +35,18 @@ def calls():
         "_softmax": [(aten._softmax.default, x, 1, False),
                      (aten._softmax.default, empty, 0, False)],
         "_log_softmax": [(aten._log_softmax.default, x, -1, False)],
+        "_prelu_kernel": [(aten._prelu_kernel.default, image, randn(1, 3, 1, 1))],
+        "_scaled_dot_product_flash_attention_for_cpu": [
+            (aten._scaled_dot_product_flash_attention_for_cpu.default, image, image, image, 0.0,
+             causal) for causal in (False, True)],
+        "_weight_norm": [(aten._weight_norm.default, row, randn(2, 1, 1)),
+                         (aten._weight_norm.default, row, randn(1, 3, 1), 1)],
+        "_weight_norm_interface": [(aten._weight_norm_interface.default, row, randn(2, 1, 1)),
+                                   (aten._weight_norm_interface.default, row, randn(1, 1, 8), 2)],
+        "element_size": [(torch.Tensor.element_size, x), (torch.Tensor.element_size, numbers)],
+        "is_contiguous": [(torch.Tensor.is_contiguous, x), (torch.Tensor.is_contiguous, x.T),
+                          (torch.Tensor.is_contiguous, empty)],
+        "log_sigmoid_forward": [(aten.log_sigmoid_forward.default, x)],
         "_to_copy": [(lambda x: x.clone(), x)],
         "_prelu_kernel": [(aten._prelu_kernel.default, x, randn(4))],
         "_scaled_dot_product_flash_attention_for_cpu": [

@@ -145,6 +145,21 @@ TEST(distances_of_several_types_are_of_the_widest)
     cfx_datum_release(y);
 }
 
+TEST(a_dilation_may_be_of_any_size)
+{
+    const int64_t far = INT64_MAX - 1;
+    cfx_datum y = CALL(max_pool2d, ONES(INT64, 1, 1, 3, 3), list(SIZES(1, 1)), MISSING, MISSING,
+                       list(SIZES(far, far)), MISSING, cfx_datum_bool(true));
+    CHECK(y.kind == CFX_DATUM_TUPLE || err.message[0]);
+    cfx_datum_release(y);
+}
+
+TEST(random_numbers_are_not_complex)
+{
+    CHECK(REFUSED(CFX_E_UNSUPPORTED, random_, ONES(COMPLEX64, 3), cfx_datum_int(0),
+                  cfx_datum_int(5)));
+}
+
 TEST(strides_that_overflow_match_nothing)
 {
     CHECK(REFUSED(CFX_E_SHAPE, _assert_tensor_metadata, ONES(FLOAT64, 2, 2), MISSING,

@@ -273,8 +273,8 @@ cfx_status cfxi_kernel_cosine_embedding_loss(cfxi_call *c)
     if (!all)
         return c->err->status;
     cfx_status status = measure_pairs(c, a, b, -1, all, &k);
-    if (status == CFX_OK && ndim > 1 && sizes[0] == 1 && cfxi_tensor(c, 2)->size[0] != 1) {
-        /* one for all targets */
+    bool one = ndim > 1 && sizes[0] == 1 && cfxi_tensor(c, 2)->size[0] != 1;
+    if (status == CFX_OK && one) {  /* it stands for all targets */
         cfx_tensor *wide = cfx_tensor_new((cfx_dtype)all->dtype, cfxi_tensor(c, 2)->size, 1,
                                           c->rt->allocator, c->err);
         status = wide ? cfxi_copy(c->rt, wide, all, c->err) : CFX_E_NOMEM;

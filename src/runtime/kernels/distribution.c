@@ -226,6 +226,9 @@ cfx_status cfxi_rule_randint_like(cfxi_call *c)
 cfx_status cfxi_rule_random(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
+    if (cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "\"random_kernel_cpu\" not implemented for '%s'",
+                         cfx_dtype_name((cfx_dtype)x->dtype));
     if (!cfxi_is_none(c, 2))
         CFX_TRY(check_range(c, (cfx_dtype)x->dtype, cfxi_int(c, 1), cfxi_int(c, 2)));
     return cfxi_result_like(c, 0, (cfx_dtype)x->dtype, x);

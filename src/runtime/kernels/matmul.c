@@ -1,6 +1,8 @@
 /* matmul.c - matmul and its kin: products of vectors, matrices and batches, and what is added. */
 #include "../runtime_impl.h"
 
+#include <math.h>
+
 /* ---- what the rules share ------------------------------------------------------------------ */
 
 static cfx_status same_types(cfxi_call *c, const cfx_tensor *a, const cfx_tensor *b)
@@ -211,7 +213,7 @@ static void factor(const cfxi_call *c, size_t i, cfx_dtype dtype, double out[2])
     out[0] = c->args[i].kind == CFX_DATUM_COMPLEX ? c->args[i].as.c[0] : cfxi_scalar(c, i);
     out[1] = c->args[i].kind == CFX_DATUM_COMPLEX ? c->args[i].as.c[1] : 0;
     if (cfx_dtype_is_integer(dtype))
-        out[0] = (double)(int64_t)out[0];
+        out[0] = fabs(out[0]) < 9e18 ? (double)(int64_t)out[0] : (double)INT64_MIN;
 }
 
 /* Arguments: self, left, right, beta, alpha. The product of these sizes is what comes out. */

@@ -307,6 +307,8 @@ static void fixed_windows(const arguments *a, size_t d, cfxi_pool_axis *axis)
         axis->hi[o] = hi < a->in[d] ? hi : a->in[d];
         axis->count[o] = a->include_pad ? all : axis->hi[o] - lo;
     }
+    if (axis->step > axis->in)  /* a step past the end is as good as any, and does not overflow */
+        axis->step = axis->in + 1;
 }
 
 static void adaptive_windows(cfxi_pool_axis *axis)
