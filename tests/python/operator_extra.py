@@ -48,6 +48,16 @@ def calls():
                           (torch.Tensor.is_contiguous, empty)],
         "log_sigmoid_forward": [(aten.log_sigmoid_forward.default, x)],
         "_to_copy": [(lambda x: x.clone(), x)],
+        "_prelu_kernel": [(aten._prelu_kernel.default, x, randn(4))],
+        "_scaled_dot_product_flash_attention_for_cpu": [
+            (lambda *args: aten._scaled_dot_product_flash_attention_for_cpu.default(*args),
+             randn(1, 2, 5, 4), randn(2, 2, 6, 4)[:1], randn(3, 2, 6, 4)[1:2], 0.0, causal)
+            for causal in (False, True)],
+        "_weight_norm": [(torch._weight_norm, x, randn(3, 1), 0)],
+        "_weight_norm_interface": [(aten._weight_norm_interface.default, x, randn(3, 1), 0)],
+        "element_size": [(torch.Tensor.element_size, x), (torch.Tensor.element_size, x > 0)],
+        "is_contiguous": [(torch.Tensor.is_contiguous, x), (torch.Tensor.is_contiguous, x.t())],
+        "log_sigmoid_forward": [(aten.log_sigmoid_forward.default, x)],
         "adaptive_max_pool1d_with_indices": [
             (lambda x, n: aten.adaptive_max_pool1d.default(x, n), row, [3])],
         "adaptive_max_pool2d_with_indices": [(aten.adaptive_max_pool2d.default, image, [2, 4])],
