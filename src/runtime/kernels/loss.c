@@ -65,6 +65,7 @@ typedef struct loss {
     cfx_runtime *rt;
     cfx_dtype dtypes[5];  /* of the result and the operands */
     size_t operands;      /* with the result */
+    cfx_dtype common;     /* of the operands */
     bool complex_l1;
     double number;        /* beta, delta, margin, eps */
     bool flag[2];         /* log_target; log_input, full */
@@ -82,6 +83,16 @@ static double poisson_nll(const loss *k, double x, double t)
 }
 
 /* v: input, target, then what else the row takes; 1 where it is missing. */
+/* Integers are multiplied as such, and wrap around, before a number joins them. */
+static double wrapped(const loss *k, double d)
+{
+    int64_t memory;
+    if (!cfx_dtype_is_integer(k->common))
+        return d;
+    cfxi_store_float(k->common, &memory, d);
+    return (double)cfxi_load_int(k->common, &memory);
+}
+
 static double element_loss(const loss *k, const double *v)
 {
     double x = v[0];
@@ -106,7 +117,7 @@ static double element_loss(const loss *k, const double *v)
     case CFX_OPID_hinge_embedding_loss:
         return (t != 1 && !(n - x <= 0) ? n - x : 0) + (t != -1 ? x : 0);
     case CFX_OPID_margin_ranking_loss:
-        d = -v[2] * (x - t) + n;
+        d = wrapped(k, -v[2] * (x - t)) + n;
         return d > 0 || d != d ? d : 0;
     case CFX_OPID_soft_margin_loss: return log1p(exp(-t * x));
     }
@@ -304,6 +315,7 @@ static cfx_status loss_kernel(cfxi_call *c)
     const cfx_tensor *t[4];
     loss k = {.op = c->op};
     operands_of(c, l, t);
+    k.common = cfxi_promote(t, 4);
     k.number = l->number < 0 ? 0 : cfxi_float(c, (size_t)l->number);
     for (size_t i = 0; i < 2; i++)
         k.flag[i] = l->flag[i] >= 0 && cfxi_bool(c, (size_t)l->flag[i]);
