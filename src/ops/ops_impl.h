@@ -64,5 +64,9 @@ static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size
 {
     return a.size == size && memcmp(a.text, text, size) == 0;
 }
+static inline bool cfxi_text_is_word(cfx_schema_text a, const char *word)
+{
+    return cfxi_text_is(a, word, strlen(word));
+}
 
 #endif

@@ -58,8 +58,6 @@ static bool is_seq(cfx_datum d)
            d.kind == CFX_DATUM_SLICE;
 }
 
-static bool is_text(cfx_datum d) { return d.kind == CFX_DATUM_STR || d.kind == CFX_DATUM_DEVICE; }
-
 cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
 {
     *n = is_seq(d) ? d.as.seq->size : 0;
@@ -69,8 +67,8 @@ cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
 const char *cfx_datum_str(cfx_datum d, size_t *size)
 {
     if (size)
-        *size = is_text(d) ? d.as.text->size : 0;
-    return is_text(d) ? d.as.text->data : NULL;
+        *size = cfxi_is_text(d) ? d.as.text->size : 0;
+    return cfxi_is_text(d) ? d.as.text->data : NULL;
 }
 
 cfx_datum cfx_datum_retain(cfx_datum d)
@@ -79,7 +77,7 @@ cfx_datum cfx_datum_retain(cfx_datum d)
         cfx_tensor_retain(d.as.tensor);
     else if (is_seq(d))
         atomic_fetch_add_explicit(&d.as.seq->refs, 1, memory_order_relaxed);
-    else if (is_text(d))
+    else if (cfxi_is_text(d))
         atomic_fetch_add_explicit(&d.as.text->refs, 1, memory_order_relaxed);
     return d;
 }
@@ -89,7 +87,7 @@ void cfx_datum_release(cfx_datum d)
 {
     if (d.kind == CFX_DATUM_TENSOR) {
         cfx_tensor_release(d.as.tensor);
-    } else if (is_text(d)) {
+    } else if (cfxi_is_text(d)) {
         if (atomic_fetch_sub_explicit(&d.as.text->refs, 1, memory_order_acq_rel) == 1)
             cfxi_free(d.as.text->allocator, d.as.text, sizeof(cfx_text) + d.as.text->size + 1);
     } else if (is_seq(d)) {

@@ -410,8 +410,6 @@ static cfxi_truth numbers_less(cfxi_call *c, cfx_datum a, cfx_datum b)
     return truth_of(cfx_dim_compare_lt(c->dims, int_of(a), int_of(b)));
 }
 
-static bool is_text(cfx_datum d) { return d.kind == CFX_DATUM_STR || d.kind == CFX_DATUM_DEVICE; }
-
 static int compare_texts(cfx_datum a, cfx_datum b)
 {
     size_t n;
@@ -470,7 +468,7 @@ cfx_status cfxi_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth 
         return cfxi_fail(c, CFX_E_VALUE, "whether two tensors are equal depends on their elements");
     if (a.kind != b.kind)
         return CFX_OK;
-    if (is_text(a))
+    if (cfxi_is_text(a))
         *out = compare_texts(a, b) == 0 ? CFXI_TRUE : CFXI_FALSE;
     else if (a.kind == CFX_DATUM_DICT)
         return dicts_equal(c, a, b, out);

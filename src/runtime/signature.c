@@ -1,4 +1,5 @@
 /* signature.c - the parameters of a row, read once from its schema. */
+#include "../ops/ops_impl.h"
 #include "runtime_impl.h"
 
 #include <stdlib.h>
@@ -31,11 +32,6 @@ static void read_type(const char *text, cfxi_signature_param *p)
 }
 
 /* ---- defaults ------------------------------------------------------------------------------ */
-
-static bool is_word(cfx_schema_text text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.text, word, text.size) == 0;
-}
 
 static cfx_datum number_default(cfx_schema_text text, const cfxi_signature_param *p)
 {
@@ -70,9 +66,9 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
 {
     if (!text.text)
         return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
-    if (is_word(text, "None"))
+    if (cfxi_text_is_word(text, "None"))
         return cfx_datum_none();
-    if (is_word(text, "True") || is_word(text, "False"))
+    if (cfxi_text_is_word(text, "True") || cfxi_text_is_word(text, "False"))
         return cfx_datum_bool(text.text[0] == 'T');
     if (text.text[0] == '\'')
         return cfx_datum_text(CFX_DATUM_STR, text.text + 1, text.size - 2, allocator, err);

@@ -183,6 +183,18 @@ static cfx_status check_known(const int64_t *sizes, size_t ndim, cfx_error *err)
     return CFX_OK;
 }
 
+/* A header for memory, with these strides; NULL: contiguous ones. */
+static cfx_tensor *strided_header(cfx_dtype dtype, const int64_t *sizes, const int64_t *strides,
+                                  size_t ndim, const cfx_allocator *allocator, cfx_error *err)
+{
+    if (check_known(sizes, ndim, err) != CFX_OK)
+        return NULL;
+    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
+    for (size_t i = 0; t && strides && i < ndim; i++)
+        t->stride[i] = strides[i];
+    return t;
+}
+
 cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes, const int64_t *strides,
                                    size_t ndim, const cfx_allocator *allocator, cfx_error *err)
 {
@@ -191,13 +203,9 @@ cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes, const 
             cfx_error_set(err, CFX_E_SHAPE, "stride %zu of a new tensor is negative", i);
             return NULL;
         }
-    if (check_known(sizes, ndim, err) != CFX_OK)
-        return NULL;
-    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
+    cfx_tensor *t = strided_header(dtype, sizes, strides, ndim, allocator, err);
     if (!t)
         return NULL;
-    for (size_t i = 0; strides && i < ndim; i++)
-        t->stride[i] = strides[i];
     return finish(t, cfxi_tensor_allocate(t, err));
 }
 
@@ -232,13 +240,9 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
                                    void (*release)(void *ctx), void *ctx,
                                    const cfx_allocator *allocator, cfx_error *err)
 {
-    if (check_known(sizes, ndim, err) != CFX_OK)
-        return NULL;
-    cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, allocator, err);
+    cfx_tensor *t = strided_header(dtype, sizes, strides, ndim, allocator, err);
     if (!t)
         return NULL;
-    for (size_t i = 0; strides && i < ndim; i++)
-        t->stride[i] = strides[i];
     t->storage = adopt(t, data, read_only);
     if (!t->storage)
         return finish(t, cfxi_nomem(err));

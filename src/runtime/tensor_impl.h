@@ -50,6 +50,11 @@ struct cfx_data {
     cfx_datum items[];
 };
 
+static inline bool cfxi_is_text(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_STR || d.kind == CFX_DATUM_DEVICE;
+}
+
 static inline size_t cfxi_itemsize(const cfx_tensor *t)
 {
     return cfx_dtype_size((cfx_dtype)t->dtype);

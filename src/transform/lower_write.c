@@ -69,11 +69,6 @@ cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *forma
 
 /* ---- defaults ------------------------------------------------------------------------------ */
 
-static bool is_text(cfx_schema_text t, const char *text)
-{
-    return cfxi_text_is(t, text, strlen(text));
-}
-
 static cfx_value number(cfx_schema_text t)
 {
     int64_t i;
@@ -98,9 +93,9 @@ static cfx_value numbers(cfx_graph *g, cfx_schema_text t, cfx_error *err)
 static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
                                cfx_error *err)
 {
-    if (!t.text || is_text(t, "None"))
+    if (!t.text || cfxi_text_is_word(t, "None"))
         return cfx_none();
-    if (is_text(t, "True") || is_text(t, "False"))
+    if (cfxi_text_is_word(t, "True") || cfxi_text_is_word(t, "False"))
         return cfx_bool(t.text[0] == 'T');
     if (t.text[0] == '\'')
         return cfx_value_str(g, t.text + 1, t.size - 2, err);
@@ -126,8 +121,8 @@ static bool is_default(const cfxi_lowered *c, size_t i)
     if (!cfx_operator_param(c->op, i, &param) || !param.value.text)
         return false;
     switch ((cfx_kind)v.kind) {
-    case CFX_KIND_NONE: return is_text(param.value, "None");
-    case CFX_KIND_BOOL: return is_text(param.value, v.as.b ? "True" : "False");
+    case CFX_KIND_NONE: return cfxi_text_is_word(param.value, "None");
+    case CFX_KIND_BOOL: return cfxi_text_is_word(param.value, v.as.b ? "True" : "False");
     case CFX_KIND_INT: return cfxi_text_is(param.value, digits, cfxi_format_int(v.as.i, digits));
     default: return false;
     }
@@ -135,12 +130,15 @@ static bool is_default(const cfxi_lowered *c, size_t i)
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* The row as a target: the host's function of that name if it has one, else the name. *keep is to
- * be discarded afterwards. */
-static cfx_status row_target(cfxi_lower *l, cfx_operator op, char name[CFX_SPELLING_SIZE],
-                             cfx_target *target, cfx_value *keep)
+static void row_name(cfx_operator op, char name[CFX_SPELLING_SIZE])
 {
     snprintf(name, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
+}
+
+/* The row of this name as a target: the host's function if it has one, else the name. *keep is to
+ * be discarded afterwards. */
+static cfx_status row_target(cfxi_lower *l, const char *name, cfx_target *target, cfx_value *keep)
+{
     *target = (cfx_target){.name = name, .size = strlen(name)};
     *keep = cfx_value_name(l->g, name, target->size, l->err);
     if (keep->kind == CFX_KIND_INVALID)
@@ -253,7 +251,7 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
         cfx_value_discard(l->g, args);
         return l->err->status;
     }
-    snprintf(name, sizeof name, "cfx.ops.%s", cfx_operator_name(c->op));
+    row_name(c->op, name);
     if (is_call(n, name, args, none)) {
         cfx_value_discard(l->g, args);
         cfx_value_discard(l->g, none);
@@ -266,7 +264,7 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
     }
     if (n->op != CFX_OP_CALL_FUNCTION)
         CFX_TRY(cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, l->err));
-    status = row_target(l, c->op, name, &target, &keep);
+    status = row_target(l, name, &target, &keep);
     if (status == CFX_OK)
         status = cfx_node_set_target(n, target, l->err);
     cfx_value_discard(l->g, keep);
@@ -303,7 +301,8 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
     cfx_value keep;
     cfx_node *call = NULL;
     const cfx_insert_point old = cfx_graph_insert_point(l->g);
-    if (row_target(l, op, name, &target, &keep) == CFX_OK &&
+    row_name(op, name);
+    if (row_target(l, name, &target, &keep) == CFX_OK &&
         cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) == CFX_OK)
         call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
     cfx_graph_set_insert_point(l->g, old, NULL);

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-static cfx_dtype dtype_of(const cfx_tensor *t) { return (cfx_dtype)t->dtype; }
-
 /* ---- sums of rows --------------------------------------------------------------------------- */
 
 /* A row of one or two operands, of which the first is let go; NULL if it or the row fails. */
@@ -44,8 +42,8 @@ static cfx_status check_close(cfxi_call *c)
     const cfx_tensor *a = cfxi_tensor(c, 0);
     const cfx_tensor *b = cfxi_tensor(c, 1);
     if (a->dtype != b->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "%s did not match %s", cfx_dtype_name(dtype_of(a)),
-                         cfx_dtype_name(dtype_of(b)));
+        return cfxi_fail(c, CFX_E_SHAPE, "%s did not match %s", cfx_dtype_name(cfx_tensor_dtype(a)),
+                         cfx_dtype_name(cfx_tensor_dtype(b)));
     if (cfxi_float(c, 2) < 0)
         return cfxi_fail(c, CFX_E_SHAPE, "rtol must be greater than or equal to zero, but got %g",
                          cfxi_float(c, 2));
@@ -173,9 +171,9 @@ cfx_status cfxi_rule_isin(cfxi_call *c)
     const cfx_tensor *x = cfxi_tensor(c, 0);
     const cfx_tensor *both[2] = {x, cfxi_tensor(c, 1)};
     for (size_t k = 0; k < 2; k++)
-        if (both[k]->dtype == CFX_DTYPE_BOOL || cfx_dtype_is_complex(dtype_of(both[k])))
+        if (both[k]->dtype == CFX_DTYPE_BOOL || cfx_dtype_is_complex(cfx_tensor_dtype(both[k])))
             return cfxi_fail(c, CFX_E_SHAPE, "Unsupported input type encountered for isin(): %s",
-                             cfx_dtype_name(dtype_of(both[k])));
+                             cfx_dtype_name(cfx_tensor_dtype(both[k])));
     return cfxi_result_broadcast(c, 0, CFX_DTYPE_BOOL, &x, 1);
 }
 

@@ -3,12 +3,10 @@
 
 #include <math.h>
 
-static cfx_dtype dtype_of(const cfx_tensor *t) { return (cfx_dtype)t->dtype; }
-
 static cfxi_map map_of(cfxi_call *c, cfxi_fn fn)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
-    return (cfxi_map){.fn = fn, .common = dtype_of(x), .n = 1, .args = {x}};
+    return (cfxi_map){.fn = fn, .common = cfx_tensor_dtype(x), .n = 1, .args = {x}};
 }
 
 static cfx_status run(cfxi_call *c, const cfxi_map *m)
@@ -63,7 +61,7 @@ cfx_status cfxi_rule_round(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
     if (cfxi_int(c, 1) != 0)
-        CFX_TRY(cfxi_takes(c, dtype_of(x), CFXI_FLOATS));
+        CFX_TRY(cfxi_takes(c, cfx_tensor_dtype(x), CFXI_FLOATS));
     return cfxi_rule_unary(c);
 }
 
