@@ -167,6 +167,22 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
     return true;
 }
 
+cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *self, cfx_dtype result)
+{
+    if (!cfxi_can_cast(result, (cfx_dtype)self->dtype))
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "result type %s can't be cast to the desired output type %s",
+                         cfx_dtype_name(result), cfx_dtype_name((cfx_dtype)self->dtype));
+    if (cfx_tensor_is_read_only(self))
+        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
+    for (size_t i = 0; self->storage && i < self->ndim; i++)
+        if (self->stride[i] == 0 && self->size[i] > 1)
+            return cfxi_fail(c, CFX_E_SHAPE,
+                             "unsupported operation: more than one element of the written-to tensor"
+                             " refers to a single memory location");
+    return CFX_OK;
+}
+
 static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
 {
     const cfx_tensor *out = cfxi_result_at(c, 0);
@@ -176,19 +192,7 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "the result does not have the shape of what it is written to");
-    if (!cfxi_can_cast((cfx_dtype)out->dtype, (cfx_dtype)self->dtype))
-        return cfxi_fail(c, CFX_E_SHAPE,
-                         "result type %s can't be cast to the desired output type %s",
-                         cfx_dtype_name((cfx_dtype)out->dtype),
-                         cfx_dtype_name((cfx_dtype)self->dtype));
-    if (cfx_tensor_is_read_only(self))
-        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
-    for (size_t i = 0; self->storage && i < self->ndim; i++)
-        if (self->stride[i] == 0 && self->size[i] > 1)
-            return cfxi_fail(c, CFX_E_SHAPE,
-                             "unsupported operation: more than one element of the written-to tensor"
-                             " refers to a single memory location");
-    return CFX_OK;
+    return cfxi_check_written(c, self, (cfx_dtype)out->dtype);
 }
 
 /* `self` takes the sizes and memory of the view that squeeze_ and the like give. */

@@ -286,6 +286,9 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
 bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+/* Whether a result of that type can be written to `self`, as PyTorch sees it; CFX_E_SHAPE or
+ * CFX_E_VALUE in its words. (call.c) */
+cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *self, cfx_dtype result);
 
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 

@@ -86,9 +86,15 @@ void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v);
 
 /* Makes `n` the call; reports it if it cannot be. */
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
-/* A call of a row before `n`, with its location; NULL with l->err set. */
+/* The call as a node before `n`, which stays what it is; NULL with l->err set. */
+cfx_node *cfxi_lower_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c);
+/* A call of a row before `n`, or after it, with its location; NULL with l->err set. */
 cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
                          size_t count);
+cfx_node *cfxi_lower_add_after(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                               size_t count);
+/* The call, and its results written to c->out. (lower_out.c) */
+cfx_status cfxi_lower_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* Says why `n` cannot be lowered: CFX_OK, so that the others are looked at, too. */
 cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *format, ...)
     CFX_PRINTF(3, 4);
