@@ -139,6 +139,10 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
 static cfx_status step(run *r, const cfxi_instruction *i)
 {
     cfxi_watch inner = {.node = i->name, .outer = r->watch};
+    if (cfxi_go_on(r->rt, r->err) != CFX_OK) {
+        locate(i, r->err);
+        return CFX_E_INTERRUPTED;
+    }
     if (r->watch) {
         inner.each = r->watch->each;
         inner.ctx = r->watch->ctx;

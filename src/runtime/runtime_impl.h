@@ -70,11 +70,16 @@ struct cfx_runtime {
     cfxi_pool *pool;
     cfx_isa isa;
     bool reference;
+    bool (*interrupted)(void *ctx);  /* or NULL */
+    void *interrupted_ctx;
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
     _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
 };
+
+/* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
+cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err);
 
 /* NULL with *err set if memory is out. */
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
