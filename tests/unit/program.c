@@ -241,6 +241,22 @@ TEST(inputs_may_stand_anywhere)
     cfx_datum_release(y);
 }
 
+/* A loop that packs its state once more at every turn: what it makes is freed recursively. */
+TEST(what_a_loop_nests_has_a_limit)
+{
+    cfx_error err = {0};
+    cfx_datum y = run_text("graph():\n"
+                           "  %w = call_function[target=cfx.ops.for_loop](1000000, graph {\n"
+                           "      %i = placeholder[target=i]()\n"
+                           "      %s = placeholder[target=s]()\n"
+                           "      output(([%s],))\n"
+                           "    }, [1])                                @ model.py:3\n"
+                           "  output(%w)\n", NULL, NULL, 0, &err);
+    CHECK_INT_EQ(CFX_DATUM_INVALID, y.kind);
+    CHECK_INT_EQ(CFX_E_LIMIT, err.status);
+    CHECK_STR_EQ("model.py:3: lists and tuples nest more than 1000 deep (node %w)", err.message);
+}
+
 /* Where a double no longer tells neighbours apart, and where the next step would overflow. */
 TEST(ranges_at_the_ends_of_what_fits)
 {
