@@ -76,6 +76,9 @@ struct cfx_runtime {
     _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
 };
 
+/* The type of a parameter and its default, the caller's to release; *err is set if memory is out. */
+void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
+                         const cfx_allocator *allocator, cfx_error *err);
 /* NULL with *err set if memory is out. */
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
 void cfxi_signatures_free(cfx_runtime *rt);
