@@ -183,7 +183,8 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
                          cfx_dtype_name((cfx_dtype)self->dtype));
     if (cfx_tensor_is_read_only(self))
         return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
-    for (size_t i = 0; self->storage && i < self->ndim; i++)
+    bool all_same = c->op == CFX_OPID_fill || c->op == CFX_OPID_zero;
+    for (size_t i = 0; self->storage && !all_same && i < self->ndim; i++)
         if (self->stride[i] == 0 && self->size[i] > 1)
             return cfxi_fail(c, CFX_E_SHAPE,
                              "unsupported operation: more than one element of the written-to tensor"
