@@ -21,6 +21,7 @@
 #include <cfx/repeated.h>
 #include <cfx/runtime.h>
 #include <cfx/split.h>
+#include <cfx/stats.h>
 #include <cfx/tensor.h>
 #include <cfx/value.h>
 #include <cfx/weights.h>

@@ -28,6 +28,7 @@ typedef struct writer {
     cfx_node *node;     /* the last one begun, for messages */
     size_t depth;       /* of graphs: only the nodes of the outermost begin a line */
     cfxi_vec frames;    /* of frame */
+    cfxi_vec scopes;    /* of uint32_t */
     const cfx_allocator *allocator;
 } writer;
 
@@ -274,20 +275,24 @@ static void write_users(writer *w, const cfx_node *n)
     cfxi_out_char(&w->out, ']');
 }
 
-/* From the innermost outwards they are linked, so each is searched from the inside: scopes nest as
- * modules do, a few deep; but no deeper than this is written. */
+/* They are linked from the innermost outwards. */
 static void write_scopes(writer *w, const cfx_node *n)
 {
-    enum { DEEPEST = 200 };
-    uint32_t chain[DEEPEST];
-    size_t depth = 0;
-    for (uint32_t at = n->scope; at && depth < DEEPEST; at = cfx_scope_parent(n->graph, at))
-        chain[depth++] = at;
-    for (size_t i = depth; i-- > 0;) {
-        cfxi_out_str(&w->out, i + 1 == depth ? ", \"scopes\": [{\"path\": " : ", {\"path\": ");
-        write_text(w, cfx_scope_path(n->graph, chain[i]));
+    w->scopes.size = 0;
+    for (uint32_t at = n->scope; at; at = cfx_scope_parent(n->graph, at)) {
+        if (!cfxi_vec_reserve(&w->scopes, 1, sizeof at, w->allocator)) {
+            stop(w, cfxi_nomem(w->err));
+            return;
+        }
+        ((uint32_t *)w->scopes.data)[w->scopes.size++] = at;
+    }
+    for (size_t i = w->scopes.size; i-- > 0;) {
+        const uint32_t at = ((const uint32_t *)w->scopes.data)[i];
+        const bool first = i + 1 == w->scopes.size;
+        cfxi_out_str(&w->out, first ? ", \"scopes\": [{\"path\": " : ", {\"path\": ");
+        write_text(w, cfx_scope_path(n->graph, at));
         cfxi_out_str(&w->out, ", \"type\": ");
-        write_text(w, cfx_scope_type(n->graph, chain[i]));
+        write_text(w, cfx_scope_type(n->graph, at));
         cfxi_out_str(&w->out, i ? "}" : "}]");
     }
 }
@@ -395,6 +400,7 @@ static cfx_status write_all(writer *w, cfx_graph *g)
     }
     cfxi_graph_thaw(g);
     cfxi_vec_free(&w->frames, sizeof(frame), w->allocator);
+    cfxi_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
     return w->status == CFX_OK ? cfxi_out_end(&w->out, w->err) : w->status;
 }
 
