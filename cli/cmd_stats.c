@@ -32,33 +32,37 @@ static const char *grouped(int64_t n, char out[NUMBER_SIZE])
     return out;
 }
 
-/* 3639 as " (3.64 K)", with the unit behind the letter; "" if it says no more than the number. */
-static const char *brief(int64_t n, double step, const char *unit, char out[NUMBER_SIZE])
+/* 3639 as " (3.64 K)", of bytes as " (3.55 KiB)"; "" if it says no more than the number. */
+static const char *brief(int64_t n, bool bytes, char out[NUMBER_SIZE])
 {
     static const char letters[] = " KMGTPE";
+    const double step = bytes ? 1024 : 1000;
     double value = (double)n;
     size_t power = 0;
     for (; value >= step && letters[power + 1]; power++)
         value /= step;
     out[0] = '\0';
     if (power > 0)
-        snprintf(out, NUMBER_SIZE, " (%.*f %c%s%s)", value < 10 ? 2 : value < 100 ? 1 : 0, value,
-                 letters[power], step == 1024 ? "i" : "", unit);
+        snprintf(out, NUMBER_SIZE, " (%.*f %c%s)", value < 10 ? 2 : value < 100 ? 1 : 0, value,
+                 letters[power], bytes ? "iB" : "");
     return out;
 }
 
 static bool is_number(int64_t n) { return !cfx_dim_is_symbol(n) && n != CFX_DIM_UNKNOWN; }
 
 /* A size: a number with commas, or an expression. */
-static cfx_status print_size(const cli_program *p, int64_t n, double step, const char *unit,
-                             cfx_error *err)
+static cfx_status print_size(const cli_program *p, int64_t n, bool bytes, cfx_error *err)
 {
     char number[NUMBER_SIZE];
     char rough[NUMBER_SIZE];
-    if (!is_number(n))
-        return cfx_dims_print(p->dims, n, cli_stdout(), err);
-    printf("%s%s", grouped(n, number), brief(n, step, unit, rough));
-    return CFX_OK;
+    const char *unit = bytes ? " bytes" : "";
+    if (is_number(n)) {
+        printf("%s%s%s", grouped(n, number), unit, brief(n, bytes, rough));
+        return CFX_OK;
+    }
+    cfx_status status = cfx_dims_print(p->dims, n, cli_stdout(), err);
+    printf("%s", unit);
+    return status;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -95,7 +99,7 @@ static void print_weights(const cfx_stats *s)
     title("weights");
     printf("%s in %zu tensor%s, ", grouped(elements, number), tensors, tensors == 1 ? "" : "s");
     printf("%s bytes%s\n", grouped(s->weight_bytes, number),
-           brief(s->weight_bytes, 1024, "B", rough));
+           brief(s->weight_bytes, true, rough));
     for (int d = 0; d < CFX_DTYPE_COUNT; d++)
         if (s->tensors[d])
             printf("  %-14s%6zu  %s\n", cfx_dtype_name((cfx_dtype)d), s->tensors[d],
@@ -120,7 +124,7 @@ static cfx_status print_rows(const cfx_stats *s, const cli_program *p, cfx_error
         cfx_status status = CFX_OK;
         if (row->flops != 0) {
             printf("  ");
-            status = print_size(p, row->flops, 1000, "", err);
+            status = print_size(p, row->flops, false, err);
         }
         if (status != CFX_OK)
             return status;
@@ -132,18 +136,19 @@ static cfx_status print_rows(const cfx_stats *s, const cli_program *p, cfx_error
 static cfx_status print_costs(const cfx_stats *s, const cli_program *p, cfx_error *err)
 {
     title("operations");
-    cfx_status status = print_size(p, s->flops, 1000, "", err);
+    cfx_status status = print_size(p, s->flops, false, err);
     if (status != CFX_OK)
         return status;
     printf("\n");
     title("results");
-    status = print_size(p, s->result_bytes, 1024, "B", err);
+    status = print_size(p, s->result_bytes, true, err);
     if (status != CFX_OK)
         return status;
-    printf(" bytes\n");
+    printf("\n");
     title("peak");
-    status = print_size(p, s->peak_bytes, 1024, "B", err);
-    printf(" bytes%s%s\n", s->peak_node ? ", at %" : "", s->peak_node ? s->peak_node : "");
+    printf("%s", s->peak_depends ? "at least " : "");
+    status = print_size(p, s->peak_bytes, true, err);
+    printf("%s%s\n", s->peak_node ? ", at %" : "", s->peak_node ? s->peak_node : "");
     return status;
 }
 
@@ -218,7 +223,7 @@ static cfx_status json_stats(const cfx_stats *s, const cli_program *p, cfx_error
         status = json_size(p, "flops", s->flops, err);
         status = status ? status : json_size(p, "result_bytes", s->result_bytes, err);
         status = status ? status : json_size(p, "peak_bytes", s->peak_bytes, err);
-        printf(", \"peak_node\": ");
+        printf(", \"peak_depends\": %s, \"peak_node\": ", s->peak_depends ? "true" : "false");
         if (s->peak_node)
             cfx_json_string(s->peak_node, strlen(s->peak_node), cli_stdout());
         else

@@ -206,9 +206,10 @@ void cli_report(const cli_input *in, const cfx_error *err)
  * the others. */
 int cli_failed(const cli_input *in, const cfx_error *err)
 {
-    if (!ferror(stdout))
-        cli_report(in, err);
-    return CLI_BAD_INPUT;
+    if (ferror(stdout))
+        return CLI_BAD_INPUT;
+    cli_report(in, err);
+    return err->status == CFX_E_IO ? CLI_UNREADABLE : CLI_BAD_INPUT;
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 
 const cli_verb cli_verbs[] = {
     {"show", "print a graph: table, IR text, torch.fx's print, JSON, or a picture",
-     "[--table | --text | --str | --json | --dot [--scopes] | --shapes INPUTS]\n"
-     "                [--wide | --width N] FILE",
+     "[--table | --text | --str | --json | --dot [--scopes]]\n"
+     "                [--shapes INPUTS] [--wide | --width N] FILE",
      CLI_ONE_FILE, show_options,
      "  cfx show model.ir                 a table, cut to the terminal's width\n"
      "  cfx show --wide model.ir | less -S\n"

@@ -40,6 +40,7 @@ typedef struct cfx_stats {
     int64_t flops;                      /* of all calls: a size, as below */
     int64_t result_bytes;               /* of all results together */
     int64_t peak_bytes;                 /* most that is alive at once; weights do not count */
+    bool peak_depends;                  /* on symbols: it is `peak_bytes` or, for some, more */
     const char *peak_node;              /* the first call at which that is so; NULL: none */
     void *memory;
 } cfx_stats;

@@ -187,9 +187,9 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
     const cfxi_instruction *instructions = p->instructions.data;
     const cfx_datum nothing = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     cfxi_meter *meter = r->watch ? r->watch->meter : NULL;
-    cfx_status status = meter ? cfxi_meter_enter(meter, p->num_slots, r->err) : CFX_OK;
-    if (status == CFX_OK)
-        status = set_inputs(r, inputs, n);
+    if (meter && cfxi_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
+        return nothing;
+    cfx_status status = set_inputs(r, inputs, n);
     for (size_t i = 0; status == CFX_OK && i < p->instructions.size; i++)
         status = step(r, &instructions[i]);
     if (meter)

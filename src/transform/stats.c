@@ -232,16 +232,17 @@ static int64_t guess_of(const cfx_dims *dims, int64_t size)
     return cfx_dims_eval(dims, size, guess, NULL, &value, NULL) == CFX_OK ? value : 0;
 }
 
+/* Where it depends on symbols which of two is more, the one that is for the guess. */
 static cfx_status raise_peak(costing *c, const cfx_cost *cost)
 {
     cfx_stats *s = c->s;
-    const int64_t before = s->peak_bytes;
-    const int below = cfx_dim_compare_lt(c->dims, before, cost->live);
-    if (s->peak_node && below == 0)
+    const int below = cfx_dim_compare_lt(c->dims, s->peak_bytes, cost->live);
+    const bool more = below == -1 ? guess_of(c->dims, s->peak_bytes) < guess_of(c->dims, cost->live)
+                                  : below == 1;
+    s->peak_depends = s->peak_depends || (below == -1 && s->peak_node);
+    if (s->peak_node && !more)
         return CFX_OK;
-    s->peak_bytes = below == 1 ? cost->live : cfx_dim_max(c->dims, before, cost->live, c->err);
-    if (s->peak_node && guess_of(c->dims, before) >= guess_of(c->dims, cost->live))
-        return CFX_OK;
+    s->peak_bytes = cost->live;
     s->peak_node = copy_name(s->memory, cost->node, strlen(cost->node));
     return s->peak_node ? CFX_OK : cfxi_nomem(c->err);
 }
