@@ -9,7 +9,7 @@
 #ifndef CFX_CODEGEN_H
 #define CFX_CODEGEN_H
 
-#include <cfx/graph.h>
+#include <cfx/module.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -151,6 +151,29 @@ CFX_API void cfx_pycode_free(cfx_pycode_result *result);  /* leaves it empty */
  * Functions are imported by their qualified names. */
 CFX_API cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink out,
                                            cfx_error *err);
+
+/* Likewise a module that is complete without its weights: the class's __init__ makes the modules
+ * that the graph calls, with the arguments that the table of classes (nn.h) finds in `modules`, and
+ * registers the parameters and buffers that it reads. Load the weights by name (load_state_dict).
+ * CFX_E_TYPE if a class is not in the table: all are named. */
+CFX_API cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
+                                             const char *class_name, cfx_sink out, cfx_error *err);
+
+/* ---- C ------------------------------------------------------------------------------------- */
+
+/* Writes a C file that makes and computes the same (capture.h): a function `forward` with one
+ * statement for each node, functions for regions, and the function
+ *
+ *     cfx_module *cfx_model(cfx_scope *s);
+ *
+ * which makes the module, with the children that the graph calls, and with its parameters and
+ * buffers for whoever loads the weights by name. `modules` may be NULL for a graph that calls none;
+ * then what it reads is made when it is loaded. `class_name` NULL: "Model". The file needs
+ * <cfx/cfx.h> only, and compiles without warnings. The user's lines stand as comments where they
+ * change. All that cannot be written (host objects, functions without a row) is named at once:
+ * CFX_E_TYPE. */
+CFX_API cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *class_name,
+                                 cfx_sink out, cfx_error *err);
 
 /* ---- pictures ------------------------------------------------------------------------------ */
 
