@@ -211,14 +211,16 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
 }
 
 /* What the state is after any number of turns: what a turn changes becomes unknown, until a turn
- * changes nothing that is still known. */
+ * changes nothing that is still known. Who watches sees one more turn, with what is known then. */
 static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
 {
     int64_t widened = cfxi_dim_next(c->dims);
     size_t before = count_known(*state, widened);
     for (;;) {
         cfx_datum after = cfx_datum_retain(*state);
-        cfx_status status = turn(c, body, index, &after);
+        cfxi_call unseen = *c;
+        unseen.watch = NULL;
+        cfx_status status = turn(&unseen, body, index, &after);
         cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : nothing;
         cfx_datum_release(after);
         if (both.kind == CFX_DATUM_INVALID)
@@ -227,9 +229,13 @@ static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_
         *state = both;
         size_t known = count_known(both, widened);
         if (known == before)
-            return CFX_OK;
+            break;
         before = known;
     }
+    cfx_datum seen = cfx_datum_retain(*state);
+    cfx_status status = c->watch ? turn(c, body, index, &seen) : CFX_OK;
+    cfx_datum_release(seen);
+    return status;
 }
 
 static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)
