@@ -48,7 +48,7 @@ static bool wants_own_type(cfx_operator op)
     return !AMONG(op, lenient_rows);
 }
 
-/* torch.zeros(2, out=z), torch.sum(x, out=z): the parameter `dtype` is z.dtype if it is not given. */
+/* torch.zeros(2, out=z), torch.sum(x, out=z): `dtype` is z.dtype if it is not given. */
 static cfx_status take_type(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
     cfx_param first;

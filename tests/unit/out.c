@@ -1,4 +1,4 @@
-/* out.c - results that go to a tensor that is there: what fits, what is resized, what is refused. */
+/* out.c - results that go to a tensor that is there: what fits, what is resized, what is not. */
 #include <cfx/runtime.h>
 
 #include "test_alloc.h"

@@ -38,7 +38,8 @@ cfx_status cfxi_rule_write_out(cfxi_call *c)
     if (cfxi_bool(c, SAME_DTYPE) && out->dtype != result->dtype)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected out tensor to have dtype %s, but got %s instead",
                          cfx_dtype_name(cfx_tensor_dtype(result)), cfx_dtype_name(type));
-    CFX_TRY(cfxi_check_written(c, out, cfx_tensor_dtype(result)));
+    CFX_TRY(cfxi_check_cast(c, cfx_tensor_dtype(result), type));
+    CFX_TRY(cfxi_check_written(c, out));
     if (cfxi_bool(c, RESIZE) && is_empty(out) && !has_sizes_of(out, result))
         return cfxi_result_like(c, 0, type, result);
     CFX_TRY(check_sizes(c, out, result));
