@@ -1,4 +1,4 @@
-"""Modules of torch.nn that C makes, against PyTorch's: signatures, attributes, weights by name and in
+"""Modules of torch.nn that C makes, against PyTorch: signatures, attributes, weights by name and in
 order, what they are initialised with, what they compute, and the constructor's arguments that are
 read back from them. tests/c_models/nn_probe.c makes them."""
 import inspect
