@@ -22,6 +22,7 @@ typedef struct archive {
     cfxi_bytes *bytes;
     cfx_state *state;
     uint32_t crc[256];
+    uint64_t left;  /* bytes that files can still have: none is part of two */
     cfx_error *err;
 } archive;
 
@@ -180,7 +181,7 @@ static cfx_status name_of(const archive *z, const entry *e, char out[NAME_MOST])
     return CFX_OK;
 }
 
-static cfx_status read_member(const archive *z, const entry *e)
+static cfx_status read_member(archive *z, const entry *e)
 {
     char name[NAME_MOST];
     char where[120];
@@ -195,6 +196,9 @@ static cfx_status read_member(const archive *z, const entry *e)
                   number(z, e->offset + 28, 2);
     if (!has(z, at, e->size))
         return complain(z, "a file that is longer than the archive", e->offset);
+    if (e->size > z->left)  /* else a small archive could name one large file very often */
+        return complain(z, "files that overlap", e->offset);
+    z->left -= e->size;
     if (crc_more(z->crc, 0, z->bytes->data + at, e->size) != e->crc)
         return complain(z, "a file whose checksum is wrong", e->offset);
     snprintf(where, sizeof where, "npz archive, '%.80s'", name);
@@ -209,7 +213,7 @@ static cfx_status read_member(const archive *z, const entry *e)
 
 cfx_status cfxi_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
-    archive z = {.bytes = b, .state = s, .err = err};
+    archive z = {.bytes = b, .state = s, .left = b->size, .err = err};
     uint64_t count = 0;
     uint64_t at = 0;
     make_crc(z.crc);

@@ -363,6 +363,11 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     }
     if (result.kind == CFX_DATUM_INVALID)
         explain(&c, op, s);
+    else if (watch && watch->meter &&
+             cfxi_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
+        cfx_datum_release(result);
+        result.kind = CFX_DATUM_INVALID;
+    }
     for (size_t i = 0; i < s->num_params; i++)
         cfx_datum_release(full[i]);
     return result;
