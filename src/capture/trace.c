@@ -329,7 +329,8 @@ static void record(cfx_at at, cfx_module *m)
     cfxi_trace *t = at.scope->trace;
     cfx_var in[MOST_INPUTS];
     cfx_error err = {0};
-    const size_t n = add_inputs(at, m->type, in);
+    static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
+    const size_t n = add_inputs(at, m->type ? m->type : &one_input, in);
     cfx_var result = cfx_ok(at.scope) ? cfxi_call_forward(at, m, cfx_vars_make(in, n))
                                       : cfx_var_empty();
     if (!cfx_ok(at.scope))
@@ -384,9 +385,9 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
     cfx_error err = {0};
     if (!cfx_ok(at.scope))
         return NULL;
-    if (!m || !m->type) {
-        cfx_fail(at, CFX_E_VALUE, "only a module with a forward can be captured, not %s",
-                 m ? cfxi_module_title(m) : "NULL");
+    if (!m || (!m->type && m->nn != CFX_NN_Sequential)) {
+        cfx_fail(at, CFX_E_VALUE, "only a module with a forward, or a torch.nn.Sequential, can be "
+                 "captured, not %s", m ? cfxi_module_title(m) : "NULL");
         return NULL;
     }
     cfx_status status = begin(at, &t, m, &err);

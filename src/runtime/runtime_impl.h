@@ -83,7 +83,8 @@ struct cfx_runtime {
 /* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
 cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err);
 
-/* The type of a parameter and its default, the caller's to release; *err is set if memory is out. */
+/* The type of a parameter and its default, the caller's to release; *err is set if memory is out.
+ * */
 void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
                          const cfx_allocator *allocator, cfx_error *err);
 /* NULL with *err set if memory is out. */
@@ -315,6 +316,8 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
 bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+/* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
+cfx_status cfxi_check_subtraction(cfxi_call *c);
 
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 
