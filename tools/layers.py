@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "capture": 4, "format": 4,
-        "plan": 5, "codegen": 5, "cfx": 6}
+RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "format": 4, "capture": 5,
+        "plan": 6, "codegen": 6, "cfx": 7}
 # Public headers whose name is not that of their layer; an unlisted name is free for all to use.
 PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "value": "ir",
           "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
           "datum": "runtime", "dim": "runtime", "dlpack": "runtime", "lower": "transform",
-          "weights": "format",
+          "weights": "format", "nn": "ops", "scope": "capture", "operators": "capture",
+          "layers": "capture",
           "pass": "transform", "check": "transform", "split": "transform", "match": "transform",
           "partition": "transform", "repeated": "transform"}
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')

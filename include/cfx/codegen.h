@@ -9,7 +9,7 @@
 #ifndef CFX_CODEGEN_H
 #define CFX_CODEGEN_H
 
-#include <cfx/graph.h>
+#include <cfx/module.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -152,6 +152,29 @@ CFX_API void cfx_pycode_free(cfx_pycode_result *result);  /* leaves it empty */
 CFX_API cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink out,
                                            cfx_error *err);
 
+/* Likewise a module that is complete without its weights: the class's __init__ makes the modules
+ * that the graph calls, with the arguments that the table of classes (nn.h) finds in `modules`, and
+ * registers the parameters and buffers that it reads. Load the weights by name (load_state_dict).
+ * CFX_E_TYPE if a class is not in the table: all are named. */
+CFX_API cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
+                                             const char *class_name, cfx_sink out, cfx_error *err);
+
+/* ---- C ------------------------------------------------------------------------------------- */
+
+/* Writes a C file that makes and computes the same (capture.h): a function `forward` with one
+ * statement for each node, functions for regions, and the function
+ *
+ *     cfx_module *cfx_model(cfx_scope *s);
+ *
+ * which makes the module, with the children that the graph calls, and with its parameters and
+ * buffers for whoever loads the weights by name. `modules` may be NULL for a graph that calls none;
+ * then what it reads is made when it is loaded. `class_name` NULL: "Model". The file needs
+ * <cfx/cfx.h> only, and compiles without warnings. The user's lines stand as comments where they
+ * change. All that cannot be written (host objects, functions without a row) is named at once:
+ * CFX_E_TYPE. */
+CFX_API cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *class_name,
+                                 cfx_sink out, cfx_error *err);
+
 /* ---- pictures ------------------------------------------------------------------------------ */
 
 /* What a picture shows. All zero is a record for each node and an edge for each use. */
@@ -178,6 +201,26 @@ typedef struct cfx_dot_options {
  * memory are linear in the graph. Fails with NOMEM, or as the host, `describe` or the sink do. */
 CFX_API cfx_status cfx_codegen_dot(cfx_graph *g, const cfx_dot_options *options, cfx_sink out,
                                    cfx_error *err);
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/* Writes `g` as JSON, all of it: {"nodes": [...]}, one line for each node,
+ *
+ *     {"name": "add", "op": "call_function", "target": "torch.add",
+ *      "args": [{"node": "x"}, 1], "kwargs": {"alpha": 2}, "type": {"host": "torch.Tensor"},
+ *      "users": ["relu"], "file": "m.py", "line": 3, "scopes": [{"path": "fc", "type": "nn.F"}]}
+ *
+ * where type, file, line and scopes are left out if it has none. None, bools, numbers, strings and
+ * lists are what they are in JSON; any other value is an object with one key, its kind: {"node":
+ * "x"}, {"tuple": [1, 2]}, {"dict": [[key, value], ...]}, {"slice": [null, 2, null]}, {"dtype":
+ * "float32"}, {"float": "inf"}, {"bytes": "hexadecimal"}, {"host": "torch.Tensor"}, {"graph":
+ * {"nodes": [...]}}. Fails with NOMEM, as the sink does, or with CFX_E_VALUE for a host object
+ * without a qualified name. */
+CFX_API cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err);
+/* One node of it, without a newline. */
+CFX_API cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err);
+/* `text` as a string of JSON, in quotes; what is no UTF-8 in it becomes U+FFFD. */
+CFX_API cfx_status cfx_json_string(const char *text, size_t size, cfx_sink out);
 
 #ifdef __cplusplus
 }

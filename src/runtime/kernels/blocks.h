@@ -104,7 +104,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(logit_eps, logit_of(x < S(0) ? S(0) : x > 1 - S(0) ? 1 - S(0) : x))                          \
     X(round_up, rint(x * S(0)) / S(0))                                                             \
     X(round_down, rint(x / S(0)) * S(0))                                                           \
-    X(nan_to_num, x != x ? S(0) : x > S(1) ? S(1) : x < S(2) ? S(2) : x)                           \
+    X(nan_to_num, x != x ? S(0) : fabs(x) < (T)INFINITY ? x : x > 0 ? S(1) : S(2))                 \
     X(pow_s, pow(x, S(0)))                                                                         \
     X(s_pow, pow(S(0), x))
 

@@ -119,7 +119,7 @@ static c128 complex_log1p(c128 x)
 
 static double number_for(double x, const cfxi_scalars *s)
 {
-    return x != x ? s->f[0] : x > s->f[1] ? s->f[1] : x < s->f[2] ? s->f[2] : x;
+    return x != x ? s->f[0] : isfinite(x) ? x : x > 0 ? s->f[1] : s->f[2];
 }
 
 static c128 complex_nan_to_num(c128 x, const cfxi_scalars *s)

@@ -1,0 +1,268 @@
+/* scope.h - programs in C: variables that are tensors, or stand for them in a graph.
+ *
+ *     static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
+ *     {
+ *         x = cfx_relu(s, cfx_call(s, cfx_child(self, "fc1"), x));
+ *         return cfx_softmax(s, cfx_mul(s, cfx_call(s, cfx_child(self, "fc2"), x), 0.5), -1);
+ *     }
+ *
+ * The same function computes if its variables are tensors, and is captured if they stand for nodes
+ * of a graph: which it is, the scope knows. There is one function for each operator (operators.h),
+ * all of one kind: what must be given by position, what may be given by name,
+ *
+ *     y = cfx_conv2d(s, x, weight, .bias = bias, .stride = cfx_ints(2, 2), .padding = cfx_v(1));
+ *
+ * A scope owns the variables that are made in it. What a module makes while it is called is gone
+ * when it returns, but for its result; the rest when the scope is freed. A variable is a small
+ * value to be passed around; one that outlived its scope or its call is an error, no crash.
+ *
+ * Errors stay in the scope: after the first one nothing is computed any more, every call returns an
+ * empty variable, and one look at the end is enough (cfx_ok). The message begins with the user's
+ * file and line: most names here are macros that pass where they were written.
+ *
+ * A scope is used by one thread at a time.
+ */
+#ifndef CFX_SCOPE_H
+#define CFX_SCOPE_H
+
+#include <cfx/runtime.h>
+
+#ifdef __cplusplus
+#include <initializer_list>
+extern "C" {
+#else
+#pragma GCC system_header  /* macros without options are not pedantic C: f(s, x) for f(s, x, ...) */
+#endif
+
+typedef struct cfx_scope cfx_scope;
+
+/* ---- scopes -------------------------------------------------------------------------------- */
+
+typedef struct cfx_scope_options {
+    const cfx_allocator *allocator;  /* must outlive the scope and the modules made in it */
+    cfx_runtime *runtime;            /* borrowed; NULL: one of its own, */
+    uint64_t seed;                   /* which then starts here, */
+    unsigned threads;                /* with so many threads (0: as the machine has) */
+} cfx_scope_options;
+
+/* A scope that computes. `options` may be NULL. NULL with *err set. */
+CFX_API cfx_scope *cfx_scope_new(const cfx_scope_options *options, cfx_error *err);
+/* Frees its variables, and lets go of the modules made in it. NULL is allowed. */
+CFX_API void cfx_scope_free(cfx_scope *s);
+
+/* Whether nothing has failed. */
+CFX_API bool cfx_ok(const cfx_scope *s);
+/* The first failure: its status is CFX_OK if there is none. */
+CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
+/* Forgets the failure: the scope can be used again. */
+CFX_API void cfx_scope_forgive(cfx_scope *s);
+
+CFX_API bool cfx_scope_is_tracing(const cfx_scope *s);
+CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);      /* borrowed */
+CFX_API cfx_graph *cfx_scope_graph(cfx_scope *s);          /* that is being made, or NULL */
+CFX_API const cfx_allocator *cfx_scope_allocator(const cfx_scope *s);
+
+/* Where the user wrote a call: what the macros pass. */
+typedef struct cfx_at {
+    cfx_scope *scope;
+    const char *file;
+    uint32_t line;
+} cfx_at;
+static inline cfx_at cfx_at_make(cfx_scope *s, const char *file, uint32_t line)
+{
+    cfx_at at;
+    at.scope = s;
+    at.file = file;
+    at.line = line;
+    return at;
+}
+#define CFX_HERE(s) cfx_at_make(s, __FILE__, __LINE__)
+
+/* Makes the scope fail, unless it has already, with "file:line: " and the message. */
+CFX_API cfx_status cfx_fail(cfx_at at, cfx_status status, const char *format, ...) CFX_PRINTF(3, 4);
+
+/* ---- variables ----------------------------------------------------------------------------- */
+
+typedef enum cfx_var_kind {
+    CFX_VAR_EMPTY,  /* not given: an option then has its default; also what a failed call returns */
+    CFX_VAR_NONE,
+    CFX_VAR_BOOL,
+    CFX_VAR_INT,
+    CFX_VAR_FLOAT,
+    CFX_VAR_DTYPE,
+    CFX_VAR_STR,    /* borrowed from the caller */
+    CFX_VAR_INTS,   /* likewise */
+    CFX_VAR_VALUE   /* a scope's: a tensor, a number, a list of them; or a node */
+} cfx_var_kind;
+
+/* To be passed around, not to be looked into. All zero is empty. */
+typedef struct cfx_var {
+    uint32_t kind;
+    uint32_t count;  /* INTS: how many; VALUE: tells whether it is still alive */
+    union {
+        bool b;
+        int64_t i;
+        double f;
+        const char *text;
+        const int64_t *ints;
+        struct {
+            uint32_t slot, scope;
+        } value;
+    } as;
+} cfx_var;
+
+static inline cfx_var cfx_var_make(cfx_var_kind kind, int64_t i)
+{
+    cfx_var v;
+    v.kind = (uint32_t)kind;
+    v.count = 0;
+    v.as.i = i;
+    return v;
+}
+static inline cfx_var cfx_var_empty(void) { return cfx_var_make(CFX_VAR_EMPTY, 0); }
+static inline cfx_var cfx_var_none(void) { return cfx_var_make(CFX_VAR_NONE, 0); }
+static inline cfx_var cfx_var_int(int64_t i) { return cfx_var_make(CFX_VAR_INT, i); }
+static inline cfx_var cfx_var_dtype(cfx_dtype t) { return cfx_var_make(CFX_VAR_DTYPE, t); }
+static inline cfx_var cfx_var_bool(bool b)
+{
+    cfx_var v = cfx_var_make(CFX_VAR_BOOL, 0);
+    v.as.b = b;
+    return v;
+}
+static inline cfx_var cfx_var_float(double f)
+{
+    cfx_var v = cfx_var_make(CFX_VAR_FLOAT, 0);
+    v.as.f = f;
+    return v;
+}
+/* The text must stay where it is while the variable is used. */
+static inline cfx_var cfx_var_str(const char *text)
+{
+    cfx_var v = cfx_var_make(CFX_VAR_STR, 0);
+    v.as.text = text;
+    return v;
+}
+static inline cfx_var cfx_var_ints(const int64_t *ints, size_t n)
+{
+    cfx_var v = cfx_var_make(CFX_VAR_INTS, 0);
+    v.count = (uint32_t)n;
+    v.as.ints = ints;
+    return v;
+}
+static inline cfx_var cfx_var_same(cfx_var v) { return v; }
+
+typedef struct cfx_vars {
+    const cfx_var *items;
+    size_t n;
+} cfx_vars;
+static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
+{
+    cfx_vars all;
+    all.items = items;
+    all.n = n;
+    return all;
+}
+
+/* cfx_v(2), cfx_v(0.5), cfx_v("mean"), cfx_v(x): a variable of a number, a text, or a variable. In
+ * C `true` is the number 1: a parameter that is a bool takes it for one. */
+#ifndef __cplusplus
+#define cfx_v(x)                                                                                   \
+    _Generic((x), cfx_var: cfx_var_same, bool: cfx_var_bool, char *: cfx_var_str,                  \
+             const char *: cfx_var_str, float: cfx_var_float, double: cfx_var_float,               \
+             default: cfx_var_int)(x)
+/* cfx_ints(2, 3): a list of integers, for the block it stands in. */
+#define cfx_ints(...)                                                                              \
+    cfx_var_ints((const int64_t[]){__VA_ARGS__},                                                   \
+                 sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+/* Any number of variables, as one argument. */
+#define CFX_VARS(...)                                                                              \
+    cfx_vars_make((const cfx_var[]){__VA_ARGS__},                                                  \
+                  sizeof((const cfx_var[]){__VA_ARGS__}) / sizeof(cfx_var))
+/* The options of a call: by name, .stride = cfx_v(2). */
+#define CFX_OPTIONS(type, ...) (type){__VA_ARGS__}
+#endif
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
+/* cfx_list(s, x, y): what cat and stack take; cfx_tuple(s, x, y): what a function with several
+ * results returns. cfx_getitem(s, v, i) takes one apart. */
+#define cfx_list(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_LIST, CFX_VARS(__VA_ARGS__))
+#define cfx_tuple(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, CFX_VARS(__VA_ARGS__))
+
+/* ---- operators ----------------------------------------------------------------------------- */
+
+/* Calls an operator: computes it, or appends a node. `args` are by the row's parameters; empty ones
+ * have their defaults. (What the functions of operators.h call.) */
+CFX_API cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
+
+/* ---- in and out ---------------------------------------------------------------------------- */
+
+/* A tensor as a variable: retained. While tracing it becomes a constant of the captured module. */
+CFX_API cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t);
+#define cfx_from_tensor(s, t) cfx_from_tensor_at(CFX_HERE(s), t)
+/* Likewise whatever an operator can return: retained. Not while tracing, but for numbers. */
+CFX_API cfx_var cfx_from_datum_at(cfx_at at, cfx_datum d);
+#define cfx_from_datum(s, d) cfx_from_datum_at(CFX_HERE(s), d)
+
+/* The tensor that a variable is: borrowed, as long as the variable lives. NULL, and the scope
+ * fails, if it is none, which while tracing it never is. */
+CFX_API cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v);
+#define cfx_var_tensor(s, v) cfx_var_tensor_at(CFX_HERE(s), v)
+/* What a variable is, a new reference; INVALID, and the scope fails, while tracing. */
+CFX_API cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v);
+#define cfx_var_datum(s, v) cfx_var_datum_at(CFX_HERE(s), v)
+/* The node that a variable is while tracing; NULL if it is none. */
+CFX_API cfx_node *cfx_var_node(cfx_scope *s, cfx_var v);
+
+/* A number, or the one element of a tensor; 0, and the scope fails, while tracing: a program that
+ * looks at its data cannot be captured, see cfx_if in capture.h. */
+CFX_API double cfx_var_number_at(cfx_at at, cfx_var v);
+#define cfx_var_number(s, v) cfx_var_number_at(CFX_HERE(s), v)
+
+/* Shapes and types. While tracing they are known if the shapes of the inputs were given to the
+ * trace; a size that is a symbol is no number, though: use the operator `size`, whose result is a
+ * variable. Dimensions count from the end if negative. */
+CFX_API int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim);
+CFX_API size_t cfx_var_ndim_at(cfx_at at, cfx_var v);
+CFX_API cfx_dtype cfx_var_dtype_at(cfx_at at, cfx_var v);
+#define cfx_var_size(s, v, dim) cfx_var_size_at(CFX_HERE(s), v, dim)
+#define cfx_var_ndim(s, v) cfx_var_ndim_at(CFX_HERE(s), v)
+#define cfx_var_dtype_of(s, v) cfx_var_dtype_at(CFX_HERE(s), v)
+
+/* Writes what Python would print for it: a tensor's elements; a node's name. */
+CFX_API cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out);
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* Long eager loops: variables that were made since the mark are gone, but for `keep` (may be
+ * empty), which is returned as it is now. A called module does this by itself. */
+CFX_API size_t cfx_scope_mark(const cfx_scope *s);
+CFX_API cfx_var cfx_scope_return(cfx_scope *s, size_t mark, cfx_var keep);
+
+#ifdef __cplusplus
+}
+static inline cfx_var cfx_v(cfx_var v) { return v; }
+static inline cfx_var cfx_v(bool b) { return cfx_var_bool(b); }
+static inline cfx_var cfx_v(int i) { return cfx_var_int(i); }
+static inline cfx_var cfx_v(long i) { return cfx_var_int(i); }
+static inline cfx_var cfx_v(long long i) { return cfx_var_int(i); }
+static inline cfx_var cfx_v(unsigned i) { return cfx_var_int((int64_t)i); }
+static inline cfx_var cfx_v(unsigned long i) { return cfx_var_int((int64_t)i); }
+static inline cfx_var cfx_v(float f) { return cfx_var_float(f); }
+static inline cfx_var cfx_v(double f) { return cfx_var_float(f); }
+static inline cfx_var cfx_v(const char *text) { return cfx_var_str(text); }
+/* For the expression they stand in. */
+static inline cfx_var cfx_ints_of(std::initializer_list<int64_t> l)
+{
+    return cfx_var_ints(l.begin(), l.size());
+}
+#define cfx_ints(...) cfx_ints_of({__VA_ARGS__})
+static inline cfx_vars cfx_vars_of(std::initializer_list<cfx_var> l)
+{
+    return cfx_vars_make(l.begin(), l.size());
+}
+#define CFX_VARS(...) cfx_vars_of({__VA_ARGS__})
+#define CFX_OPTIONS(type, ...) type{__VA_ARGS__}
+#endif
+#endif
