@@ -544,7 +544,15 @@ def is_expanded(tensor):
 
 
 def lies_twice(tensor):
-    """Whether two elements lie in the same place."""
+    """Whether two elements lie in the same place: not if every step is longer than all that the
+    shorter ones reach; else they are counted."""
+    reach = 1
+    for step, n in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape) if n > 1):
+        if step < reach:
+            break
+        reach += step * (n - 1)
+    else:
+        return False
     items = tensor.untyped_storage().nbytes() // tensor.element_size()
     places = torch.arange(items).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
     return places.unique().numel() < tensor.numel()
