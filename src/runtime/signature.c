@@ -51,13 +51,8 @@ static cfx_datum list_default(cfx_schema_text text, const cfxi_signature_param *
     cfx_datum items[CFX_MAX_DIMS];
     size_t n = 0;
     const char *at = text.text + 1;
-    const char *end = text.text + text.size - 1;
-    while (at < end && n < CFX_MAX_DIMS) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        items[n++] = number_default((cfx_schema_text){at, (size_t)(stop - at)}, p);
-        at = comma ? comma + 2 : end;
-    }
+    for (cfx_schema_text item; n < CFX_MAX_DIMS && (item = cfxi_schema_next(&at)).size > 0;)
+        items[n++] = number_default(item, p);
     return cfx_datum_seq(CFX_DATUM_LIST, items, n, allocator, err);
 }
 
@@ -86,15 +81,15 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static void signature_free(cfxi_signature *s, const cfx_allocator *allocator)
+void cfxi_signature_free(cfxi_signature *s, const cfx_allocator *allocator)
 {
     for (size_t i = 0; s && i < s->num_params; i++)
         cfx_datum_release(s->params[i].value);
     cfxi_free(allocator, s, sizeof *s);
 }
 
-static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *allocator,
-                                     cfx_error *err)
+cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allocator,
+                                   cfx_error *err)
 {
     cfx_error own = {0};
     cfx_param param;
@@ -103,8 +98,8 @@ static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *alloc
         cfxi_nomem(err);
         return NULL;
     }
-    *s = (cfxi_signature){.functional = CFX_OPID_NONE};
-    for (size_t i = 0; i < CFXI_MOST_PARAMS && cfx_operator_param(op, i, &param); i++) {
+    *s = (cfxi_signature){.functional = CFX_OPID_NONE, .schema = schema};
+    for (size_t i = 0; i < CFXI_MOST_PARAMS && cfxi_schema_param(schema, i, &param); i++) {
         cfxi_signature_param *p = &s->params[i];
         read_type(param.type, p);
         if (param.variadic)
@@ -112,14 +107,13 @@ static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *alloc
         p->value = read_default(param.value, p, allocator, &own);
         s->num_params = (uint8_t)(i + 1);
     }
-    for (size_t i = 0; i < CFXI_MOST_RESULTS && cfx_operator_result(op, i, &param); i++) {
+    for (size_t i = 0; i < CFXI_MOST_RESULTS && cfxi_schema_result(schema, i, &param); i++) {
         s->alias |= (uint8_t)((param.alias != 0) << i);
         s->num_results = (uint8_t)(i + 1);
     }
-    s->functional = cfx_operator_functional(op);
-    if (own.status == CFX_OK)
+    if (own.status != CFX_E_NOMEM)  /* a default that cannot be read is INVALID */
         return s;
-    signature_free(s, allocator);
+    cfxi_signature_free(s, allocator);
     cfxi_nomem(err);
     return NULL;
 }
@@ -129,10 +123,13 @@ const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_er
     cfxi_signature *s = atomic_load_explicit(&rt->signatures[op], memory_order_acquire);
     if (s)
         return s;
-    s = signature_new(op, rt->allocator, err);
+    s = cfxi_signature_new(cfx_operator_schema(op), rt->allocator, err);
     cfxi_signature *other = NULL;
-    if (s && !atomic_compare_exchange_strong(&rt->signatures[op], &other, s)) {
-        signature_free(s, rt->allocator);  /* another thread was first */
+    if (!s)
+        return NULL;
+    s->functional = cfx_operator_functional(op);
+    if (!atomic_compare_exchange_strong(&rt->signatures[op], &other, s)) {
+        cfxi_signature_free(s, rt->allocator);  /* another thread was first */
         return other;
     }
     return s;
@@ -143,6 +140,6 @@ void cfxi_signatures_free(cfx_runtime *rt)
     for (size_t op = 0; op < CFX_OPERATOR_COUNT; op++) {
         cfxi_signature *s = atomic_load(&rt->signatures[op]);
         if (s)
-            signature_free(s, rt->allocator);
+            cfxi_signature_free(s, rt->allocator);
     }
 }
