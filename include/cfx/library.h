@@ -110,7 +110,7 @@ CFX_API cfx_datum cfx_custom_infer(cfx_runtime *rt, cfx_dims *dims, const char *
 /* The arguments, one for each parameter, in the form that the schema promises: defaults filled in,
  * a number for a Tensor wrapped, 3 for int[2] made [3, 3], an int for a float converted, NONE only
  * where the type ends in '?'. Borrowed; INVALID past the last. Tensors have any strides and types
- * that the rule lets pass. (A Scalar may be a tensor of one element, an int[] a STR.) */
+ * that the rule lets pass. (A Scalar may be a tensor of one element.) */
 CFX_API cfx_datum cfx_kernel_arg(const cfx_kernel_call *c, size_t i);
 CFX_API cfx_tensor *cfx_kernel_tensor(const cfx_kernel_call *c, size_t i);  /* NULL if it is none */
 

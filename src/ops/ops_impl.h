@@ -5,6 +5,7 @@
 #include "../base/base_impl.h"
 
 #include <cfx/module.h>
+#include <cfx/nn.h>
 
 /* A name's place in the table. `spelling` points into the row, at its first character; NULL if the
  * name is the row's id. It ends with a blank, the end of the string, or at '(': then its own
@@ -68,6 +69,10 @@ cfx_status cfxi_module_attr(const cfx_modules *modules, cfx_graph *g, const char
 /* Whether the module that a call_module calls writes to its argument: nn.ReLU(inplace=True). */
 cfx_status cfxi_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
                               cfx_error *err);
+
+/* The attribute that an argument of a constructor becomes as it is; false if it becomes none.
+ * (nn_args.c) */
+bool cfxi_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE]);
 
 static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size)
 {

@@ -219,7 +219,7 @@ static cfx_status prepare_written(cfx_kernel_call *c)
             return cfx_kernel_fail(c, CFX_E_TYPE, "'%.*s' is a number, which cannot be written to",
                                    (int)param.name.size, param.name.text);
         if (t)
-            CFX_TRY(cfxi_check_writable(&c->c, t));
+            CFX_TRY(cfxi_check_written(&c->c, t));
         for (size_t k = 0; cfxi_schema_result(schema, k, &result); k++)
             if (result.writes && result.alias == param.alias)
                 CFX_TRY(cfx_kernel_set(c, k, cfx_datum_retain(cfx_kernel_arg(c, i))));

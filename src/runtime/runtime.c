@@ -133,6 +133,8 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     if (o->limit_isa && o->isa < rt->isa)
         rt->isa = o->isa;
     rt->library = cfx_library_retain(o->library);
+    rt->interrupted = o->interrupted;
+    rt->interrupted_ctx = o->interrupted_ctx;
     atomic_init(&rt->seed, o->seed);
     unsigned threads = o->reference ? 1 : o->threads ? o->threads : machine_threads();
     if (threads > 1 && !(rt->pool = cfxi_pool_new(threads, allocator, err))) {
@@ -161,6 +163,13 @@ const cfx_library *cfx_runtime_library(const cfx_runtime *rt) { return rt->libra
 void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn, void *ctx)
 {
     cfxi_parallel(rt, n, grain, fn, ctx);
+}
+
+cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err)
+{
+    if (!rt->interrupted || !rt->interrupted(rt->interrupted_ctx))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_INTERRUPTED, "the run was interrupted");
 }
 
 void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed)

@@ -31,6 +31,14 @@ static void read_type(const char *text, cfxi_signature_param *p)
     p->optional = text[strlen(text) - 1] == '?';
 }
 
+/* Whether the rule also reads words for these numbers. */
+static bool takes_words(cfx_operator op, const cfx_param *param, const cfxi_signature_param *p)
+{
+    const bool conv = op == CFX_OPID_conv1d || op == CFX_OPID_conv2d || op == CFX_OPID_conv3d;
+    return p->type == CFXI_PARAM_INT && (cfxi_text_is_word(param->name, "reduction") ||
+                                         (conv && cfxi_text_is_word(param->name, "padding")));
+}
+
 /* ---- defaults ------------------------------------------------------------------------------ */
 
 static cfx_datum number_default(cfx_schema_text text, const cfxi_signature_param *p)
@@ -79,6 +87,13 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
     return number;
 }
 
+void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
+                         const cfx_allocator *allocator, cfx_error *err)
+{
+    read_type(param->type, p);
+    p->value = read_default(param->value, p, allocator, err);
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 void cfxi_signature_free(cfxi_signature *s, const cfx_allocator *allocator)
@@ -88,8 +103,9 @@ void cfxi_signature_free(cfxi_signature *s, const cfx_allocator *allocator)
     cfxi_free(allocator, s, sizeof *s);
 }
 
-cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allocator,
-                                   cfx_error *err)
+/* `op` is the row whose schema it is, or NONE. */
+static cfxi_signature *signature_new(cfx_operator op, const char *schema,
+                                     const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own = {0};
     cfx_param param;
@@ -98,13 +114,13 @@ cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allo
         cfxi_nomem(err);
         return NULL;
     }
-    *s = (cfxi_signature){.functional = CFX_OPID_NONE, .schema = schema};
+    *s = (cfxi_signature){.functional = cfx_operator_functional(op), .schema = schema};
     for (size_t i = 0; i < CFXI_MOST_PARAMS && cfxi_schema_param(schema, i, &param); i++) {
         cfxi_signature_param *p = &s->params[i];
-        read_type(param.type, p);
+        cfxi_signature_read(&param, p, allocator, &own);
         if (param.variadic)
             p->list = true;
-        p->value = read_default(param.value, p, allocator, &own);
+        p->words = takes_words(op, &param, p);
         s->num_params = (uint8_t)(i + 1);
     }
     for (size_t i = 0; i < CFXI_MOST_RESULTS && cfxi_schema_result(schema, i, &param); i++) {
@@ -118,17 +134,20 @@ cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allo
     return NULL;
 }
 
+cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allocator,
+                                   cfx_error *err)
+{
+    return signature_new(CFX_OPID_NONE, schema, allocator, err);
+}
+
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err)
 {
     cfxi_signature *s = atomic_load_explicit(&rt->signatures[op], memory_order_acquire);
     if (s)
         return s;
-    s = cfxi_signature_new(cfx_operator_schema(op), rt->allocator, err);
+    s = signature_new(op, cfx_operator_schema(op), rt->allocator, err);
     cfxi_signature *other = NULL;
-    if (!s)
-        return NULL;
-    s->functional = cfx_operator_functional(op);
-    if (!atomic_compare_exchange_strong(&rt->signatures[op], &other, s)) {
+    if (s && !atomic_compare_exchange_strong(&rt->signatures[op], &other, s)) {
         cfxi_signature_free(s, rt->allocator);  /* another thread was first */
         return other;
     }
