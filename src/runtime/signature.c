@@ -35,8 +35,9 @@ static void read_type(const char *text, cfxi_signature_param *p)
 static bool takes_words(cfx_operator op, const cfx_param *param, const cfxi_signature_param *p)
 {
     const bool conv = op == CFX_OPID_conv1d || op == CFX_OPID_conv2d || op == CFX_OPID_conv3d;
-    return p->type == CFXI_PARAM_INT && (cfxi_text_is_word(param->name, "reduction") ||
-                                         (conv && cfxi_text_is_word(param->name, "padding")));
+    return op && p->type == CFXI_PARAM_INT &&
+           (cfxi_text_is_word(param->name, "reduction") ||
+            (conv && cfxi_text_is_word(param->name, "padding")));
 }
 
 /* ---- defaults ------------------------------------------------------------------------------ */
