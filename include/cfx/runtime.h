@@ -72,14 +72,14 @@ CFX_API void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx
 /* Random numbers, drawn from the runtime's generator: the i-th of `n` is a function of what was
  * drawn and i alone, so any thread can ask for any of them, and how many threads there are makes no
  * difference. */
-typedef struct cfx_random {
+typedef struct cfx_draws {
     uint64_t seed;
     uint64_t first;
-} cfx_random;
-CFX_API cfx_random cfx_runtime_draw(cfx_runtime *rt, int64_t n);
-CFX_API uint64_t cfx_random_bits(cfx_random r, int64_t i);
-CFX_API double cfx_random_uniform(cfx_random r, int64_t i);  /* in [0, 1) */
-CFX_API double cfx_random_normal(cfx_random r, int64_t i);   /* mean 0, variance 1 */
+} cfx_draws;
+CFX_API cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n);
+CFX_API uint64_t cfx_draws_bits(cfx_draws r, int64_t i);
+CFX_API double cfx_draws_uniform(cfx_draws r, int64_t i);  /* in [0, 1) */
+CFX_API double cfx_draws_normal(cfx_draws r, int64_t i);   /* mean 0, variance 1 */
 
 /* ---- one operator -------------------------------------------------------------------------- */
 

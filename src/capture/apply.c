@@ -278,7 +278,8 @@ cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
                                         : "the scope has no library with an operator '%.100s' "
                                           "(cfx_scope_options.library)", name);
     else if (args.n > 0 && !param_at(&f, args.n - 1, &param))
-        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name, f.custom->schema, args.n);
+        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name, f.custom->schema,
+                 args.n);
     else
         return apply(at, &f, args.items, args.n);
     return cfx_var_empty();

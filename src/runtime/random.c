@@ -67,7 +67,7 @@ double cfxi_random_normal(cfxi_random r, int64_t i)
     return sqrt(-2 * log(u)) * (i % 2 ? sin(angle) : cos(angle));
 }
 
-cfx_random cfx_runtime_draw(cfx_runtime *rt, int64_t n) { return cfxi_random_reserve(rt, n); }
-uint64_t cfx_random_bits(cfx_random r, int64_t i) { return cfxi_random_bits(r, i); }
-double cfx_random_uniform(cfx_random r, int64_t i) { return cfxi_random_uniform(r, i); }
-double cfx_random_normal(cfx_random r, int64_t i) { return cfxi_random_normal(r, i); }
+cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n) { return cfxi_random_reserve(rt, n); }
+uint64_t cfx_draws_bits(cfx_draws r, int64_t i) { return cfxi_random_bits(r, i); }
+double cfx_draws_uniform(cfx_draws r, int64_t i) { return cfxi_random_uniform(r, i); }
+double cfx_draws_normal(cfx_draws r, int64_t i) { return cfxi_random_normal(r, i); }

@@ -116,7 +116,7 @@ unsigned cfxi_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
 
 /* The generator is a function of (seed, number of the block): any part of a tensor can be drawn by
  * any thread, and the result does not depend on how many there are. */
-typedef cfx_random cfxi_random;  /* `first` is the number of the first block */
+typedef cfx_draws cfxi_random;  /* `first` is the number of the first block */
 /* One block: four numbers of 32 bits from the block's number and the seed. */
 void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* Reserves blocks for `n` numbers. */

@@ -101,9 +101,9 @@ static cfx_status composed(cfx_kernel_call *c)
 {
     cfx_runtime *rt = cfx_kernel_runtime(c);
     const cfx_datum x = cfx_kernel_arg(c, 0);
-    const cfx_random r = cfx_runtime_draw(rt, 2);
-    if (!(cfx_random_uniform(r, 0) >= 0) || cfx_random_uniform(r, 0) >= 1 ||
-        !isfinite(cfx_random_normal(r, 1)) || cfx_random_bits(r, 0) == cfx_random_bits(r, 1))
+    const cfx_draws r = cfx_runtime_draw(rt, 2);
+    if (!(cfx_draws_uniform(r, 0) >= 0) || cfx_draws_uniform(r, 0) >= 1 ||
+        !isfinite(cfx_draws_normal(r, 1)) || cfx_draws_bits(r, 0) == cfx_draws_bits(r, 1))
         return cfx_kernel_fail(c, CFX_E_VALUE, "these are no random numbers");
     cfx_datum relu = cfx_operator_run(rt, CFX_OPID_relu, &x, 1, cfx_kernel_error(c));
     const cfx_datum args[] = {relu, cfx_datum_float(*(double *)cfx_kernel_context(c))};
