@@ -3,8 +3,8 @@
  * What is decided here, where Python leaves a choice or needs tables:
  *   - f-strings are read as Python 3.12 does (any quotes and comments inside a field), which takes
  *     all that earlier versions take;
- *   - names keep their spelling: Python would normalise them (NFKC), which matters for ligatures and
- *     the like only; of other characters than ASCII, those are refused that lie in blocks of
+ *   - names keep their spelling: Python would normalise them (NFKC), which matters for ligatures
+ *     and the like only; of other characters than ASCII, those are refused that lie in blocks of
  *     punctuation and symbols;
  *   - \N{...} is refused (literal.c): it needs Unicode's table of names;
  *   - sources are UTF-8, ASCII or Latin-1; other encodings are refused.
@@ -25,7 +25,7 @@ typedef enum cfxi_token_kind {
     CFXI_TOK_COUNT
 } cfxi_token_kind;
 
-/* Where the entries of a table of names begin: keywords, soft keywords, then what the source has. */
+/* Where a table of names begins: keywords, soft keywords, then what the source has. */
 enum {
     CFXI_FIRST_KEYWORD = CFXI_TOK_False,
     CFXI_KEYWORDS = CFXI_TOK_COUNT - CFXI_FIRST_KEYWORD

@@ -52,7 +52,8 @@ static bool read_int(parser *p, const cfxi_token *t, cfxi_constant *value)
     const unsigned base = !based ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : 2;
     const size_t skip = based ? 2 : 0;
     if (!based && value->size > MAX_DECIMAL_DIGITS)
-        return cfxi_sp_fail_at(p, t, "this integer has more than %d digits; write it as hexadecimal",
+        return cfxi_sp_fail_at(p, t,
+                               "this integer has more than %d digits; write it as hexadecimal",
                        MAX_DECIMAL_DIGITS);
     value->kind = CFXI_CONST_INT;
     value->fits = int_value(value->text + skip, value->size - skip, base, &value->i);
@@ -112,7 +113,8 @@ static const char *hex_escape(parser *p, const char *at, const char *end, bool b
     for (int i = 0; i < digits; i++) {
         const int digit = at + 2 + i < end ? hex_digit(at[2 + i]) : -1;
         if (digit < 0)
-            return fail_escape(p, at, CFX_E_SYNTAX, kind == 'x' ? "'\\x' needs two hexadecimal digits"
+            return fail_escape(p, at, CFX_E_SYNTAX,
+                               kind == 'x'   ? "'\\x' needs two hexadecimal digits"
                                : kind == 'u' ? "'\\u' needs four hexadecimal digits"
                                              : "'\\U' needs eight hexadecimal digits"), NULL;
         code = code << 4 | (uint32_t)digit;
@@ -155,14 +157,16 @@ static const char *escape(parser *p, const char *at, const char *end, bool bytes
     return append(p, at, 1) ? at + 1 : NULL;
 }
 
-bool cfxi_sp_decode_text(parser *p, const cfxi_token *t, const char *text, size_t size, unsigned flags)
+bool cfxi_sp_decode_text(parser *p, const cfxi_token *t, const char *text, size_t size,
+                         unsigned flags)
 {
     const bool bytes = (flags & CFXI_STR_BYTES) != 0;
     const bool braces = (flags & CFXI_STR_FORMAT) != 0;
     const bool raw = (flags & CFXI_STR_RAW) != 0;
     const char *end = text + size;
     if (bytes && (flags & CFXI_STR_WIDE))
-        return cfxi_sp_fail_at(p, t, "bytes can only contain ASCII literal characters; write others as "
+        return cfxi_sp_fail_at(p, t,
+                               "bytes can only contain ASCII literal characters; write others as "
                        "'\\xNN'");
     if (!(flags & CFXI_STR_ESCAPES) || (raw && !braces))
         return append(p, text, size);

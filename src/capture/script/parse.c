@@ -10,6 +10,8 @@
 void *cfxi_sp_fail_offset(parser *p, size_t offset, cfx_status status, const char *what)
 {
     cfxi_lexer lex = {.text = p->script->text, .size = p->script->size, .err = p->err};
+    if (offset == lex.size && offset > 0)
+        offset--; /* what the file lacks is shown at the end of its last line */
     cfxi_lex_error(&lex, offset, status, "%s", what);
     return NULL;
 }
@@ -56,7 +58,11 @@ void *cfxi_sp_fail_expected(parser *p, const char *expected)
         return cfxi_sp_fail_at(p, p->tok, "unexpected indent");
     if (kind == CFXI_TOK_DEDENT && !expected)
         return cfxi_sp_fail_at(p, p->tok, "unexpected unindent");
-    cfxi_token_text(kind, found);
+    if (kind == CFXI_TOK_NAME || kind == CFXI_TOK_NUMBER)
+        snprintf(found, sizeof found, "'%.*s'", p->tok->size < 24 ? (int)p->tok->size : 24,
+                 text_of(p, p->tok));
+    else
+        cfxi_token_text(kind, found);
     if (expected)
         return cfxi_sp_fail_at(p, p->tok, "expected %s, found %s", expected, found);
     return cfxi_sp_fail_at(p, p->tok, "invalid syntax: %s cannot stand here", found);
@@ -110,7 +116,7 @@ bool cfxi_sp_end_line(parser *p)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-void cfxi_sp_end_of_lines(const parser *p, const cfxi_token *t, uint32_t *line, uint32_t *column)
+static void end_of_lines(const parser *p, const cfxi_token *t, uint32_t *line, uint32_t *column)
 {
     const char *end = text_of(p, t) + t->size;
     const char *start = end;
@@ -118,6 +124,39 @@ void cfxi_sp_end_of_lines(const parser *p, const cfxi_token *t, uint32_t *line, 
         start--;
     *line = t->value;
     *column = (uint32_t)(end - start);
+}
+
+void cfxi_sp_end_of(const parser *p, const cfxi_token *t, uint32_t *line, uint32_t *column)
+{
+    const bool spans = t->kind == CFXI_TOK_STRING || t->kind == CFXI_TOK_FTEXT;
+    if (spans && t->value != t->line) {
+        end_of_lines(p, t, line, column);
+        return;
+    }
+    *line = t->line;
+    *column = t->column + t->size;
+}
+
+void *cfxi_sp_bare(parser *p, cfxi_ast_kind kind, size_t size)
+{
+    cfxi_ast *node = cfxi_arena_alloc(p->arena, size);
+    if (!node)
+        return cfxi_sp_fail_nomem(p);
+    memset(node, 0, size);
+    node->kind = kind;
+    p->script->node_count++;
+    return node;
+}
+
+void *cfxi_sp_node(parser *p, cfxi_ast_kind kind, size_t size, place from)
+{
+    cfxi_ast *node = cfxi_sp_bare(p, kind, size);
+    if (!node)
+        return NULL;
+    node->line = from.line;
+    node->column = from.column;
+    cfxi_sp_end_of(p, p->last, &node->end_line, &node->end_column);
+    return node;
 }
 
 bool cfxi_sp_grow_stack(parser *p)

@@ -1,7 +1,7 @@
 /* parse.h - Python source to its tree (ast.h).
  *
- * The grammar is that of Python 3.8 to 3.13. What Python's compiler refuses after parsing ("'return'
- * outside function") is not looked at.
+ * The grammar is that of Python 3.8 to 3.13. What Python's compiler refuses after parsing
+ * ("'return' outside function") is not looked at.
  */
 #ifndef CFXI_SCRIPT_PARSE_H
 #define CFXI_SCRIPT_PARSE_H
@@ -10,7 +10,7 @@
 #include "lex.h"
 
 enum {
-    /* How deep expressions can be nested, as the parser recurses; Python's limit is 200 brackets. */
+    /* How deep expressions can be nested; Python's limit is 200 brackets. */
     CFXI_SCRIPT_DEPTH = 300,
     /* How high the tree of an expression can become by chains like a + b + c ..., which need no
      * recursion to parse, and how long a chain of elif can be. */

@@ -25,7 +25,8 @@ static cfxi_ast *starred_argument(parser *p, const seen *s)
 {
     const place from = here(p);
     if (s->unpacked)
-        return cfxi_sp_fail_at(p, p->tok, "iterable argument unpacking follows keyword argument unpacking");
+        return cfxi_sp_fail_at(p, p->tok,
+                               "iterable argument unpacking follows keyword argument unpacking");
     take(p);
     cfxi_ast *value = cfxi_sp_expression(p);
     cfxi_Starred *node = value ? NEW(p, Starred, from) : NULL;
@@ -194,7 +195,8 @@ static bool plain_parameter(parser *p, signature *s, bool annotated)
             return false;
     }
     if (!s->star && s->defaults && !value)
-        return cfxi_sp_fail_at(p, first, "parameter without a default follows parameter with a default");
+        return cfxi_sp_fail_at(p, first,
+                               "parameter without a default follows parameter with a default");
     s->defaults = s->defaults || value;
     return push(p, node) && push(p, value);
 }
@@ -316,7 +318,7 @@ static cfxi_ast *starred_type(parser *p, cfxi_ast_kind kind)
     const char *name = cfxi_sp_expect_name(p);
     if (!name || !type_default(p, kind == CFXI_AST_TypeVarTuple, &value))
         return NULL;
-    cfxi_ParamSpec *node = new_node(p, kind, sizeof *node, from);
+    cfxi_ParamSpec *node = cfxi_sp_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     node->name = name;

@@ -1,4 +1,4 @@
-/* parse_atom.c - Python's atoms and displays, and what can be put behind them: calls, subscripts. */
+/* parse_atom.c - Python's atoms and displays, and what follows them: calls, subscripts. */
 #include "parse_impl.h"
 
 /* ---- comprehensions ------------------------------------------------------------------------ */
@@ -48,7 +48,7 @@ static cfxi_ast *comprehension_of(parser *p, cfxi_ast_kind kind, cfxi_ast *elt, 
         return cfxi_sp_fail_node(p, elt, "iterable unpacking cannot be used in comprehension");
     if (!cfxi_sp_comprehensions(p, &generators) || !cfxi_sp_expect(p, closer))
         return NULL;
-    cfxi_ListComp *node = new_node(p, kind, sizeof *node, from);
+    cfxi_ListComp *node = cfxi_sp_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     node->elt = elt;
@@ -87,7 +87,7 @@ static cfxi_ast *list_node(parser *p, cfxi_ast_kind kind, size_t mark, place fro
         cfxi_Set *set = NEW(p, Set, from);
         return set && cfxi_sp_pop_list(p, mark, &set->elts) ? &set->ast : NULL;
     }
-    cfxi_List *node = new_node(p, kind, sizeof *node, from);  /* a Tuple has the same fields */
+    cfxi_List *node = cfxi_sp_node(p, kind, sizeof *node, from);  /* a Tuple has the same fields */
     if (!node || !cfxi_sp_pop_list(p, mark, &node->elts))
         return NULL;
     node->ctx = CFXI_AST_Load;
@@ -121,7 +121,8 @@ static cfxi_ast *group(parser *p, place from)
     if (!next_is(p, CFXI_TOK_RPAR))
         return cfxi_sp_fail_expected(p, "')' or ','");
     if (first->kind == CFXI_AST_Starred)
-        return cfxi_sp_fail_node(p, first, "cannot use starred expression here; add a ',' for a tuple");
+        return cfxi_sp_fail_node(p, first,
+                                 "cannot use starred expression here; add a ',' for a tuple");
     take(p);
     return first;
 }

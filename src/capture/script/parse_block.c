@@ -60,7 +60,8 @@ static cfxi_If *if_head(parser *p)
     take(p);
     cfxi_ast *test = cfxi_sp_named_expression(p);
     if (test && next_is(p, CFXI_TOK_ASSIGN))
-        return cfxi_sp_fail_at(p, p->tok, "invalid syntax; maybe you meant '==' or ':=' instead of '='?");
+        return cfxi_sp_fail_at(p, p->tok,
+                               "invalid syntax; maybe you meant '==' or ':=' instead of '='?");
     if (!test || !cfxi_sp_block(p, &body))
         return NULL;
     cfxi_If *node = NEW(p, If, from);
@@ -93,7 +94,7 @@ static cfxi_ast *if_statement(parser *p)
     if (!else_block(p, &last->orelse))
         return NULL;
     uint32_t line, column;
-    end_of(p, p->last, &line, &column);
+    cfxi_sp_end_of(p, p->last, &line, &column);
     cfxi_ast *first = p->stack[mark];
     for (; p->n_stack > mark; p->n_stack--) {
         p->stack[p->n_stack - 1]->end_line = line;
@@ -132,7 +133,8 @@ static cfxi_ast *for_statement(parser *p, bool is_async, place from)
     cfxi_ast *iter = cfxi_sp_star_expressions(p);
     if (!iter || !cfxi_sp_block(p, &body) || !else_block(p, &orelse))
         return NULL;
-    cfxi_For *node = new_node(p, is_async ? CFXI_AST_AsyncFor : CFXI_AST_For, sizeof *node, from);
+    const cfxi_ast_kind kind = is_async ? CFXI_AST_AsyncFor : CFXI_AST_For;
+    cfxi_For *node = cfxi_sp_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     node->target = target;
@@ -235,7 +237,8 @@ static cfxi_ast *with_statement(parser *p, bool is_async, place from)
     take(p);
     if (!with_items(p) || !cfxi_sp_pop_list(p, mark, &items) || !cfxi_sp_block(p, &body))
         return NULL;
-    cfxi_With *node = new_node(p, is_async ? CFXI_AST_AsyncWith : CFXI_AST_With, sizeof *node, from);
+    const cfxi_ast_kind kind = is_async ? CFXI_AST_AsyncWith : CFXI_AST_With;
+    cfxi_With *node = cfxi_sp_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     node->items = items;
@@ -283,7 +286,8 @@ static bool handlers(parser *p, cfxi_ast_list *out, bool *star)
         if (!node || !push(p, node))
             return false;
         if (p->n_stack > mark + 1 && is_star != *star)
-            return cfxi_sp_fail_at(p, &first, "cannot have both 'except' and 'except*' on the same 'try'");
+            return cfxi_sp_fail_at(p, &first,
+                                   "cannot have both 'except' and 'except*' on the same 'try'");
         *star = is_star;
     }
     return cfxi_sp_pop_list(p, mark, out);
@@ -305,7 +309,7 @@ static cfxi_ast *try_statement(parser *p)
     } else if (parts.handlers.count == 0) {
         return cfxi_sp_fail_expected(p, "'except' or 'finally' block");
     }
-    cfxi_Try *node = new_node(p, star ? CFXI_AST_TryStar : CFXI_AST_Try, sizeof *node, from);
+    cfxi_Try *node = cfxi_sp_node(p, star ? CFXI_AST_TryStar : CFXI_AST_Try, sizeof *node, from);
     if (!node)
         return NULL;
     parts.ast = node->ast;
@@ -320,14 +324,16 @@ static cfxi_ast *function(parser *p, bool is_async, cfxi_ast_list decorators, pl
     cfxi_FunctionDef parts = {.decorator_list = decorators};
     take(p);
     parts.name = cfxi_sp_expect_name(p);
-    if (!parts.name || !cfxi_sp_type_parameters(p, &parts.type_params) || !cfxi_sp_expect(p, CFXI_TOK_LPAR))
+    if (!parts.name || !cfxi_sp_type_parameters(p, &parts.type_params) ||
+        !cfxi_sp_expect(p, CFXI_TOK_LPAR))
         return NULL;
     parts.args = cfxi_sp_parameters(p, CFXI_TOK_RPAR);
     if (!parts.args || !cfxi_sp_expect(p, CFXI_TOK_RPAR) ||
-        (accept(p, CFXI_TOK_ARROW) && !(parts.returns = cfxi_sp_expression(p))) || !cfxi_sp_block(p, &parts.body))
+        (accept(p, CFXI_TOK_ARROW) && !(parts.returns = cfxi_sp_expression(p))) ||
+        !cfxi_sp_block(p, &parts.body))
         return NULL;
-    cfxi_FunctionDef *node = new_node(p, is_async ? CFXI_AST_AsyncFunctionDef : CFXI_AST_FunctionDef,
-                                      sizeof *node, from);
+    const cfxi_ast_kind kind = is_async ? CFXI_AST_AsyncFunctionDef : CFXI_AST_FunctionDef;
+    cfxi_FunctionDef *node = cfxi_sp_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     parts.ast = node->ast;

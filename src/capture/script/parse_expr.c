@@ -397,7 +397,9 @@ cfxi_ast *cfxi_sp_star_expressions(parser *p)
 {
     const place from = here(p);
     cfxi_ast *first = cfxi_sp_star_expression(p);
-    return first && next_is(p, CFXI_TOK_COMMA) ? cfxi_sp_tuple_rest(p, first, from, cfxi_sp_star_expression) : first;
+    if (!first || !next_is(p, CFXI_TOK_COMMA))
+        return first;
+    return cfxi_sp_tuple_rest(p, first, from, cfxi_sp_star_expression);
 }
 
 static cfxi_ast *yield_from(parser *p, place from)

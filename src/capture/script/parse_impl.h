@@ -94,49 +94,17 @@ static inline const char *text_of(const parser *p, const cfxi_token *t)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-/* Where a token ends that spans lines. */
-void cfxi_sp_end_of_lines(const parser *p, const cfxi_token *t, uint32_t *line, uint32_t *column);
-
-static inline void end_of(const parser *p, const cfxi_token *t, uint32_t *line, uint32_t *column)
-{
-    const bool spans = t->kind == CFXI_TOK_STRING || t->kind == CFXI_TOK_FTEXT;
-    if (spans && t->value != t->line) {
-        cfxi_sp_end_of_lines(p, t, line, column);
-        return;
-    }
-    *line = t->line;
-    *column = t->column + t->size;
-}
+/* Where a token ends. */
+void cfxi_sp_end_of(const parser *p, const cfxi_token *t, uint32_t *line, uint32_t *column);
 
 /* A zeroed node that begins at `from` and ends with the last token taken. */
-static inline void *new_node(parser *p, cfxi_ast_kind kind, size_t size, place from)
-{
-    cfxi_ast *node = cfxi_arena_alloc(p->arena, size);
-    if (!node)
-        return cfxi_sp_fail_nomem(p);
-    memset(node, 0, size);
-    node->kind = kind;
-    node->line = from.line;
-    node->column = from.column;
-    end_of(p, p->last, &node->end_line, &node->end_column);
-    p->script->node_count++;
-    return node;
-}
+void *cfxi_sp_node(parser *p, cfxi_ast_kind kind, size_t size, place from);
 #define NEW(p, class, from)                                                                        \
-    ((cfxi_##class *)new_node(p, CFXI_AST_##class, sizeof(cfxi_##class), from))
+    ((cfxi_##class *)cfxi_sp_node(p, CFXI_AST_##class, sizeof(cfxi_##class), from))
 
 /* The same for classes that have no place. */
-static inline void *new_bare(parser *p, cfxi_ast_kind kind, size_t size)
-{
-    cfxi_ast *node = cfxi_arena_alloc(p->arena, size);
-    if (!node)
-        return cfxi_sp_fail_nomem(p);
-    memset(node, 0, size);
-    node->kind = kind;
-    p->script->node_count++;
-    return node;
-}
-#define NEW_BARE(p, class) ((cfxi_##class *)new_bare(p, CFXI_AST_##class, sizeof(cfxi_##class)))
+void *cfxi_sp_bare(parser *p, cfxi_ast_kind kind, size_t size);
+#define NEW_BARE(p, class) ((cfxi_##class *)cfxi_sp_bare(p, CFXI_AST_##class, sizeof(cfxi_##class)))
 
 bool cfxi_sp_grow_stack(parser *p);
 static inline bool push(parser *p, void *node)
@@ -177,12 +145,13 @@ bool cfxi_sp_starts_expression(cfxi_token_kind kind);
 cfxi_ast *cfxi_sp_tuple_rest(parser *p, cfxi_ast *first, place from, cfxi_ast *(*item)(parser *));
 cfxi_ast *cfxi_sp_yield_expression(parser *p);  /* at `yield` */
 cfxi_ast *cfxi_sp_yield_or_star(parser *p);     /* the right side of an assignment */
-cfxi_ast *cfxi_sp_primary(parser *p);           /* parse_atom.c: an atom with calls, subscripts, attributes */
+cfxi_ast *cfxi_sp_primary(parser *p);           /* parse_atom.c: an atom with calls, ... */
 cfxi_ast *cfxi_sp_strings(parser *p);           /* parse_string.c: at STRING or FSTART */
 cfxi_ast *cfxi_sp_number(parser *p);            /* literal.c: at NUMBER */
 
 /* Decodes a string's text to the end of p->text (literal.c). */
-bool cfxi_sp_decode_text(parser *p, const cfxi_token *t, const char *text, size_t size, unsigned flags);
+bool cfxi_sp_decode_text(parser *p, const cfxi_token *t, const char *text, size_t size,
+                         unsigned flags);
 
 /* for ... in ... if ... (parse_atom.c), at `for` or `async`. */
 bool cfxi_sp_comprehensions(parser *p, cfxi_ast_list *out);
@@ -190,7 +159,8 @@ bool cfxi_sp_comprehensions(parser *p, cfxi_ast_list *out);
 cfxi_ast *cfxi_sp_generator(parser *p, cfxi_ast *elt, place from);
 static inline bool at_comprehension(const parser *p)
 {
-    return next_is(p, CFXI_TOK_for) || (next_is(p, CFXI_TOK_async) && peek_second(p) == CFXI_TOK_for);
+    return next_is(p, CFXI_TOK_for) ||
+           (next_is(p, CFXI_TOK_async) && peek_second(p) == CFXI_TOK_for);
 }
 
 /* What stands between the brackets of a call or behind a class's name (parse_args.c), including the
@@ -216,7 +186,7 @@ const char *cfxi_sp_expression_text(const cfxi_ast *node);
 /* Pushes the statements of a line, or one compound statement. */
 bool cfxi_sp_statement(parser *p);
 cfxi_ast *cfxi_sp_simple_statement(parser *p);    /* parse_stmt.c */
-cfxi_ast *cfxi_sp_compound_statement(parser *p);  /* parse_block.c: at a keyword that begins one, or '@' */
+cfxi_ast *cfxi_sp_compound_statement(parser *p);  /* parse_block.c: if is_compound */
 cfxi_ast *cfxi_sp_match_statement(parser *p);     /* parse_pattern.c: at `match` */
 bool cfxi_sp_is_match_statement(const parser *p);
 bool cfxi_sp_block(parser *p, cfxi_ast_list *out);      /* from ':' on */

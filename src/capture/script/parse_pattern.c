@@ -212,7 +212,8 @@ static cfxi_ast *bracketed_pattern(parser *p)
         return p->stack[mark];
     }
     if (group && !comma && p->n_stack == mark + 1)
-        return cfxi_sp_fail_node(p, p->stack[mark], "a starred pattern needs a sequence; add a ','");
+        return cfxi_sp_fail_node(p, p->stack[mark],
+                                 "a starred pattern needs a sequence; add a ','");
     return sequence_node(p, mark, from);
 }
 
@@ -243,7 +244,8 @@ static cfxi_ast *mapping_key(parser *p)
     }
     cfxi_ast *node = name_or_attribute(p);
     if (node && node->kind == CFXI_AST_Name)
-        return cfxi_sp_fail_node(p, node, "a key of a mapping pattern must be a literal or an attribute");
+        return cfxi_sp_fail_node(p, node,
+                                 "a key of a mapping pattern must be a literal or an attribute");
     return node;
 }
 
@@ -469,7 +471,8 @@ static cfxi_ast *case_block(parser *p)
         return cfxi_sp_fail_expected(p, "'case'");
     take(p);
     cfxi_ast *what = case_pattern(p);
-    if (!what || (accept(p, CFXI_TOK_if) && !(guard = cfxi_sp_named_expression(p))) || !cfxi_sp_block(p, &body))
+    if (!what || (accept(p, CFXI_TOK_if) && !(guard = cfxi_sp_named_expression(p))) ||
+        !cfxi_sp_block(p, &body))
         return NULL;
     cfxi_match_case *node = NEW_BARE(p, match_case);
     if (!node)
@@ -487,7 +490,8 @@ static cfxi_ast *subject(parser *p)
     if (node && next_is(p, CFXI_TOK_COMMA))
         return cfxi_sp_tuple_rest(p, node, from, cfxi_sp_star_named);
     if (node && node->kind == CFXI_AST_Starred)
-        return cfxi_sp_fail_node(p, node, "cannot use starred expression here; add a ',' for a tuple");
+        return cfxi_sp_fail_node(p, node,
+                                 "cannot use starred expression here; add a ',' for a tuple");
     return node;
 }
 

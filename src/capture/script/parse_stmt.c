@@ -26,7 +26,8 @@ static bool is_single_target(const cfxi_ast *node)
 static cfxi_ast *augmented(parser *p, cfxi_ast *target, cfxi_ast_kind op, place from)
 {
     if (!is_single_target(target))
-        return cfxi_sp_fail_node(p, target, "'%s' is an illegal expression for augmented assignment",
+        return cfxi_sp_fail_node(p, target,
+                                 "'%s' is an illegal expression for augmented assignment",
                          cfxi_sp_expression_text(target));
     cfxi_sp_set_context(p, target, CFXI_AST_Store);
     take(p);
@@ -123,7 +124,7 @@ static cfxi_ast *keyword_alone(parser *p, cfxi_ast_kind kind)
 {
     const place from = here(p);
     take(p);
-    return new_node(p, kind, sizeof(cfxi_Pass), from);
+    return cfxi_sp_node(p, kind, sizeof(cfxi_Pass), from);
 }
 
 static cfxi_ast *return_statement(parser *p)
@@ -200,7 +201,7 @@ static cfxi_ast *names_statement(parser *p, cfxi_ast_kind kind)
         if (!name || !push(p, (void *)name))
             return NULL;
     } while (accept(p, CFXI_TOK_COMMA));
-    cfxi_Global *node = new_node(p, kind, sizeof *node, from);
+    cfxi_Global *node = cfxi_sp_node(p, kind, sizeof *node, from);
     return node && cfxi_sp_pop_names(p, mark, &node->names) ? &node->ast : NULL;
 }
 
@@ -275,7 +276,8 @@ static bool imported_names(parser *p)
         if (bracket && next_is(p, CFXI_TOK_RPAR) && p->last->kind == CFXI_TOK_COMMA)
             break;
         if (next_is(p, CFXI_TOK_NEWLINE) && p->last->kind == CFXI_TOK_COMMA)
-            return cfxi_sp_fail_at(p, p->tok, "trailing comma not allowed without surrounding parentheses");
+            return cfxi_sp_fail_at(p, p->tok,
+                                   "trailing comma not allowed without surrounding parentheses");
         cfxi_ast *node = alias(p, false);
         if (!node || !push(p, node))
             return false;
@@ -349,6 +351,12 @@ cfxi_ast *cfxi_sp_simple_statement(parser *p)
     case CFXI_TOK_nonlocal: return names_statement(p, CFXI_AST_Nonlocal);
     case CFXI_TOK_import: return import_statement(p);
     case CFXI_TOK_from: return import_from(p);
+    case CFXI_TOK_else:
+    case CFXI_TOK_elif:
+    case CFXI_TOK_except:
+    case CFXI_TOK_finally:
+        return cfxi_sp_fail_at(p, p->tok, "'%.*s' belongs to no statement here; check the "
+                               "indentation", (int)p->tok->size, text_of(p, p->tok));
     default: return is_type_alias(p) ? type_alias(p) : expression_statement(p);
     }
 }

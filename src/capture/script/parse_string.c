@@ -60,7 +60,7 @@ static void note_piece(gathered *g, place from, bool unicode)
 static bool add_piece(parser *p, gathered *g, const cfxi_token *t, const char *text, size_t size)
 {
     note_piece(g, (place){t->line, t->column}, (t->flags & CFXI_STR_UNICODE) != 0);
-    end_of(p, t, &g->end_line, &g->end_column);
+    cfxi_sp_end_of(p, t, &g->end_line, &g->end_column);
     return cfxi_sp_decode_text(p, t, text, size, t->flags);
 }
 
@@ -108,7 +108,8 @@ static bool conversion(parser *p, int *out)
         return cfxi_sp_fail_at(p, bang, "f-string: 's', 'r' or 'a' must stand right behind '!'");
     *out = *text_of(p, t);
     if (t->size != 1 || (*out != 's' && *out != 'r' && *out != 'a'))
-        return cfxi_sp_fail_at(p, t, "f-string: invalid conversion '%.*s': expected 's', 'r', or 'a'",
+        return cfxi_sp_fail_at(p, t,
+                               "f-string: invalid conversion '%.*s': expected 's', 'r', or 'a'",
                        (int)(t->size < 20 ? t->size : 20), text_of(p, t));
     take(p);
     return true;
@@ -122,7 +123,8 @@ static bool debug_text(parser *p, gathered *g, const cfxi_token *brace)
     g->end_line = p->tok->line;
     g->end_column = p->tok->column;
     const size_t size = p->tok->start - first;
-    return cfx_buffer_append(&p->text, p->script->text + first, size) == CFX_OK || cfxi_sp_fail_nomem(p);
+    return cfx_buffer_append(&p->text, p->script->text + first, size) == CFX_OK ||
+           cfxi_sp_fail_nomem(p);
 }
 
 static cfxi_ast *field_value(parser *p)

@@ -43,7 +43,8 @@ static bool no_target(parser *p, const cfxi_ast *node, cfxi_ast_kind ctx)
     if (ctx == CFXI_AST_Del)
         return cfxi_sp_fail_node(p, node, "cannot delete %s", what);
     if (next_is(p, CFXI_TOK_ASSIGN))
-        return cfxi_sp_fail_node(p, node, "cannot assign to %s here; maybe you meant '==' instead of '='?",
+        return cfxi_sp_fail_node(p, node,
+                                 "cannot assign to %s here; maybe you meant '==' instead of '='?",
                          what);
     return cfxi_sp_fail_node(p, node, "cannot assign to %s", what);
 }
