@@ -17,19 +17,20 @@ static PyObject *raise_syntax(const cfx_error *err)
 
 static PyObject *py_syntax_dump(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"source", "joined_positions", "dump", NULL};
+    static char *names[] = {"source", "python", "joined_positions", "dump", NULL};
     const char *source;
     Py_ssize_t size;
+    int python = PY_MINOR_VERSION;
     int joined = 1;
     int wanted = 1;
     cfx_error err = {.status = CFX_OK};
     cfx_buffer text;
     PyObject *result = NULL;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y#|$pp:_syntax_dump", names, &source, &size,
-                                     &joined, &wanted))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y#|$ipp:_syntax_dump", names, &source,
+                                     &size, &python, &joined, &wanted))
         return NULL;
-    const cfx_syntax_style style = {PY_MINOR_VERSION, joined};
+    const cfx_syntax_style style = {python, joined};
     cfx_buffer_init(&text, NULL);
     const cfx_sink sink = cfx_buffer_sink(&text);
     if (cfx_syntax_dump(source, (size_t)size, &style, wanted ? &sink : NULL, &err) == CFX_OK)
@@ -42,9 +43,10 @@ static PyObject *py_syntax_dump(PyObject *module, PyObject *args, PyObject *kwar
 
 PyMethodDef syntax_functions[] = {
     {"_syntax_dump", (PyCFunction)(void (*)(void))py_syntax_dump, METH_VARARGS | METH_KEYWORDS,
-     SIGNED("_syntax_dump($module, /, source, *, joined_positions=True, dump=True)",
+     SIGNED("_syntax_dump($module, /, source, *, python=..., joined_positions=True, dump=True)",
             "What ast.dump(ast.parse(source), include_attributes=True) gives, without `ast`.\n"
-            "Without joined_positions, nodes inside f-strings have none; without dump, the\n"
-            "source is only parsed.")},
+            "`python` is the minor version whose ast.dump is meant, by default this one. Without\n"
+            "joined_positions, nodes inside f-strings have none; without dump, the source is only\n"
+            "parsed.")},
     {NULL, NULL, 0, NULL},
 };

@@ -13,7 +13,7 @@ static uint8_t prefix_flags(const char *at, const char *quote)
             flags |= CFXI_STR_BYTES;
             break;
         case 'u':
-            flags |= CFXI_STR_UNICODE;
+            flags |= *at == 'u' ? CFXI_STR_UNICODE : 0;  /* Python's tree knows u"" alone */
             break;
         default:
             flags |= CFXI_STR_FORMAT;

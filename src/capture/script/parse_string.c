@@ -115,16 +115,34 @@ static bool conversion(parser *p, int *out)
     return true;
 }
 
+/* What stands between two tokens, without comments. */
+static bool add_gap(parser *p, uint32_t from, uint32_t to)
+{
+    const char *text = p->script->text;
+    while (from < to) {
+        const char *comment = memchr(text + from, '#', to - from);
+        const uint32_t stop = comment ? (uint32_t)(comment - text) : to;
+        if (cfx_buffer_append(&p->text, text + from, stop - from) != CFX_OK)
+            return cfxi_sp_fail_nomem(p);
+        for (from = stop; from < to && text[from] != '\n'; from++)
+            continue;
+    }
+    return true;
+}
+
 /* "{x = }": the text between the brace and what follows the '=' is shown before the value. */
 static bool debug_text(parser *p, gathered *g, const cfxi_token *brace)
 {
-    const uint32_t first = brace->start + 1;
     note_piece(g, (place){brace->line, brace->column + 1}, false);
     g->end_line = p->tok->line;
     g->end_column = p->tok->column;
-    const size_t size = p->tok->start - first;
-    return cfx_buffer_append(&p->text, p->script->text + first, size) == CFX_OK ||
-           cfxi_sp_fail_nomem(p);
+    for (const cfxi_token *t = brace; t < p->tok; t++) {
+        const bool inner = t > brace;
+        if ((inner && cfx_buffer_append(&p->text, text_of(p, t), t->size) != CFX_OK) ||
+            !add_gap(p, t->start + t->size, t[1].start))
+            return cfxi_sp_fail_nomem(p);
+    }
+    return true;
 }
 
 static cfxi_ast *field_value(parser *p)
@@ -140,7 +158,7 @@ static cfxi_ast *field_value(parser *p)
 static bool field(parser *p, gathered *g)
 {
     const place from = here(p);
-    const cfxi_token brace = *take(p);
+    const cfxi_token *brace = take(p);
     int converted = -1;
     cfxi_ast *spec = NULL;
     if (!enter(p))
@@ -149,7 +167,7 @@ static bool field(parser *p, gathered *g)
     if (!value)
         return false;
     const bool debug = accept(p, CFXI_TOK_ASSIGN);
-    if (debug && !debug_text(p, g, &brace))
+    if (debug && !debug_text(p, g, brace))
         return false;
     if (next_is(p, CFXI_TOK_BANG) && !conversion(p, &converted))
         return false;
