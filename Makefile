@@ -66,6 +66,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 PROP_SRC  := $(wildcard tests/prop/prop_*.c)
 PROP_LIB  := $(wildcard tests/prop/random_*.c)
 EX_SRC    := $(wildcard examples/*.c)
+PROBE_SRC := $(wildcard tests/c_models/*.c)
 BENCH_SRC := $(wildcard bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -75,6 +76,7 @@ PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
 PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
 EX_BIN    := $(EX_SRC:%.c=$(B)/%)
+PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
@@ -117,9 +119,9 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
 $(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
 $(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a
-$(EX_BIN) $(BENCH_BIN): %: %.o $(B)/libcfx.a
+$(EX_BIN) $(BENCH_BIN) $(PROBE_BIN): %: %.o $(B)/libcfx.a
 $(FUZZ_BIN): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/driver.o $(B)/libcfx.a
-$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(BENCH_BIN) $(FUZZ_BIN):
+$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(BENCH_BIN) $(FUZZ_BIN):
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(link)
@@ -139,7 +141,7 @@ python: $(B)/python/_core.so
 demo: all
 	$(Q)sh examples/demo.sh $(B)/cfx
 
-programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN)
 
 check: programs $(B)/libcfx.a $(B)/libcfx.so
 	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
@@ -173,7 +175,7 @@ fuzz-run: $(FUZZ_BIN)
 # Data races: the tests that use threads.
 tsan:
 	$(Q)$(MAKE) --no-print-directory TSAN=1 tsan-run
-tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent)
+tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent library_call)
 	$(Q)bad=0; for t in $^; do $$t || bad=$$((bad + 1)); done; \
 	echo "tsan: $$(($(words $^) - bad)) passed, $$bad failed"; exit $$bad
 
