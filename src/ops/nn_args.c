@@ -55,6 +55,8 @@ static const source sources[] = {
     {CFX_NN_TransformerDecoderLayer, "d_model", "self_attn.embed_dim", IS, NULL},
     {CFX_NN_TransformerDecoderLayer, "nhead", "self_attn.num_heads", IS, NULL},
     {CFX_NN_Transformer, "batch_first", "batch_first", IS, NULL},
+    {CFX_NN_Transformer, "custom_encoder", NULL, LOST, NULL},
+    {CFX_NN_Transformer, "custom_decoder", NULL, LOST, NULL},
     LAYER(CFX_NN_Transformer, "encoder.layers.0."),
     {CFX_NN_Transformer, "num_encoder_layers", "encoder.num_layers", IS, NULL},
     {CFX_NN_Transformer, "num_decoder_layers", "decoder.num_layers", IS, NULL},
@@ -255,7 +257,7 @@ cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char 
                              "the table of classes", path);
     for (size_t i = 0; cfx_nn_param(nn, i, &param); i++) {
         cfx_value v;
-        if (strncmp(param.type, "Module", 6) == 0)
+        if (strcmp(param.type, "Module") == 0)
             return refuse(&r, "its constructor takes modules, as", "encoder_layer");
         CFX_TRY(read_param(&r, &param, &v));
         if (v.kind == CFX_KIND_INVALID || is_default(&param, v)) {

@@ -197,6 +197,9 @@ TEST(mistakes_are_told_with_the_line)
     CHECK_MISTAKE(s, cfx_nn_make_at(CFX_HERE(s), CFX_NN_TransformerEncoder, NULL, 0),
                   "TransformerEncoder: it takes modules: it is made as a part of "
                   "torch.nn.Transformer");
+    CHECK_MISTAKE(s, cfx_nn_transformer(s, .custom_encoder = cfx_v(1)),
+                  "Transformer: custom_encoder and custom_decoder cannot be given: a class of your "
+                  "own can call such modules");
     cfx_scope_free(s);
 }
 
