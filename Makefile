@@ -175,7 +175,7 @@ fuzz-run: $(FUZZ_BIN)
 # Data races: the tests that use threads.
 tsan:
 	$(Q)$(MAKE) --no-print-directory TSAN=1 tsan-run
-tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent)
+tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent library_call)
 	$(Q)bad=0; for t in $^; do $$t || bad=$$((bad + 1)); done; \
 	echo "tsan: $$(($(words $^) - bad)) passed, $$bad failed"; exit $$bad
 
@@ -195,10 +195,15 @@ install: all
 	ln -sf $(SONAME) "$$d$(LIBDIR)/libcfx.so"; \
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    cfx.pc.in >"$$d$(LIBDIR)/pkgconfig/cfx.pc"; \
-	$(if $(CLI_SRC),install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"); \
+	install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"; \
+	share() { install -d "$$d$(PREFIX)/share/$$1"; to="$$d$(PREFIX)/share/$$1/$$2"; shift 2; \
+	    $(B)/cfx "$$@" >"$$to"; }; \
+	share man/man1 cfx.1 help --man; share zsh/site-functions _cfx completion zsh; \
+	share bash-completion/completions cfx completion bash; \
+	share fish/vendor_completions.d cfx.fish completion fish; \
 	echo 'Programs find $(SONAME) after ldconfig, or with LD_LIBRARY_PATH=$(LIBDIR)'
 
 clean:
 	rm -rf build build-debug build-san build-tsan build-cov build-fuzz python/cfx/_core.*.so
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -type f -name '*.d' 2>/dev/null)

@@ -169,6 +169,34 @@ TEST(layers_run_and_are_fused)
     cfx_scope_free(s);
 }
 
+static cfx_var double_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_mul(s, cfx_call(s, cfx_child(self, "fc"), x), 2);
+}
+
+static cfx_var outer_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    x = cfx_call(s, cfx_child(self, "inner"), x);
+    return cfx_call(s, cfx_child(self, "inner"), x);
+}
+
+TEST(a_leaf_of_the_users_is_captured_in_turn)
+{
+    static const cfx_class doubled = {.name = "Double", .forward = double_forward, .leaf = true};
+    static const cfx_class outer = {.name = "Outer", .forward = outer_forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_module_new(s, &outer);
+    cfx_module *inner = cfx_module_add(s, m, "inner", cfx_module_new(s, &doubled));
+    cfx_module_add(s, inner, "fc", cfx_nn_linear(s, 3, 3));
+    cfx_var x = cfx_randn(s, cfx_ints(2, 3));
+    cfx_module *t = cfx_trace(s, m);
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(cfx_child(t, "inner"))));
+    CHECK(farthest(s, cfx_call(s, m, x), cfx_call(s, t, x)) == 0);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
 /* ---- control flow -------------------------------------------------------------------------- */
 
 static cfx_var halve(cfx_scope *s, void *ctx, const cfx_var *in)
