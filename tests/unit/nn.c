@@ -309,8 +309,8 @@ TEST(what_no_call_makes)
     err = (cfx_error){0};
     cfx_module_set(s, cfx_child(root, "fc"), "in_features", 5);
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes than "
-                 "it says: 'in_features'", err.message);
+    CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes "
+                 "than it says: 'in_features'", err.message);
     cfx_scope_free(s);
 }
 
