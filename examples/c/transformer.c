@@ -8,7 +8,7 @@
  */
 #include <cfx/cfx.h>
 
-enum { TOKENS = 100, CONTEXT = 32, WIDTH = 64, HEADS = 4, BLOCKS = 2 };
+enum { TOKENS = 100, CONTEXT = 32, WIDTH = 64, HEADS = 4 };
 
 static cfx_var run(cfx_scope *s, cfx_module *self, const char *child, cfx_var x)
 {
@@ -94,8 +94,8 @@ cfx_module *cfx_model(cfx_scope *s)
     cfx_module_add(s, m, "embed", cfx_nn_embedding(s, TOKENS, WIDTH));
     cfx_module_add(s, m, "places", cfx_nn_embedding(s, CONTEXT, WIDTH));
     cfx_module *blocks = cfx_module_add(s, m, "blocks", cfx_nn_sequential(s));
-    for (int i = 0; i < BLOCKS; i++)
-        cfx_module_add(s, blocks, (const char[]){(char)('0' + i), '\0'}, block(s));
+    cfx_module_add(s, blocks, "0", block(s));
+    cfx_module_add(s, blocks, "1", block(s));
     cfx_module_add(s, m, "norm", cfx_nn_layer_norm(s, WIDTH));
     cfx_module_add(s, m, "head", cfx_nn_linear(s, WIDTH, TOKENS, .bias = cfx_v(false)));
     cfx_module_train(m, false);

@@ -91,6 +91,19 @@ static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_
     return type->forward_n(s, m, in, n);
 }
 
+/* A Sequential's: what its children do, one after the other, at the line that calls it. */
+static cfx_var chain(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    const cfx_at at = s->caller;
+    cfx_module *child;
+    for (size_t i = 0; (child = cfx_module_child_at(self, i, NULL)) != NULL; i++)
+        x = cfx_call_at(at, child, cfx_vars_make(&x, 1));
+    return x;
+}
+
+const cfx_class cfxi_sequential_class = {.name = "torch.nn.Sequential", .inputs = "input",
+                                         .forward = chain};
+
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_scope *s = at.scope;
@@ -104,6 +117,7 @@ cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
     }
     const size_t mark = cfx_scope_mark(s);
     s->depth++;
+    s->caller = at;
     cfx_var result = run_forward(s, m, all, n);
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
@@ -157,7 +171,7 @@ static bool is_leaf(const cfxi_trace *t, const cfx_module *m, const char *path)
 {
     if (t->options && t->options->is_leaf)
         return t->options->is_leaf(t->options->ctx, m, path);
-    return m->nn || (m->type && m->type->leaf);
+    return m->type ? m->type->leaf : m->nn != CFX_NN_NONE;
 }
 
 /* What the module gives for what is known of its inputs; the scope fails if they do not fit. */
@@ -259,9 +273,10 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
                  "that the module does not have");
         return cfx_var_empty();
     }
-    if (!m->type && !m->nn && !m->graph) {
+    const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
+    if (is_list || (!m->type && !m->nn && !m->graph)) {
         cfx_fail(at, CFX_E_TYPE, "a module that only holds others cannot be called: give it a "
-                 "class with a forward");
+                 "class with a forward, or make it a Sequential");
         return cfx_var_empty();
     }
     if (at.scope->trace)

@@ -38,7 +38,7 @@ typedef struct cfxi_member {
 struct cfx_module {
     atomic_int refs;
     const cfx_allocator *allocator;
-    const cfx_class *type;     /* of a user's; or NULL */
+    const cfx_class *type;     /* of a user's, or a Sequential's; or NULL */
     cfx_nn nn;                 /* of torch.nn's; or NONE */
     char *name;                /* of the class of a captured one; or NULL */
     cfx_graph *graph;          /* of a captured one; or NULL */
@@ -123,6 +123,7 @@ struct cfx_scope {
     uint32_t id;
     uint32_t serial;       /* of the variable made last */
     uint32_t depth;        /* of calls */
+    cfx_at caller;         /* of the forward that was called last */
     cfxi_vec slots;        /* of cfxi_slot */
     cfxi_vec modules;      /* of cfx_module *, retained */
     cfxi_table ready;      /* of cfxi_ready * */
@@ -188,6 +189,8 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
 
 /* The i-th input of a class: its name, empty past the last, and whether it may be left out. */
 cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional);
+/* What a torch.nn.Sequential has for a class: it is called, and looked into, like a user's. */
+extern const cfx_class cfxi_sequential_class;
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 

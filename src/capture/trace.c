@@ -416,8 +416,27 @@ static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
     return pass;
 }
 
+/* Leaves the members that the graph still names. */
+static cfx_status prune(cfx_module *m, cfx_error *err)
+{
+    cfx_module *kept = cfxi_module_make(m->allocator, err);
+    if (!kept)
+        return CFX_E_NOMEM;
+    kept->owner = m;
+    cfx_status status = bring_all(kept, m, m->graph, err);
+    if (status == CFX_OK) {
+        const cfxi_vec members = m->members;
+        m->members = kept->members;
+        m->version++;
+        kept->members = members;
+    }
+    cfx_module_release(kept);
+    return status;
+}
+
 void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
 {
+    cfx_error why = {0};
     if (!cfx_ok(at.scope))
         return;
     if (!m || !m->graph || !passes) {
@@ -436,4 +455,6 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
             return;
         }
     }
+    if (prune(m, &why) != CFX_OK)
+        cfxi_scope_take(at, &why);
 }
