@@ -5,7 +5,8 @@
  *     scope.c   scopes and their variables        var.c     variables in and out
  *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
  *     program.c graphs of modules made to run     control.c branches and loops
- *     trace.c   capturing                         nn*.c     the classes of torch.nn
+ *     trace.c   capturing                         graft.c   what a captured module has
+ *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
@@ -15,6 +16,7 @@
 #include "../runtime/runtime_impl.h"
 
 #include <cfx/capture.h>
+#include <cfx/library.h>
 #include <cfx/nn.h>
 
 #include <stdatomic.h>
@@ -38,7 +40,7 @@ typedef struct cfxi_member {
 struct cfx_module {
     atomic_int refs;
     const cfx_allocator *allocator;
-    const cfx_class *type;     /* of a user's, or a Sequential's; or NULL */
+    const cfx_class *type;     /* of a user's; or NULL */
     cfx_nn nn;                 /* of torch.nn's; or NONE */
     char *name;                /* of the class of a captured one; or NULL */
     cfx_graph *graph;          /* of a captured one; or NULL */
@@ -123,7 +125,6 @@ struct cfx_scope {
     uint32_t id;
     uint32_t serial;       /* of the variable made last */
     uint32_t depth;        /* of calls */
-    cfx_at caller;         /* of the forward that was called last */
     cfxi_vec slots;        /* of cfxi_slot */
     cfxi_vec modules;      /* of cfx_module *, retained */
     cfxi_table ready;      /* of cfxi_ready * */
@@ -179,6 +180,11 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
 
+/* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
+ * trace that made it. (graft.c) */
+cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
+                      const cfx_trace_options *options, cfx_error *err);
+
 /* ---- operators (apply.c) -------------------------------------------------------------------- */
 
 /* Appends a call of a function: of `args` empty ones are left out, and what follows a gap, or is
@@ -189,10 +195,17 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
 
 /* The i-th input of a class: its name, empty past the last, and whether it may be left out. */
 cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional);
-/* What a torch.nn.Sequential has for a class: it is called, and looked into, like a user's. */
-extern const cfx_class cfxi_sequential_class;
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
+
+/* The tree of `m` as passes and lowering ask for it, with the operators that the scope's runtime
+ * knows. */
+static inline cfx_modules cfxi_scope_tree(const cfx_scope *s, cfx_module *m)
+{
+    cfx_modules tree = cfx_module_tree(m);
+    tree.library = cfx_runtime_library(s->rt);
+    return tree;
+}
 
 /* ---- running (program.c) ------------------------------------------------------------------- */
 

@@ -158,12 +158,10 @@ cfx_module *cfxi_nn_new(cfx_at at, cfx_nn nn)
 {
     cfx_error err = {0};
     cfx_module *m = cfxi_module_make(at.scope->allocator, &err);
-    if (!m) {
+    if (m)
+        m->nn = nn;
+    else
         cfxi_scope_take(at, &err);
-        return NULL;
-    }
-    m->nn = nn;
-    m->type = nn == CFX_NN_Sequential ? &cfxi_sequential_class : NULL;
     return m;
 }
 

@@ -102,44 +102,47 @@ static int function_is_impure(cfx_node *n)
     return answer > 0 ? 1 : answer;
 }
 
-static int region_is_impure(const cfx_graph *g)
+static int region_is_impure(const cfx_graph *g, const cfx_library *library)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         bool edge = n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT;
-        int answer = edge ? 0 : cfx_node_is_impure(n);
+        int answer = edge ? 0 : cfxi_node_must_stay(n, library);
         if (answer != 0)
             return answer;
     }
     return 0;
 }
 
-static int items_are_impure(const cfx_seq *seq)
+static int items_are_impure(const cfx_seq *seq, const cfx_library *library)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {
         cfx_graph *region = cfx_value_graph(seq->items[i]);
-        int answer = region ? region_is_impure(region) : 0;
+        int answer = region ? region_is_impure(region, library) : 0;
         if (answer != 0)
             return answer;
     }
     return 0;
 }
 
-static int call_is_impure(cfx_node *n)
+static int call_is_impure(cfx_node *n, const cfx_library *library)
 {
+    const cfx_custom_operator *custom = cfx_node_custom(n, library);
+    if (custom && cfxi_custom_effect(custom) != CFX_EFFECT_NONE)
+        return 1;
     if (cfx_operator_regions(cfx_node_operator(n)) == 0)
         return function_is_impure(n);
-    int answer = items_are_impure(n->args);
-    return answer ? answer : items_are_impure(n->kwargs);
+    int answer = items_are_impure(n->args, library);
+    return answer ? answer : items_are_impure(n->kwargs, library);
 }
 
-int cfx_node_is_impure(cfx_node *n)
+int cfxi_node_must_stay(cfx_node *n, const cfx_library *library)
 {
     switch ((cfx_opcode)n->op) {
     case CFX_OP_PLACEHOLDER:
     case CFX_OP_OUTPUT:
         return 1;
     case CFX_OP_CALL_FUNCTION:
-        return call_is_impure(n);
+        return call_is_impure(n, library);
     case CFX_OP_CALL_MODULE:
         return ask_host(n);
     case CFX_OP_GET_ATTR:
@@ -149,3 +152,5 @@ int cfx_node_is_impure(cfx_node *n)
     }
     return 0;
 }
+
+int cfx_node_is_impure(cfx_node *n) { return cfxi_node_must_stay(n, NULL); }

@@ -107,6 +107,12 @@ static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_
     return number(t);
 }
 
+static bool param_at(const cfxi_lowered *c, size_t i, cfx_param *param)
+{
+    return c->custom ? cfxi_schema_param(c->custom->schema, i, param)
+                     : cfx_operator_param(c->op, i, param);
+}
+
 /* Whether the argument is what is meant without it. */
 static bool is_default(const cfxi_lowered *c, size_t i)
 {
@@ -114,11 +120,11 @@ static bool is_default(const cfxi_lowered *c, size_t i)
     char digits[CFXI_NUMBER_SIZE];
     const cfx_value v = c->args[i];
     if (v.kind == CFX_KIND_INVALID) {  /* the spelling may have another default than the row */
-        cfx_operator_param(c->op, i, &param);
+        param_at(c, i, &param);
         const cfx_schema_text t = c->defaults[i];
         return !t.text || (param.value.text && cfxi_text_is(param.value, t.text, t.size));
     }
-    if (!cfx_operator_param(c->op, i, &param) || !param.value.text)
+    if (!param_at(c, i, &param) || !param.value.text)
         return false;
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE: return cfxi_text_is_word(param.value, "None");
@@ -159,7 +165,7 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
         n--;
     for (size_t i = 0; i < n; i++) {
         all[i] = c->args[i];
-        if (all[i].kind == CFX_KIND_INVALID && cfx_operator_param(c->op, i, &param))
+        if (all[i].kind == CFX_KIND_INVALID && param_at(c, i, &param))
             all[i] = default_value(l->g, &param, c->defaults[i], l->err);
     }
     return cfx_value_tuple(l->g, all, n, l->err);
@@ -240,7 +246,7 @@ static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     return cfxi_lower_write(l, n, c);
 }
 
-static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+cfx_status cfxi_lower_set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_target target;
@@ -251,8 +257,9 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
         cfx_value_discard(l->g, args);
         return l->err->status;
     }
-    row_name(c->op, name);
-    if (is_call(n, name, args, none)) {
+    if (!c->custom)
+        row_name(c->op, name);
+    if (is_call(n, c->custom ? c->custom->name : name, args, none)) {
         cfx_value_discard(l->g, args);
         cfx_value_discard(l->g, none);
         return cfxi_lower_note(l, n);
@@ -262,6 +269,8 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
         cfx_value_discard(l->g, args);
         return status;
     }
+    if (c->custom)  /* it is the target already */
+        return cfxi_lower_note(l, n);
     if (n->op != CFX_OP_CALL_FUNCTION)
         CFX_TRY(cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, l->err));
     status = row_target(l, name, &target, &keep);
@@ -288,7 +297,7 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
         return write_batch_mean(l, n, c);
     if (c->first_only)
         return write_first(l, n, c);
-    cfx_status status = set_call(l, n, c);
+    cfx_status status = cfxi_lower_set_call(l, n, c);
     cfxi_lower_unbind(l, c);
     return status;
 }
