@@ -7,8 +7,9 @@
  *
  * and is a program then that calls the model, captures it, transforms what was captured, writes
  * that as C, compiles and runs it; and, if it is given a folder, leaves all of it there, with a
- * Python module that is the fifth way: PROGRAM [FOLDER].
+ * Python module that is the fifth way: PROGRAM [FOLDER]. With CFX_NO_MAIN there is no program.
  */
+#ifndef CFX_NO_MAIN
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,3 +205,4 @@ int main(int argc, char **argv)
         remove_all(folder);
     return !good;
 }
+#endif

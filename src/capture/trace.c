@@ -293,6 +293,10 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
         return CFX_E_NOMEM;
     cfx_at here = at;
     here.scope = inner;
+    if (!at.scope->rows)
+        at.scope->rows = cfxi_rows_new(at.scope->allocator);
+    inner->rows = at.scope->rows;
+    inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
     inner->depth = at.scope->depth;
     record(here, t->root);
