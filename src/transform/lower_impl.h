@@ -31,8 +31,7 @@ typedef struct cfxi_lower {
     cfx_graph *g;
     const cfx_modules *modules;
     cfx_node_map *what;  /* of nodes, as integers */
-    cfx_lower_fn *each;  /* or NULL */
-    void *ctx;
+    cfx_lower_options options;
     size_t refused;      /* nodes that cannot be lowered */
     cfx_error first;     /* of them */
     cfx_error *err;      /* never NULL */

@@ -63,7 +63,7 @@ cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *forma
     if (l->refused++ == 0)
         l->first = why;
     *l->err = (cfx_error){0};
-    cfx_status status = l->each ? l->each(l->ctx, n, why.message) : CFX_OK;
+    cfx_status status = l->options.each ? l->options.each(l->options.ctx, n, why.message) : CFX_OK;
     return status == CFX_OK ? CFX_OK : cfxi_failed(l->err, status);
 }
 
