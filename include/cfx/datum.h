@@ -109,12 +109,13 @@ CFX_API bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at);
 CFX_API cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
                                  const cfx_allocator *allocator, cfx_error *err);
 /* A LIST, TUPLE, DICT (keys and values by turns) or SLICE (three) of the items, each of which is
- * retained: the caller still has to release his. INVALID, with *err set, if an item is INVALID or
- * memory is out. */
+ * retained: the caller still has to release his. INVALID, with *err set: CFX_E_VALUE if an item is
+ * INVALID or there are not as many as the kind has, CFX_E_LIMIT if they nest deeper than some
+ * CFX_MAX_DEPTH, CFX_E_NOMEM. */
 CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                                 const cfx_allocator *allocator, cfx_error *err);
 /* The items of a container: borrowed. NULL and 0 for other kinds. Those of a LIST or DICT may be
- * exchanged in place by who knows that nobody else minds. */
+ * exchanged in place by who knows that nobody else minds, for what is no container. */
 CFX_API cfx_datum *cfx_datum_items(cfx_datum d, size_t *n);
 CFX_API const char *cfx_datum_str(cfx_datum d, size_t *size);  /* borrowed, terminated; or NULL */
 

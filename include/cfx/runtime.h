@@ -38,6 +38,11 @@ typedef struct cfx_runtime_options {
     bool reference;    /* the plain kernels only, in one thread: the oracle */
     bool limit_isa;    /* use at most `isa`; else what the machine has */
     cfx_isa isa;
+    /* Whether a program that runs is to end with CFX_E_INTERRUPTED; NULL: never. Asked by the
+     * thread that runs it, before every instruction and every turn of a loop, so it should be
+     * quick; an instruction that has begun is done to its end. */
+    bool (*interrupted)(void *ctx);
+    void *interrupted_ctx;
 } cfx_runtime_options;
 
 /* `options` NULL, or all zero: malloc, all threads of the machine, seed 0, its best instructions.

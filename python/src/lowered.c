@@ -66,11 +66,15 @@ cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
     bool good = state != NULL;
     while (good && PyDict_Next(dict, &at, &name, &value)) {
         PyObject *keep;
+        Py_INCREF(name);  /* __dlpack__ may do anything, to the dict too */
+        Py_INCREF(value);
         const char *text = c_string_of(name, "the name of a tensor", &keep);
         cfx_tensor *t = text ? tensor_from_py(st, value, seen) : NULL;
         good = t && cfx_state_set(state, text, t, &err) == CFX_OK;
         cfx_tensor_release(t);
         Py_XDECREF(keep);
+        Py_DECREF(value);
+        Py_DECREF(name);
     }
     if (good)
         return state;

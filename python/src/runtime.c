@@ -1,6 +1,8 @@
 /* runtime.c - cfx.Runtime: threads, random numbers and kernels that computing uses. */
 #include "pycfx.h"
 
+#include <time.h>
+
 typedef struct PyRuntime {
     PyObject_HEAD
     cfx_runtime *rt;
@@ -8,10 +10,32 @@ typedef struct PyRuntime {
 
 cfx_runtime *runtime_of(PyObject *runtime) { return ((PyRuntime *)runtime)->rt; }
 
-static PyObject *make(PyTypeObject *type, const cfx_runtime_options *options)
+enum { ASK_EVERY = 20000000 };  /* ns: nobody feels it, and Python's lock is taken rarely */
+
+/* Whether a signal's handler has raised, Ctrl-C's say: the exception stays for raise_cfx. Each
+ * thread has its own clock, as only the main one gets signals: the others must not use up its
+ * turns. */
+static bool interrupted(void *ctx)
+{
+    static _Thread_local int64_t asked;
+    struct timespec t;
+    (void)ctx;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    if (now - asked < ASK_EVERY)
+        return false;
+    asked = now;
+    PyGILState_STATE lock = PyGILState_Ensure();
+    const bool raised = PyErr_CheckSignals() < 0;
+    PyGILState_Release(lock);
+    return raised;
+}
+
+static PyObject *make(PyTypeObject *type, cfx_runtime_options options)
 {
     cfx_error err = {0};
-    cfx_runtime *rt = cfx_runtime_new(options, &err);
+    options.interrupted = interrupted;
+    cfx_runtime *rt = cfx_runtime_new(&options, &err);
     if (!rt)
         return raise_cfx(&err);
     PyRuntime *self = (PyRuntime *)type->tp_alloc(type, 0);
@@ -53,7 +77,7 @@ static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     options.threads = (unsigned)threads;
     options.seed = seed;
     options.reference = reference;
-    return make(type, &options);
+    return make(type, options);
 }
 
 static int runtime_traverse(PyRuntime *self, visitproc visit, void *arg)
@@ -86,7 +110,7 @@ PyObject *runtime_current(module_state *st)
     }
     Py_XDECREF(current);
     if (!st->runtime)
-        st->runtime = make((PyTypeObject *)st->RuntimeType, NULL);
+        st->runtime = make((PyTypeObject *)st->RuntimeType, (cfx_runtime_options){0});
     return Py_XNewRef(st->runtime);
 }
 

@@ -123,10 +123,11 @@ static bool dtype_of_buffer(const Py_buffer *view, cfx_dtype *dtype)
     if (*format == '<' || *format == '=' || *format == '@')
         format++;
     for (size_t i = 0; !swapped && i < sizeof formats / sizeof *formats; i++) {
-        if (strcmp(format, formats[i].format) != 0 || view->itemsize > 16)
+        if (strcmp(format, formats[i].format) != 0 || (formats[i].dtype < 0 && view->itemsize > 8))
             continue;
         *dtype = (cfx_dtype)(formats[i].dtype >= 0 ? formats[i].dtype : integers[view->itemsize]);
-        return cfx_dtype_size(*dtype) == (size_t)view->itemsize;
+        if (cfx_dtype_size(*dtype) == (size_t)view->itemsize)
+            return true;
     }
     PyErr_Format(PyExc_TypeError, "cfx does not compute with elements of the format '%s'",
                  view->format ? view->format : "B");

@@ -103,8 +103,6 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
             return wrap(c, d);
         return d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_INT:
-        if (d.kind == CFX_DATUM_STR)  /* padding="same" */
-            return cfx_datum_retain(d);
         if (number.kind == CFX_DATUM_TENSOR && !unwrap(c, d, &number))
             return misfit;
         if (number.kind == CFX_DATUM_BOOL && d.kind == CFX_DATUM_TENSOR)
@@ -195,8 +193,6 @@ static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_d
 {
     size_t n;
     const cfx_datum *items = cfx_datum_items(d, &n);
-    if (p->type == CFXI_PARAM_INT && d.kind == CFX_DATUM_STR)
-        return cfx_datum_retain(d);
     if (d.kind != CFX_DATUM_LIST && d.kind != CFX_DATUM_TUPLE)
         return convert_items(c, p, &d, 1);  /* one number for all */
     if (fits_as_it_is(c, p, items, n))
@@ -235,6 +231,8 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
         }
         if (given.kind == CFX_DATUM_NONE && (p->optional || p->type == CFXI_PARAM_OTHER))
             full[i] = given;
+        else if (given.kind == CFX_DATUM_STR && p->words)
+            full[i] = cfx_datum_retain(given);
         else
             full[i] = p->list ? convert_list(c, p, given)
                               : convert_one(c, (cfxi_param_type)p->type, given, false);

@@ -142,14 +142,14 @@ static bool meets(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor 
     return false;
 }
 
-/* Whether the kernel can write straight to `self`: the same type and sizes, and every other
- * argument is either exactly it or elsewhere. */
+/* Whether the kernel can write straight to `self`: the same type and sizes, strides as a kernel may
+ * expect of a result, and every other argument is either exactly it or elsewhere. */
 static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
 {
     const cfx_tensor *out = cfxi_result_at(c, 0);
     bool from_self = begins_from_self(c->op);
     bool elementwise = cfx_operator_flags(c->op) & CFX_OPERATOR_ELEMENTWISE;
-    if ((!elementwise && !from_self) || out->dtype != self->dtype)
+    if ((!elementwise && !from_self) || out->dtype != self->dtype || !cfxi_has_whole_strides(self))
         return false;
     for (size_t i = 0; i < self->ndim; i++)
         if (self->stride[i] < 0 || (self->stride[i] == 0 && self->size[i] > 1))
@@ -167,6 +167,18 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
     return true;
 }
 
+cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t)
+{
+    if (cfx_tensor_is_read_only(t))
+        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
+    for (size_t i = 0; t->storage && i < t->ndim; i++)
+        if (t->stride[i] == 0 && t->size[i] > 1)
+            return cfxi_fail(c, CFX_E_SHAPE,
+                             "unsupported operation: more than one element of the written-to tensor"
+                             " refers to a single memory location");
+    return CFX_OK;
+}
+
 static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
 {
     const cfx_tensor *out = cfxi_result_at(c, 0);
@@ -181,14 +193,7 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
                          "result type %s can't be cast to the desired output type %s",
                          cfx_dtype_name((cfx_dtype)out->dtype),
                          cfx_dtype_name((cfx_dtype)self->dtype));
-    if (cfx_tensor_is_read_only(self))
-        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
-    for (size_t i = 0; self->storage && i < self->ndim; i++)
-        if (self->stride[i] == 0 && self->size[i] > 1)
-            return cfxi_fail(c, CFX_E_SHAPE,
-                             "unsupported operation: more than one element of the written-to tensor"
-                             " refers to a single memory location");
-    return CFX_OK;
+    return cfxi_check_written(c, self);
 }
 
 /* `self` takes the sizes and memory of the view that squeeze_ and the like give. */

@@ -24,15 +24,47 @@ cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
     return d;
 }
 
+static bool is_seq(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT ||
+           d.kind == CFX_DATUM_SLICE;
+}
+
+/* Lists and dicts count as at least this deep: items may be assigned later. */
+enum { ROOM = 8 };
+
+bool cfxi_has_room(cfx_datum container, cfx_datum value)
+{
+    return !is_seq(value) || value.as.seq->depth < container.as.seq->depth;
+}
+
+/* Containers are walked recursively, and a loop can put its state into a list at every turn: their
+ * depth is checked where they are made. */
+static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_t n,
+                              uint32_t *depth, cfx_error *err)
+{
+    *depth = kind == CFX_DATUM_LIST || kind == CFX_DATUM_DICT ? ROOM : 1;
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].kind == CFX_DATUM_INVALID)
+            return cfxi_expect(NULL, "an item of a list", err);
+        if (is_seq(items[i]) && items[i].as.seq->depth >= *depth)
+            *depth = items[i].as.seq->depth + 1;
+    }
+    if (*depth >= CFX_MAX_DEPTH + ROOM)
+        return cfx_error_set(err, CFX_E_LIMIT, "lists and tuples nest more than %d deep",
+                             CFX_MAX_DEPTH);
+    if (kind == CFX_DATUM_DICT ? n % 2 != 0 : kind == CFX_DATUM_SLICE && n != 3)
+        return cfx_error_set(err, CFX_E_VALUE, "a %s of %zu data", cfx_datum_kind_name(kind), n);
+    return CFX_OK;
+}
+
 cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                         const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_datum d = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
-    for (size_t i = 0; i < n; i++)
-        if (items[i].kind == CFX_DATUM_INVALID) {
-            cfxi_expect(NULL, "an item of a list", err);
-            return d;
-        }
+    uint32_t depth;
+    if (check_items(kind, items, n, &depth, err) != CFX_OK)
+        return d;
     size_t block;
     allocator = cfxi_allocator(allocator);
     cfx_data *s = cfxi_mul_size(n, sizeof *items, sizeof *s, &block) ? cfxi_alloc(allocator, block)
@@ -43,6 +75,7 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     }
     atomic_init(&s->refs, 1);
     s->op = 0;
+    s->depth = depth;
     s->size = n;
     s->allocator = allocator;
     for (size_t i = 0; i < n; i++)
@@ -50,12 +83,6 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     d.kind = (uint32_t)kind;
     d.as.seq = s;
     return d;
-}
-
-static bool is_seq(cfx_datum d)
-{
-    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT ||
-           d.kind == CFX_DATUM_SLICE;
 }
 
 cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
@@ -82,7 +109,7 @@ cfx_datum cfx_datum_retain(cfx_datum d)
     return d;
 }
 
-/* Recursive: nesting is bounded by CFX_MAX_DEPTH where data are made from values of a graph. */
+/* Recursive: containers nest up to CFX_MAX_DEPTH. */
 void cfx_datum_release(cfx_datum d)
 {
     if (d.kind == CFX_DATUM_TENSOR) {
@@ -177,6 +204,10 @@ static void print_float(cfxi_out *out, double f)
 
 static void print_datum(cfxi_out *out, cfx_datum d, const cfx_dims *dims)
 {
+    if (d.symbolic && d.kind != CFX_DATUM_INT) {  /* a bool or float that nobody knows */
+        cfxi_out_char(out, '?');
+        return;
+    }
     switch ((cfx_datum_kind)d.kind) {
     case CFX_DATUM_BOOL: cfxi_out_str(out, d.as.b ? "True" : "False"); break;
     case CFX_DATUM_INT:

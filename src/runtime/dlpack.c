@@ -234,7 +234,7 @@ cfx_dl_versioned *cfx_tensor_to_dlpack(cfx_tensor *t, cfx_error *err)
 cfx_dl_managed *cfx_tensor_to_dlpack_unversioned(cfx_tensor *t, cfx_error *err)
 {
     cfx_dl_tensor dl;
-    if (cfx_tensor_is_read_only(t)) {
+    if (t && cfx_tensor_is_read_only(t)) {
         cfx_error_set(err, CFX_E_VALUE,
                       "read-only memory cannot be shared by DLPack before version 1");
         return NULL;

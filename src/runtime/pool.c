@@ -8,8 +8,8 @@
  * whether the job is still open; who started the job closes it when no piece is left, and then
  * waits until nobody is inside. Both sides write first and look then, with sequentially consistent
  * atomics, so one of them sees the other. The same holds for falling asleep: a helper says that it
- * sleeps, and then looks for a new job under the mutex. (After fork() no helper comes, and the
- * child works alone.)
+ * sleeps, and then looks for a new job under the mutex. (The child of a fork() works alone: there
+ * are no helpers, and what they held or counted at that moment stays so.)
  */
 #include "runtime_impl.h"
 
@@ -176,7 +176,7 @@ void cfxi_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn,
     if (n <= 0)
         return;
     if (!p || n <= grain || atomic_load_explicit(&p->busy, memory_order_relaxed) ||
-        atomic_exchange_explicit(&p->busy, true, memory_order_acquire)) {
+        p->process != getpid() || atomic_exchange_explicit(&p->busy, true, memory_order_acquire)) {
         fn(ctx, 0, n);
         return;
     }

@@ -217,11 +217,8 @@ static cfx_dtype compute_type(cfx_dtype d)
 static cfx_status operand(cfxi_call *c, const cfx_tensor **t, cfx_dtype dtype, bool filled,
                           cfx_tensor **made)
 {
-    bool whole = (*t)->dtype == dtype;
-    for (size_t d = 0; whole && d < (*t)->ndim; d++)
-        whole = (*t)->stride[d] % (int64_t)cfx_dtype_size(dtype) == 0;
     *made = NULL;
-    if (whole)
+    if ((*t)->dtype == dtype && cfxi_has_whole_strides(*t))
         return CFX_OK;
     *made = cfx_tensor_new(dtype, (*t)->size, (*t)->ndim, c->rt->allocator, c->err);
     if (!*made)

@@ -335,11 +335,22 @@ static cfx_status add_output(compiler *c, const cfx_node *n)
     return CFX_OK;
 }
 
+/* Inputs are there from the start, wherever they stand: no slot of theirs is another's before. */
+static cfx_status add_inputs(compiler *c)
+{
+    for (const cfx_node *n = c->g->root.next; n != &c->g->root && n->op != CFX_OP_OUTPUT;
+         n = n->next)
+        if (n->op == CFX_OP_PLACEHOLDER)
+            CFX_TRY(add_input(c, n));
+    return CFX_OK;
+}
+
 static cfx_status add_nodes(compiler *c)
 {
+    CFX_TRY(add_inputs(c));
     for (const cfx_node *n = c->g->root.next; n != &c->g->root; n = n->next) {
         switch ((cfx_opcode)n->op) {
-        case CFX_OP_PLACEHOLDER: CFX_TRY(add_input(c, n)); break;
+        case CFX_OP_PLACEHOLDER: break;
         case CFX_OP_GET_ATTR: CFX_TRY(add_attribute(c, n)); break;
         case CFX_OP_OUTPUT: return add_output(c, n);
         case CFX_OP_CALL_FUNCTION:

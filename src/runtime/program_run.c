@@ -38,7 +38,7 @@ static bool make_seq(run *r, const cfxi_piece *piece)
     return d.kind != CFX_DATUM_INVALID;
 }
 
-/* Puts what the pieces say on the stack; false if memory is out. */
+/* Puts what the pieces say on the stack; false if memory is out, or lists nest too deeply. */
 static bool evaluate(run *r, uint32_t first, uint32_t end)
 {
     const cfxi_piece *pieces = r->p->pieces.data;
@@ -139,12 +139,18 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
 static cfx_status step(run *r, const cfxi_instruction *i)
 {
     cfxi_watch inner = {.node = i->name, .outer = r->watch};
+    if (cfxi_go_on(r->rt, r->err) != CFX_OK) {
+        locate(i, r->err);
+        return CFX_E_INTERRUPTED;
+    }
     if (r->watch) {
         inner.each = r->watch->each;
         inner.ctx = r->watch->ctx;
     }
-    if (!evaluate(r, i->first, i->end))
-        return CFX_E_NOMEM;
+    if (!evaluate(r, i->first, i->end)) {
+        locate(i, r->err);
+        return r->err->status;
+    }
     cfx_datum result = cfxi_call_watched(r->rt, r->dims, r->infer, r->watch ? &inner : NULL, i->op,
                                          r->stack, i->num_args, r->err);
     drop(r, 0);

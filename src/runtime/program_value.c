@@ -32,19 +32,24 @@ static cfx_datum from_range(cfx_value v, const cfx_allocator *allocator, cfx_err
     if (n != 3 || part[0].kind != CFX_KIND_INT || part[1].kind != CFX_KIND_INT ||
         part[2].kind != CFX_KIND_INT || part[2].as.i == 0)
         return refuse(v, err);
-    const int64_t start = part[0].as.i;
-    const int64_t step = part[2].as.i;
-    const double span = ((double)part[1].as.i - (double)start) / (double)step;
-    if (span > MOST_OF_RANGE)
+    const uint64_t start = (uint64_t)part[0].as.i;
+    const uint64_t stop = (uint64_t)part[1].as.i;
+    const uint64_t step = (uint64_t)part[2].as.i;
+    uint64_t count = 0;  /* differences of any two numbers fit an unsigned one */
+    if (part[2].as.i > 0 && part[0].as.i < part[1].as.i)
+        count = (stop - start - 1) / step + 1;
+    else if (part[2].as.i < 0 && part[0].as.i > part[1].as.i)
+        count = (start - stop - 1) / (0 - step) + 1;
+    if (count > MOST_OF_RANGE)
         return refuse(v, err);
     cfxi_vec items = {0};
     cfx_datum list = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
-    if (!cfxi_vec_reserve(&items, (size_t)(span > 0 ? span : 0) + 1, sizeof list, allocator)) {
+    if (!cfxi_vec_reserve(&items, (size_t)count + 1, sizeof list, allocator)) {
         cfxi_nomem(err);
         return list;
     }
-    for (int64_t i = start; step > 0 ? i < part[1].as.i : i > part[1].as.i; i += step)
-        ((cfx_datum *)items.data)[items.size++] = cfx_datum_int(i);
+    for (uint64_t k = 0; k < count; k++)
+        ((cfx_datum *)items.data)[items.size++] = cfx_datum_int((int64_t)(start + k * step));
     list = cfx_datum_seq(CFX_DATUM_LIST, items.data, items.size, allocator, err);
     cfxi_vec_free(&items, sizeof list, allocator);
     return list;

@@ -139,6 +139,11 @@ static bool is_integral(cfx_datum d)
 {
     return d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_BOOL;
 }
+/* One that is known, or a size: of a bool that nobody knows there is no number to reckon with. */
+static bool is_reckonable(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_INT || (d.kind == CFX_DATUM_BOOL && !d.symbolic);
+}
 static int64_t int_of(cfx_datum d) { return d.kind == CFX_DATUM_BOOL ? d.as.b : d.as.i; }
 static double float_of(cfx_datum d)
 {
@@ -159,6 +164,12 @@ static cfx_datum unknown(cfx_datum_kind kind)
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    const int64_t r = b == -1 ? 0 : a % b;  /* INT64_MIN % -1 is undefined */
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 static bool int_power(int64_t base, int64_t exponent, int64_t *out)
@@ -201,7 +212,7 @@ static cfx_datum int_arithmetic(cfxi_call *c, action a, int64_t x, int64_t y)
         fits = !(x == INT64_MIN && y == -1);
         r = fits ? floor_div(x, y) : 0;
         break;
-    case MOD: r = y == -1 ? 0 : x - y * floor_div(x, y); break;
+    case MOD: r = floor_mod(x, y); break;
     case POW: fits = int_power(x, y, &r); break;
     case AND: r = x & y; break;
     case OR: r = x | y; break;
@@ -358,9 +369,11 @@ static cfx_datum arithmetic(cfxi_call *c, action a, cfx_datum x, cfx_datum y)
     if ((bits || a == SHIFT_LEFT || a == SHIFT_RIGHT) && !integers)
         return fail_kinds(c, a, x, y);
     if (x.symbolic || y.symbolic) {
-        if (integers && a != TRUE_DIV)
-            return size_arithmetic(c, a, int_of(x), int_of(y));
-        return unknown(complex ? CFX_DATUM_COMPLEX : CFX_DATUM_FLOAT);
+        if (!integers || a == TRUE_DIV)
+            return unknown(complex ? CFX_DATUM_COMPLEX : CFX_DATUM_FLOAT);
+        if (!is_reckonable(x) || !is_reckonable(y))
+            return unknown(CFX_DATUM_INT);
+        return size_arithmetic(c, a, int_of(x), int_of(y));
     }
     if (complex)
         return complex_arithmetic(c, a, x, y);
@@ -391,7 +404,7 @@ static long double exact_of(cfx_datum d)
 static cfxi_truth numbers_equal(cfxi_call *c, cfx_datum a, cfx_datum b)
 {
     if (a.symbolic || b.symbolic) {
-        if (!is_integral(a) || !is_integral(b))
+        if (!is_reckonable(a) || !is_reckonable(b))
             return CFXI_DEPENDS;
         return truth_of(cfx_dim_compare_eq(c->dims, int_of(a), int_of(b)));
     }
@@ -405,7 +418,7 @@ static cfxi_truth numbers_less(cfxi_call *c, cfx_datum a, cfx_datum b)
 {
     if (!a.symbolic && !b.symbolic)
         return exact_of(a) < exact_of(b) ? CFXI_TRUE : CFXI_FALSE;
-    if (!is_integral(a) || !is_integral(b))
+    if (!is_reckonable(a) || !is_reckonable(b))
         return CFXI_DEPENDS;
     return truth_of(cfx_dim_compare_lt(c->dims, int_of(a), int_of(b)));
 }
@@ -432,11 +445,13 @@ static cfx_status dicts_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth
         for (size_t k = 0; k < m && same == CFXI_FALSE; k += 2) {  /* mostly at the same place */
             size_t at = (i + k) % m;
             CFX_TRY(cfxi_python_equal(c, x[i], y[at], &same));
+            cfxi_truth values = CFXI_TRUE;
             if (same == CFXI_TRUE)
-                CFX_TRY(cfxi_python_equal(c, x[i + 1], y[at + 1], out));
+                CFX_TRY(cfxi_python_equal(c, x[i + 1], y[at + 1], &values));
+            *out = values == CFXI_TRUE ? *out : values;
         }
-        if (same == CFXI_FALSE)
-            *out = CFXI_FALSE;
+        if (same != CFXI_TRUE && *out != CFXI_FALSE)
+            *out = same;
     }
     return CFX_OK;
 }
@@ -539,7 +554,7 @@ static cfx_datum compare(cfxi_call *c, action a, cfx_datum x, cfx_datum y)
 cfx_datum cfxi_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger)
 {
     cfxi_truth first;
-    if (is_integral(a) && is_integral(b) && (a.symbolic || b.symbolic)) {
+    if (is_reckonable(a) && is_reckonable(b) && (a.symbolic || b.symbolic)) {
         cfx_datum r = cfx_datum_int(larger ? cfx_dim_max(c->dims, int_of(a), int_of(b), c->err)
                                            : cfx_dim_min(c->dims, int_of(a), int_of(b), c->err));
         r.symbolic = cfx_dim_is_symbol(r.as.i) || r.as.i == CFX_DIM_UNKNOWN;
@@ -548,7 +563,7 @@ cfx_datum cfxi_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger
     if (less(c, larger ? a : b, larger ? b : a, false, &first) != CFX_OK)
         return cfxi_invalid();
     if (first == CFXI_DEPENDS)
-        return unknown(CFX_DATUM_FLOAT);
+        return unknown(is_integral(a) && is_integral(b) ? CFX_DATUM_INT : CFX_DATUM_FLOAT);
     return cfx_datum_retain(first == CFXI_TRUE ? b : a);
 }
 
@@ -616,8 +631,6 @@ static cfx_datum to_whole(cfxi_call *c, double (*f)(double), cfx_datum d)
 {
     if (is_integral(d))
         return d.symbolic ? d : cfx_datum_int(int_of(d));
-    if (d.symbolic)
-        return unknown(CFX_DATUM_INT);
     double whole = f(d.as.f);
     if (!(whole >= -0x1p63 && whole < 0x1p63))
         return fail_value(c, "a float that is no integer of 64 bits");
@@ -649,6 +662,16 @@ static cfx_datum absolute(cfxi_call *c, cfx_datum d)
     return int_of(d) < 0 ? int_arithmetic(c, SUB, 0, int_of(d)) : cfx_datum_int(int_of(d));
 }
 
+/* What is known of an action on a bool, float or complex number that nobody knows: its kind. */
+static cfx_datum unary_unknown(action a, cfx_datum d)
+{
+    const bool whole = a == FLOOR || a == CEIL || a == TRUNC || a == ROUND;
+    const bool sign = a == NEG || a == POS || a == ABS || a == INVERT;
+    if (whole || (sign && d.kind == CFX_DATUM_BOOL))
+        return unknown(CFX_DATUM_INT);
+    return unknown(sign && a != ABS ? (cfx_datum_kind)d.kind : CFX_DATUM_FLOAT);
+}
+
 static cfx_datum unary(cfxi_call *c, action a, cfx_datum d)
 {
     bool complex = d.kind == CFX_DATUM_COMPLEX;
@@ -657,6 +680,8 @@ static cfx_datum unary(cfxi_call *c, action a, cfx_datum d)
                   cfx_datum_kind_name((cfx_datum_kind)d.kind));
         return cfxi_invalid();
     }
+    if (d.symbolic && d.kind != CFX_DATUM_INT)
+        return unary_unknown(a, d);
     switch (a) {
     case NEG:
         if (complex)

@@ -132,6 +132,8 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->isa = o->reference ? CFX_ISA_PLAIN : machine_isa();
     if (o->limit_isa && o->isa < rt->isa)
         rt->isa = o->isa;
+    rt->interrupted = o->interrupted;
+    rt->interrupted_ctx = o->interrupted_ctx;
     atomic_init(&rt->seed, o->seed);
     unsigned threads = o->reference ? 1 : o->threads ? o->threads : machine_threads();
     if (threads > 1 && !(rt->pool = cfxi_pool_new(threads, allocator, err))) {
@@ -153,6 +155,13 @@ void cfx_runtime_free(cfx_runtime *rt)
 
 unsigned cfx_runtime_threads(const cfx_runtime *rt) { return cfxi_pool_threads(rt->pool); }
 cfx_isa cfx_runtime_isa(const cfx_runtime *rt) { return rt->isa; }
+
+cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err)
+{
+    if (!rt->interrupted || !rt->interrupted(rt->interrupted_ctx))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_INTERRUPTED, "the run was interrupted");
+}
 
 void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed)
 {

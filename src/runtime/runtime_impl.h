@@ -5,7 +5,8 @@
  *   1. arguments   are brought into the form that the schema promises: one datum for each
  *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
  *                  int[2] made [3, 3], an int for a float parameter converted, None only where
- *                  the type ends in '?'. (A `Scalar` may still be a tensor, int[] a str: "same".)
+ *                  the type ends in '?'. (A `Scalar` may still be a tensor, and a padding or
+ *                  reduction a str.)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
  *                  header without memory (cfxi_result). It may not look at elements; sizes may be
  *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
@@ -49,6 +50,7 @@ typedef struct cfxi_signature_param {
     bool list;
     bool optional;     /* None is allowed */
     bool items_optional;
+    bool words;        /* a str may stand for the numbers: padding="same", reduction="mean" */
     uint8_t length;    /* of a list that a single number may stand for: int[2]; else 0 */
     cfx_datum value;   /* the default; INVALID: there is none */
 } cfxi_signature_param;
@@ -70,11 +72,16 @@ struct cfx_runtime {
     cfxi_pool *pool;
     cfx_isa isa;
     bool reference;
+    bool (*interrupted)(void *ctx);  /* or NULL */
+    void *interrupted_ctx;
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
     _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
 };
+
+/* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
+cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err);
 
 /* NULL with *err set if memory is out. */
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
@@ -234,6 +241,8 @@ static inline cfx_tensor *cfxi_result_at(const cfxi_call *c, size_t i)
  * strides. */
 cfx_status cfxi_result_view(cfxi_call *c, size_t i, const cfx_tensor *base, const int64_t *strides,
                             int64_t offset);
+/* Fails if `t`, an argument, cannot be written to: its memory is read-only, or it is expanded. */
+cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t);
 /* Gives it memory of its own; its sizes must be known by now (set them in the header). */
 cfx_status cfxi_result_allocate(cfxi_call *c, size_t i);
 

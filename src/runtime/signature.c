@@ -31,6 +31,14 @@ static void read_type(const char *text, cfxi_signature_param *p)
     p->optional = text[strlen(text) - 1] == '?';
 }
 
+/* Whether the rule also reads words for these numbers. */
+static bool takes_words(cfx_operator op, const cfx_param *param, const cfxi_signature_param *p)
+{
+    const bool conv = op == CFX_OPID_conv1d || op == CFX_OPID_conv2d || op == CFX_OPID_conv3d;
+    return p->type == CFXI_PARAM_INT && (cfxi_text_is_word(param->name, "reduction") ||
+                                         (conv && cfxi_text_is_word(param->name, "padding")));
+}
+
 /* ---- defaults ------------------------------------------------------------------------------ */
 
 static cfx_datum number_default(cfx_schema_text text, const cfxi_signature_param *p)
@@ -109,6 +117,7 @@ static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *alloc
         read_type(param.type, p);
         if (param.variadic)
             p->list = true;
+        p->words = takes_words(op, &param, p);
         p->value = read_default(param.value, p, allocator, &own);
         s->num_params = (uint8_t)(i + 1);
     }

@@ -45,6 +45,7 @@ struct cfx_text {
 struct cfx_data {
     atomic_int refs;
     uint32_t op;  /* cfx_operator whose results these are, which names them; 0: none */
+    uint32_t depth;  /* containers nest at most so deep in it, itself included */
     size_t size;
     const cfx_allocator *allocator;
     cfx_datum items[];
@@ -58,6 +59,21 @@ static inline bool cfxi_is_text(cfx_datum d)
 static inline size_t cfxi_itemsize(const cfx_tensor *t)
 {
     return cfx_dtype_size((cfx_dtype)t->dtype);
+}
+
+/* Whether `value` may become an item of `container`, which exists already. What nests less deeply
+ * than it does cannot hold it, and changes no depth, of those that it is in neither. (datum.c) */
+bool cfxi_has_room(cfx_datum container, cfx_datum value);
+
+/* Whether its strides are whole elements: those of memory from elsewhere may be any (complex
+ * numbers in an array of structs). */
+static inline bool cfxi_has_whole_strides(const cfx_tensor *t)
+{
+    const int64_t size = (int64_t)cfxi_itemsize(t);
+    for (size_t i = 0; i < t->ndim; i++)
+        if (t->size[i] > 1 && t->stride[i] % size != 0)
+            return false;
+    return true;
 }
 
 static inline int64_t cfxi_numel(const cfx_tensor *t)

@@ -67,3 +67,28 @@ TEST(a_failed_item_fails_the_list)
     CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_LIST, &bad, 1, NULL, &err).kind);
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
 }
+
+TEST(containers_of_the_wrong_size)
+{
+    cfx_error err = {0};
+    const cfx_datum items[] = {cfx_datum_int(1), cfx_datum_int(2), cfx_datum_int(3)};
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_DICT, items, 3, NULL, &err).kind);
+    CHECK_STR_EQ("a dict of 3 data", err.message);
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_SLICE, items, 2, NULL, &err).kind);
+    CHECK_STR_EQ("a slice of 2 data", err.message);
+}
+
+TEST(containers_nest_to_a_limit)
+{
+    cfx_error err = {0};
+    cfx_datum d = cfx_datum_int(1);
+    for (int i = 0; i < CFX_MAX_DEPTH; i++) {
+        cfx_datum outer = cfx_datum_seq(CFX_DATUM_LIST, &d, 1, NULL, &err);
+        REQUIRE(outer.kind == CFX_DATUM_LIST);
+        cfx_datum_release(d);
+        d = outer;
+    }
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_TUPLE, &d, 1, NULL, &err).kind);
+    CHECK_INT_EQ(CFX_E_LIMIT, err.status);
+    cfx_datum_release(d);
+}

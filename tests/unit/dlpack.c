@@ -147,6 +147,8 @@ TEST(out_and_in_again)
 TEST(what_cannot_be_shared)
 {
     cfx_error err = {0};
+    CHECK(!cfx_tensor_to_dlpack(NULL, &err) && !cfx_tensor_to_dlpack_unversioned(NULL, &err));
+    err = (cfx_error){0};
     int64_t odd[2] = {6, 4};
     cfx_tensor *abstract = cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, shape, 2, NULL, &err);
     CHECK(!cfx_tensor_to_dlpack(abstract, &err) && err.status == CFX_E_VALUE);

@@ -179,3 +179,96 @@ TEST(resizing_takes_any_scale)
     cfx_runtime_free(rt);
     rt = NULL;
 }
+
+TEST(a_text_is_no_number)
+{
+#define TEXT(s) cfx_datum_text(CFX_DATUM_STR, s, sizeof s - 1, NULL, NULL)
+    CHECK(REFUSED(CFX_E_TYPE, sum, ONES(FLOAT32, 2, 2), TEXT("a")));
+    CHECK(REFUSED(CFX_E_TYPE, diagonal, ONES(FLOAT32, 2, 2), TEXT("a")));
+    CHECK_STR_EQ("diagonal(float32[2, 2]): 'offset' must be int, not str", err.message);
+    CHECK(REFUSED(CFX_E_TYPE, conv_transpose1d, ONES(FLOAT32, 1, 1, 4), ONES(FLOAT32, 1, 1, 3),
+                  cfx_datum_none(), cfx_datum_int(1), TEXT("same")));
+    cfx_datum items[] = {TEXT("a")};
+    cfx_datum texts = cfx_datum_seq(CFX_DATUM_LIST, items, 1, NULL, NULL);
+    cfx_datum_release(items[0]);
+    CHECK(REFUSED(CFX_E_TYPE, zeros, texts));
+    cfx_datum y = CALL(conv1d, ONES(FLOAT32, 1, 1, 4), ONES(FLOAT32, 1, 1, 3), cfx_datum_none(),
+                       cfx_datum_int(1), TEXT("same"));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(4, cfx_tensor_numel(y.as.tensor));
+    cfx_datum_release(y);
+    y = CALL(l1_loss, ONES(FLOAT32, 2), ONES(FLOAT32, 2), TEXT("none"));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    CHECK_INT_EQ(2, cfx_tensor_numel(y.as.tensor));
+    cfx_datum_release(y);
+#undef TEXT
+}
+
+TEST(remainders_at_the_end_of_what_fits)
+{
+    CHECK_INT_EQ(1, CALL(remainder, cfx_datum_int(INT64_MIN), cfx_datum_int(3)).as.i);
+    CHECK_INT_EQ(0, CALL(remainder, cfx_datum_int(INT64_MIN), cfx_datum_int(-1)).as.i);
+    CHECK_INT_EQ(-1, CALL(remainder, cfx_datum_int(5), cfx_datum_int(-3)).as.i);
+    CHECK_INT_EQ(INT64_MAX - 1,
+                 CALL(remainder, cfx_datum_int(-1), cfx_datum_int(INT64_MAX)).as.i);
+}
+
+/* Complex numbers 24 bytes apart: the part of an array of structs. */
+static cfx_datum spaced(double *memory, int64_t n)
+{
+    for (int64_t i = 0; i < 3 * n; i++)
+        memory[i] = i % 3 == 0;
+    return cfx_datum_tensor(cfx_tensor_from_memory(CFX_DTYPE_COMPLEX128, (int64_t[]){1, 1, n},
+                                                   (int64_t[]){24 * n, 24 * n, 24}, 3, memory,
+                                                   false, NULL, NULL, NULL, NULL));
+}
+
+TEST(strides_need_not_be_whole_elements)
+{
+    enum { N = 400 };
+    static double memory[3 * N];
+    static double weight[3 * 3];
+    cfx_datum index = filled(CFX_DTYPE_INT64, SIZES(1, 1, N), cfx_datum_int(0));
+    for (int64_t i = 0; i < N; i++)
+        ((int64_t *)cfx_tensor_data(index.as.tensor))[i] = i;
+    cfx_datum mean = cfx_datum_text(CFX_DATUM_STR, "mean", 4, NULL, NULL);
+    cfx_datum y = CALL(scatter_reduce_, spaced(memory, N), cfx_datum_int(2), index,
+                       filled(CFX_DTYPE_COMPLEX128, SIZES(1, 1, N), cfx_datum_int(4)), mean,
+                       cfx_datum_bool(false));
+    CHECK_STR_EQ("", err.message);
+    cfx_datum_release(y);
+    CHECK(memory[0] == 4 && memory[2] == 0 && memory[3 * N - 3] == 4 && memory[3 * N - 1] == 0);
+    y = CALL(conv1d, spaced(memory, N), spaced(weight, 3));
+    REQUIRE(y.kind == CFX_DATUM_TENSOR);
+    const double *sums = cfx_tensor_data(y.as.tensor);
+    CHECK(sums[0] == 3 && sums[1] == 0 && sums[2 * (N - 3)] == 3);
+    cfx_datum_release(y);
+}
+
+/* Not even by way of another: it could be neither printed nor freed. */
+TEST(a_list_never_holds_itself)
+{
+    const cfx_datum zero = cfx_datum_int(0);
+    rt = rt ? rt : cfx_runtime_new(NULL, NULL);
+    cfx_datum x = cfx_datum_seq(CFX_DATUM_LIST, &zero, 1, NULL, NULL);
+    cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, &x, 1, NULL, NULL);
+    CHECK(REFUSED(CFX_E_LIMIT, setitem, cfx_datum_retain(x), zero, cfx_datum_retain(x)));
+    CHECK(REFUSED(CFX_E_LIMIT, setitem, cfx_datum_retain(x), zero, tuple));
+    cfx_datum pair = cfx_datum_seq(CFX_DATUM_TUPLE, (cfx_datum[]){zero, zero}, 2, NULL, NULL);
+    cfx_datum done = CALL(setitem, cfx_datum_retain(x), zero, pair);
+    CHECK(done.kind == CFX_DATUM_NONE);
+    size_t n;
+    CHECK_INT_EQ(CFX_DATUM_TUPLE, cfx_datum_items(x, &n)[0].kind);
+    cfx_datum_release(x);
+}
+
+TEST(an_expanded_tensor_is_not_written_to)
+{
+    cfx_datum x = CALL(expand, ONES(FLOAT32, 3), list(SIZES(4, 3)));
+    cfx_datum all = cfx_datum_scalar(CFX_DATUM_ELLIPSIS, 0);
+    CHECK(REFUSED(CFX_E_SHAPE, setitem, cfx_datum_retain(x), all, cfx_datum_int(2)));
+    cfx_datum done = CALL(setitem, cfx_datum_retain(x), cfx_datum_int(0), cfx_datum_int(2));
+    CHECK(done.kind == CFX_DATUM_NONE);
+    CHECK(((const float *)cfx_tensor_data(x.as.tensor))[2] == 2);
+    cfx_datum_release(x);
+}

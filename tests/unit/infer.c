@@ -154,3 +154,24 @@ TEST(texts_of_values)
     cfx_buffer_free(&text);
     cfx_dims_free(dims);
 }
+
+/* What follows from a bool or float that nobody knows is not known either. */
+TEST(unknown_numbers_stay_unknown)
+{
+    static const char *const inputs[] = {"bool[]", "float32[]", NULL};
+    const char *told = inferred("graph():\n"
+                                "  %p = placeholder[target=p]()\n"
+                                "  %q = placeholder[target=q]()\n"
+                                "  %b = call_function[target=cfx.ops.item](%p)\n"
+                                "  %f = call_function[target=cfx.ops.item](%q)\n"
+                                "  %sum = call_function[target=cfx.ops.add](%b, 1)\n"
+                                "  %same = call_function[target=cfx.ops.eq](%b, 0)\n"
+                                "  %less = call_function[target=cfx.ops.lt](%b, 1)\n"
+                                "  %plus = call_function[target=cfx.ops.positive](%b)\n"
+                                "  %size = call_function[target=cfx.ops.abs](%f)\n"
+                                "  %dicts = call_function[target=cfx.ops.eq]({\"a\": %f, \"b\": 1},"
+                                " {\"a\": 2.0, \"b\": 1})\n"
+                                "  output((%sum, %same, %less, %plus, %size, %dicts))\n", inputs);
+    CHECK_STR_EQ("p bool[]\nq float32[]\nb ?\nf ?\nsum ?\nsame ?\nless ?\n"
+                 "plus ?\nsize ?\ndicts ?\n", told);
+}

@@ -4,7 +4,9 @@
 #include "test_alloc.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST = 100000 };
 
@@ -132,6 +134,28 @@ TEST(sleepers_wake)
         const struct timespec pause = {0, us * 1000};
         check_once(rt, 64, 1);
         nanosleep(&pause, NULL);
+    }
+    cfx_runtime_free(rt);
+}
+
+/* At a fork() helpers may count as inside a job, or hold the mutex: nobody would end that in the
+ * child. */
+TEST(the_child_of_a_fork_works_alone)
+{
+    cfx_runtime *rt = runtime(4);
+    REQUIRE(rt);
+    for (int i = 0; i < 300; i++) {
+        int status = 0;
+        check_once(rt, 64, 1);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);  /* ends it if it waits */
+            use(rt);
+            _exit(0);
+        }
+        REQUIRE(child > 0);
+        waitpid(child, &status, 0);
+        REQUIRE(status == 0);
     }
     cfx_runtime_free(rt);
 }

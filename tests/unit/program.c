@@ -223,6 +223,120 @@ TEST(while_loop_stops)
     cfx_datum_release(y);
 }
 
+/* An input that stands behind calls has a slot of its own from the start. */
+TEST(inputs_may_stand_anywhere)
+{
+    cfx_error err = {0};
+    const cfx_datum in[] = {cfx_datum_int(1), cfx_datum_int(2), cfx_datum_int(10)};
+    cfx_datum y = run_text("graph():\n"
+                           "  %a = placeholder[target=a]()\n"
+                           "  %b = placeholder[target=b]()\n"
+                           "  %s = call_function[target=cfx.ops.add](%a, %b)\n"
+                           "  %z = placeholder[target=z]()\n"
+                           "  %m = call_function[target=cfx.ops.mul](%s, %z)\n"
+                           "  output(%m)\n", NULL, in, 3, &err);
+    CHECK_STR_EQ("", err.message);
+    CHECK_INT_EQ(CFX_DATUM_INT, y.kind);
+    CHECK_INT_EQ(30, y.as.i);
+    cfx_datum_release(y);
+}
+
+/* A loop that packs its state once more at every turn: what it makes is freed recursively. */
+TEST(what_a_loop_nests_has_a_limit)
+{
+    cfx_error err = {0};
+    cfx_datum y = run_text("graph():\n"
+                           "  %w = call_function[target=cfx.ops.for_loop](1000000, graph {\n"
+                           "      %i = placeholder[target=i]()\n"
+                           "      %s = placeholder[target=s]()\n"
+                           "      output(([%s],))\n"
+                           "    }, [1])                                @ model.py:3\n"
+                           "  output(%w)\n", NULL, NULL, 0, &err);
+    CHECK_INT_EQ(CFX_DATUM_INVALID, y.kind);
+    CHECK_INT_EQ(CFX_E_LIMIT, err.status);
+    CHECK_STR_EQ("model.py:3: lists and tuples nest more than 1000 deep (node %w)", err.message);
+}
+
+/* Where a double no longer tells neighbours apart, and where the next step would overflow. */
+TEST(ranges_at_the_ends_of_what_fits)
+{
+    static const struct { const char *range; int64_t first, last; size_t n; } rows[] = {
+        {"range(4611686018427387904, 4611686018427388204, 1)", 4611686018427387904,
+         4611686018427388203, 300},
+        {"range(9223372036854775800, 9223372036854775807, 5)", 9223372036854775800,
+         9223372036854775805, 2},
+        {"range(-9223372036854775800, -9223372036854775807, -4)", -9223372036854775800,
+         -9223372036854775804, 2},
+        {"range(3, 0, -1)", 3, 1, 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cfx_error err = {0};
+        char text[120];
+        snprintf(text, sizeof text, "graph():\n  output(%s)\n", rows[i].range);
+        cfx_datum y = run_text(text, NULL, NULL, 0, &err);
+        CHECK_STR_EQ("", err.message);
+        size_t n = 0;
+        const cfx_datum *items = cfx_datum_items(y, &n);
+        CHECK_INT_EQ(rows[i].n, n);
+        REQUIRE(n > 0);
+        CHECK_INT_EQ(rows[i].first, items[0].as.i);
+        CHECK_INT_EQ(rows[i].last, items[n - 1].as.i);
+        cfx_datum_release(y);
+    }
+}
+
+/* ---- interrupting -------------------------------------------------------------------------- */
+
+static bool count_down(void *ctx) { return --*(int *)ctx == 0; }
+
+/* Runs it until its `n`-th question. */
+static cfx_status run_until(const char *text, int n, int *left, cfx_error *err)
+{
+    *left = n;
+    const cfx_runtime_options options = {.threads = 1, .interrupted = count_down,
+                                         .interrupted_ctx = left};
+    cfx_graph *g = parse(text, NULL, err);
+    cfx_program *p = g ? cfx_program_new(g, NULL, NULL, err) : NULL;
+    cfx_runtime *rt = cfx_runtime_new(&options, err);
+    cfx_datum result = cfx_program_run(p, rt, NULL, 0, err);
+    const bool ended = result.kind != CFX_DATUM_INVALID;
+    cfx_datum_release(result);
+    cfx_program_free(p);
+    cfx_runtime_free(rt);
+    cfx_graph_release(g);
+    return ended ? CFX_OK : err->status;
+}
+
+TEST(a_run_can_be_interrupted)
+{
+    cfx_error err = {0};
+    int left;
+    static const char endless[] = "graph():\n"
+                                  "  %w = call_function[target=cfx.ops.while_loop](graph {\n"
+                                  "      %a = placeholder[target=a]()\n"
+                                  "      output(%a)\n"
+                                  "    }, graph {\n"
+                                  "      %a = placeholder[target=a]()\n"
+                                  "      output((%a,))\n"
+                                  "    }, [True])                          @ model.py:3\n"
+                                  "  output(%w)\n";
+    CHECK_INT_EQ(CFX_E_INTERRUPTED, run_until(endless, 1, &left, &err));
+    CHECK_STR_EQ("model.py:3: the run was interrupted (node %w)", err.message);
+    err = (cfx_error){0};
+    CHECK_INT_EQ(CFX_E_INTERRUPTED, run_until(endless, 1000, &left, &err));
+    CHECK_STR_EQ("model.py:3: the run was interrupted (node %w)", err.message);
+    static const char two[] = "graph():\n"
+                              "  %a = call_function[target=cfx.ops.add](1, 2)\n"
+                              "  %b = call_function[target=cfx.ops.add](%a, 2)\n"
+                              "  output(%b)\n";
+    err = (cfx_error){0};
+    CHECK_INT_EQ(CFX_E_INTERRUPTED, run_until(two, 2, &left, &err));
+    CHECK_STR_EQ("the run was interrupted (node %b)", err.message);
+    err = (cfx_error){0};
+    CHECK_INT_EQ(CFX_OK, run_until(two, 10, &left, &err));
+    CHECK_INT_EQ(8, left);  /* once for each instruction */
+}
+
 /* ---- types and shapes ---------------------------------------------------------------------- */
 
 static cfx_status note(void *ctx, const char *node, cfx_datum result)

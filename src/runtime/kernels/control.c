@@ -221,6 +221,7 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
     size_t n;
     size_t m;
     cfx_datum some[32];
+    CFX_TRY(cfxi_go_on(c->rt, c->err));  /* a body may be without instructions */
     const cfx_datum *items = cfx_datum_items(*state, &n);
     const size_t extra = index.kind != CFX_DATUM_INVALID;
     cfx_datum *args = n + extra <= 32 ? some : cfxi_scratch(c->rt, (n + extra) * sizeof *args);

@@ -239,23 +239,6 @@ static cfx_status picked_layout(cfxi_call *c, const indexing *ix, const cfxi_vie
     return cfxi_result_broadcast(c, 0, v->dtype, all, n);
 }
 
-cfx_status cfxi_rule_index(cfxi_call *c)
-{
-    indexing ix;
-    cfxi_view v;
-    size_t picked;
-    cfx_tensor *x = cfxi_tensor(c, 0);
-    cfx_status status = read_indices(c, &ix, x, 1);
-    if (status == CFX_OK)
-        status = picked_sizes(c, &ix, &v, &picked);
-    if (status == CFX_OK && !c->infer && x->storage)
-        status = picked_layout(c, &ix, &v, picked);
-    else if (status == CFX_OK)
-        status = cfxi_result(c, 0, v.dtype, v.size, v.ndim);
-    indexing_free(&ix);
-    return status;
-}
-
 /* The slices one after the other into `y`, by way of a dense tensor where they lie at no one
  * distance. */
 static cfx_status gather_into(cfxi_call *c, const indexing *ix, cfxi_picks *p, cfx_tensor *y)
@@ -286,15 +269,25 @@ static cfx_status gather_picks(cfxi_call *c, const indexing *ix)
     return status;
 }
 
-cfx_status cfxi_kernel_index(cfxi_call *c)
+/* The rule alone: how many elements a mask picks is known once it is read, and once is enough. */
+cfx_status cfxi_rule_index(cfxi_call *c)
 {
     indexing ix;
-    cfx_status status = read_indices(c, &ix, cfxi_tensor(c, 0), 1);
-    if (status == CFX_OK && ix.count == 0) {
-        status = cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
-    } else if (status == CFX_OK) {
-        status = gather_picks(c, &ix);
-    }
+    cfxi_view v;
+    size_t picked;
+    cfx_tensor *x = cfxi_tensor(c, 0);
+    cfx_status status = read_indices(c, &ix, x, 1);
+    if (status == CFX_OK)
+        status = picked_sizes(c, &ix, &v, &picked);
+    if (status == CFX_OK && c->infer)
+        status = cfxi_result(c, 0, v.dtype, v.size, v.ndim);
+    else if (status == CFX_OK)
+        status = picked_layout(c, &ix, &v, picked);
+    if (status == CFX_OK && !c->infer)
+        status = cfxi_result_allocate(c, 0);
+    if (status == CFX_OK && !c->infer)
+        status = ix.count ? gather_picks(c, &ix)
+                          : cfxi_copy(c->rt, cfxi_result_at(c, 0), x, c->err);
     indexing_free(&ix);
     return status;
 }
@@ -328,19 +321,20 @@ cfx_status cfxi_rule_index_put(cfxi_call *c)
     size_t picked;
     cfx_tensor *x = cfxi_tensor(c, 0);
     const cfx_tensor *values = cfxi_tensor(c, 2);
-    cfx_status status = read_indices(c, &ix, x, 1);
-    if (status == CFX_OK && values->dtype != x->dtype && !values->number && !fills_mask(c))
-        status = cfxi_fail(c, CFX_E_SHAPE,
-                           "Index put requires the source and destination dtypes match, got %s for "
-                           "the destination and %s for the source.",
-                           cfx_dtype_name((cfx_dtype)x->dtype),
-                           cfx_dtype_name((cfx_dtype)values->dtype));
-    if (status == CFX_OK)
-        status = picked_sizes(c, &ix, &v, &picked);
-    if (status == CFX_OK)
-        status = cfxi_result_like(c, 0, v.dtype, x);
-    indexing_free(&ix);
-    return status;
+    if (c->infer) {  /* else the kernel checks the indices, before it writes */
+        cfx_status status = read_indices(c, &ix, x, 1);
+        if (status == CFX_OK)
+            status = picked_sizes(c, &ix, &v, &picked);
+        indexing_free(&ix);
+        CFX_TRY(status);
+    }
+    if (values->dtype != x->dtype && !values->number && !fills_mask(c))
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "Index put requires the source and destination dtypes match, got %s for "
+                         "the destination and %s for the source.",
+                         cfx_dtype_name((cfx_dtype)x->dtype),
+                         cfx_dtype_name((cfx_dtype)values->dtype));
+    return cfxi_result_like(c, 0, (cfx_dtype)x->dtype, x);
 }
 
 /* `values` with the sizes of x[indices] and of x's type: a view if its slices lie at one distance,

@@ -391,10 +391,12 @@ static cfx_tensor *value_for(cfxi_call *c, const cfx_tensor *x, cfx_datum value,
     return shorter;
 }
 
-/* Writes `value`, broadcast, to the view `dst`; also where it is a part of the same tensor. */
+/* Writes `value`, broadcast, to the view `dst`; also where it is a part of the same tensor. (With
+ * picks it is index_put_ that checks the target.) */
 static cfx_status write_view(cfxi_call *c, cfx_tensor *dst, cfx_tensor *value)
 {
     cfxi_view v = cfxi_view_of(value);
+    CFX_TRY(cfxi_check_written(c, dst));
     CFX_TRY(cfxi_view_expand(c, &v, dst->size, dst->ndim));
     if (c->infer)
         return CFX_OK;
@@ -426,8 +428,6 @@ static cfx_status write_picks(cfxi_call *c, cfx_tensor *dst, const selection *s,
 static cfx_status set_tensor_item(cfxi_call *c, cfx_tensor *x, cfx_datum key, cfx_datum value)
 {
     selection s;
-    if (cfx_tensor_is_read_only(x))
-        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
     cfx_status status = select_by(c, &s, x, key);
     cfx_tensor *dst = status == CFX_OK ? cfxi_view_tensor(c, x, &s.view) : NULL;
     size_t ndim = s.view.ndim;  /* with picks it is index_put that looks at the value */
@@ -455,6 +455,9 @@ cfx_status cfxi_rule_setitem(cfxi_call *c)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object does not support item assignment",
                          kind_of(a));
     CFX_TRY(find_item(c, a, c->args[1], &item));
+    if (!cfxi_has_room(a, c->args[2]))
+        return cfxi_fail(c, CFX_E_LIMIT, "a %s takes no %s that nests as deeply as itself: make a "
+                         "new one of its items", kind_of(a), kind_of(c->args[2]));
     cfx_datum old = *item;
     *item = cfx_datum_retain(c->args[2]);
     cfx_datum_release(old);

@@ -16,7 +16,7 @@ cfx_dtype cfxi_compute_dtype(cfx_dtype dtype)
 
 cfx_tensor *cfxi_typed(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype)
 {
-    if (!t || t->dtype == dtype)
+    if (!t || (t->dtype == dtype && cfxi_has_whole_strides(t)))
         return cfx_tensor_retain((cfx_tensor *)t);
     return cfxi_contiguous(c, t, dtype);
 }

@@ -12,8 +12,8 @@ enum { CFXI_SPATIAL = 3 };
 /* What elements are computed in: float32 for floats of 16 bits, int64 for integers and bool,
  * complex128. */
 cfx_dtype cfxi_compute_dtype(cfx_dtype dtype);
-/* `t` itself (retained) if it is of that type, with any strides, else a contiguous copy; NULL with
- * c->err set. NULL for NULL. */
+/* `t` itself (retained) if it is of that type, with strides of whole elements, else a contiguous
+ * copy; NULL with c->err set. NULL for NULL. */
 cfx_tensor *cfxi_typed(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
 /* A tensor to compute result i in: the result itself if it has this type (and is contiguous, if
  * that is asked for), else a contiguous temporary. cfxi_work_done releases it, after the elements

@@ -1,0 +1,230 @@
+/* apply.c - an operator on variables: computed now, or noted in the graph that is being made. */
+#include "capture_impl.h"
+
+#include <stdio.h>
+
+static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+/* In C `true` is a number: a parameter that is a bool takes 0 and 1 for False and True. */
+static cfx_var as_param(cfx_operator op, size_t i, cfx_var v)
+{
+    cfx_param param;
+    if (v.kind == CFX_VAR_INT && (v.as.i == 0 || v.as.i == 1) &&
+        cfx_operator_param(op, i, &param) && strncmp(param.type, "bool", 4) == 0)
+        return cfx_var_bool(v.as.i == 1);
+    return v;
+}
+
+/* The arguments as data; false, and the scope fails. *known: whether all that is given is known. */
+static bool all_data(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, cfx_datum *out,
+                     bool *known)
+{
+    *known = true;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = cfxi_var_datum(at, as_param(op, i, args[i]));
+        *known = *known && (out[i].kind != CFX_DATUM_INVALID || args[i].kind == CFX_VAR_EMPTY);
+        if (cfx_ok(at.scope))
+            continue;
+        while (i-- > 0)
+            cfx_datum_release(out[i]);
+        return false;
+    }
+    return true;
+}
+
+/* ---- computing ----------------------------------------------------------------------------- */
+
+static cfx_var compute(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    cfx_datum data[CFXI_MOST_PARAMS];
+    cfx_error err = {0};
+    bool known;
+    if (!all_data(at, op, args, n, data, &known))
+        return cfx_var_empty();
+    cfx_datum result = cfx_operator_run(at.scope->rt, op, data, n, &err);
+    for (size_t i = 0; i < n; i++)
+        cfx_datum_release(data[i]);
+    if (result.kind == CFX_DATUM_INVALID) {
+        cfxi_scope_take(at, &err);
+        return cfx_var_empty();
+    }
+    return cfxi_var_of_datum(at, result);
+}
+
+/* ---- noting -------------------------------------------------------------------------------- */
+
+static bool starts_with(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* How good a spelling is for a call with the row's own parameters: 0 it is none. */
+static int rank(const char *name, cfx_spelling kind)
+{
+    if (kind == CFX_SPELLING_METHOD)
+        return 1;
+    if (kind == CFX_SPELLING_OVERLOAD)
+        return 2;
+    if (kind != CFX_SPELLING_FUNCTION || cfxi_spelling_has_params(name))
+        return 0;
+    if (starts_with(name, "torch.nn.functional."))
+        return 4;
+    return starts_with(name, "torch.") ? 5 : 3;
+}
+
+/* How a captured program spells the operator: as a person would in Python, and so that the row's
+ * parameters are the function's. *method: the name is a method's. */
+static void spell(cfx_operator op, char out[CFX_SPELLING_SIZE], bool *method)
+{
+    char name[CFX_SPELLING_SIZE];
+    cfx_spelling kind;
+    int best = 0;
+    snprintf(out, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
+    *method = false;
+    for (size_t i = 0; cfx_operator_spelling(op, i, name, &kind); i++) {
+        const int good = rank(name, kind);
+        if (good <= best)
+            continue;
+        best = good;
+        *method = kind == CFX_SPELLING_METHOD;
+        const char *start = *method ? strrchr(name, '.') + 1 : name;
+        memmove(out, start, strlen(start) + 1);
+    }
+}
+
+typedef struct passed {
+    cfx_value args[CFXI_MOST_PARAMS];
+    size_t n;
+    cfx_value kwargs[2 * CFXI_MOST_PARAMS];
+    size_t n_kwargs;
+} passed;
+
+static void discard(cfx_graph *g, passed *p, const cfx_var *args)
+{
+    (void)args;
+    for (size_t i = 0; i < p->n; i++)
+        cfx_value_discard(g, p->args[i]);
+    for (size_t i = 0; i < p->n_kwargs; i++)
+        cfx_value_discard(g, p->kwargs[i]);
+}
+
+/* Sorts the arguments into those by position and those by name. */
+static bool pass_all(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, passed *p)
+{
+    cfx_graph *g = at.scope->trace->graph;
+    cfx_error err = {0};
+    cfx_param param;
+    bool gap = false;
+    for (size_t i = 0; i < n && cfx_operator_param(op, i, &param); i++) {
+        gap = gap || param.keyword_only;
+        if (args[i].kind == CFX_VAR_EMPTY) {
+            gap = true;
+            continue;
+        }
+        const cfx_value v = cfxi_var_value(at, as_param(op, i, args[i]));
+        if (v.kind == CFX_KIND_INVALID)
+            return false;
+        if (!gap) {
+            p->args[p->n++] = v;
+            continue;
+        }
+        const cfx_value name = cfx_value_str(g, param.name.text, param.name.size, &err);
+        if (name.kind == CFX_KIND_INVALID) {
+            cfx_value_discard(g, v);
+            cfxi_scope_take(at, &err);
+            return false;
+        }
+        p->kwargs[p->n_kwargs++] = name;
+        p->kwargs[p->n_kwargs++] = v;
+    }
+    return true;
+}
+
+static cfx_node *create(cfx_graph *g, cfx_operator op, const passed *p, cfx_error *err)
+{
+    char name[CFX_SPELLING_SIZE];
+    bool method;
+    spell(op, name, &method);
+    const cfx_target target = {.name = name, .size = strlen(name)};
+    cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
+    cfx_value kwargs = cfx_invalid();
+    if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
+        kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);
+    cfx_node *n = NULL;
+    if (args.kind != CFX_KIND_INVALID && (kwargs.kind != CFX_KIND_INVALID || p->n_kwargs == 0))
+        n = cfx_graph_create(g, method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION, target, args,
+                             kwargs, NULL, cfx_invalid(), err);
+    if (!n) {
+        cfx_value_discard(g, args);
+        cfx_value_discard(g, kwargs);
+    }
+    return n;
+}
+
+cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    cfx_graph *g = at.scope->trace->graph;
+    cfx_error err = {0};
+    passed p = {.n = 0};
+    cfx_node *call = NULL;
+    if (pass_all(at, op, args, n, &p)) {
+        call = create(g, op, &p, &err);
+        if (!call)
+            cfxi_scope_take(at, &err);
+    } else {
+        discard(g, &p, args);
+    }
+    return call;
+}
+
+/* What the rule says of the result, if all is known of the arguments: INVALID without a failure if
+ * not; the scope fails if they do not fit. */
+static cfx_datum infer(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    cfx_datum data[CFXI_MOST_PARAMS];
+    cfx_error err = {0};
+    cfx_datum result = nothing;
+    bool known;
+    if (!at.scope->trace->dims || !all_data(at, op, args, n, data, &known))
+        return nothing;
+    if (known) {
+        result = cfx_operator_infer(at.scope->rt, at.scope->trace->dims, op, data, n, &err);
+        if (result.kind == CFX_DATUM_INVALID)
+            cfxi_scope_take(at, &err);
+    }
+    for (size_t i = 0; i < n; i++)
+        cfx_datum_release(data[i]);
+    return result;
+}
+
+static cfx_var note(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    cfx_datum known = infer(at, op, args, n);
+    cfx_node *call = cfx_ok(at.scope) ? cfxi_note_call(at, op, args, n) : NULL;
+    if (call)
+        return cfxi_trace_node(at, call, known);
+    cfx_datum_release(known);
+    return cfx_var_empty();
+}
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    cfx_param param;
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    if (!cfx_operator_has_kernel(op) || n > CFXI_MOST_PARAMS) {
+        cfx_fail(at, CFX_E_TYPE, "there is no operator number %d with so many parameters", (int)op);
+        return cfx_var_empty();
+    }
+    for (size_t i = 0; i < n && cfx_operator_param(op, i, &param); i++)
+        if (args[i].kind == CFX_VAR_EMPTY && !param.value.text && !param.variadic) {
+            cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", cfx_operator_name(op),
+                     (int)param.name.size, param.name.text);
+            return cfx_var_empty();
+        }
+    return at.scope->trace ? note(at, op, args, n) : compute(at, op, args, n);
+}

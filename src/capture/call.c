@@ -1,0 +1,270 @@
+/* call.c - calling a module: its forward, what computes a module of torch.nn, or a node. */
+#include "capture_impl.h"
+
+#include <stdio.h>
+
+static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
+
+/* ---- inputs of a user's class -------------------------------------------------------------- */
+
+/* The i-th name of "x, mask=None"; an empty text past the last. *optional: it says "=None". */
+static cfx_schema_text input_name(const char *inputs, size_t i, bool *optional)
+{
+    cfx_schema_text name = {inputs, 0};
+    const char *at = inputs;
+    for (size_t k = 0; k <= i; k++)
+        name = cfxi_schema_next(&at);
+    const char *equals = memchr(name.text, '=', name.size);
+    *optional = equals != NULL;
+    if (equals)
+        name.size = (size_t)(equals - name.text);
+    while (name.size > 0 && name.text[name.size - 1] == ' ')
+        name.size--;
+    return name;
+}
+
+static const char *inputs_of(const cfx_class *type)
+{
+    if (type->inputs)
+        return type->inputs;
+    return type->forward ? "x" : type->forward2 ? "x, y" : type->forward3 ? "x, y, z" : "";
+}
+
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional)
+{
+    return input_name(inputs_of(type), i, optional);
+}
+
+/* How many inputs the class takes: from *least to *most. */
+static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
+{
+    bool optional;
+    *least = *most = 0;
+    while (cfxi_class_input(type, *most, &optional).size > 0) {
+        *least += !optional;
+        ++*most;
+    }
+    if (type->forward_n && !type->inputs)
+        *most = SIZE_MAX;
+    else if (!type->forward_n)  /* whatever the names say */
+        *most = type->forward ? 1 : type->forward2 ? 2 : 3;
+    if (*least > *most)
+        *least = *most;
+}
+
+enum { MOST_INPUTS = 32 };
+
+/* `in` with None for what is not given, in `all`; false, and the scope fails, if it does not fit.
+ * */
+static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all[MOST_INPUTS],
+                        size_t *n)
+{
+    size_t least;
+    size_t most;
+    count_inputs(m->type, &least, &most);
+    if (in.n < least || in.n > most || in.n > MOST_INPUTS) {
+        cfx_fail(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu", cfxi_module_title(m),
+                 most == SIZE_MAX ? least : most, most == 1 ? "" : "s", inputs_of(m->type), in.n);
+        return false;
+    }
+    *n = most == SIZE_MAX || most > MOST_INPUTS ? in.n : most;
+    for (size_t i = 0; i < *n; i++) {
+        all[i] = i < in.n ? in.items[i] : cfx_var_none();
+        if (all[i].kind == CFX_VAR_EMPTY) {
+            cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable", cfxi_module_title(m),
+                     i);
+            return false;
+        }
+    }
+    return true;
+}
+
+static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_t n)
+{
+    const cfx_class *type = m->type;
+    if (type->forward)
+        return type->forward(s, m, in[0]);
+    if (type->forward2)
+        return type->forward2(s, m, in[0], in[1]);
+    if (type->forward3)
+        return type->forward3(s, m, in[0], in[1], in[2]);
+    return type->forward_n(s, m, in, n);
+}
+
+cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
+{
+    cfx_scope *s = at.scope;
+    cfx_var all[MOST_INPUTS];
+    size_t n;
+    if (!fill_inputs(at, m, in, all, &n))
+        return cfx_var_empty();
+    if (s->depth >= CFXI_MOST_CALLS) {
+        cfx_fail(at, CFX_E_LIMIT, "modules call each other more than %d deep", CFXI_MOST_CALLS);
+        return cfx_var_empty();
+    }
+    const size_t mark = cfx_scope_mark(s);
+    s->depth++;
+    cfx_var result = run_forward(s, m, all, n);
+    s->depth--;
+    if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
+        cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
+    if (result.kind == CFX_VAR_STR || result.kind == CFX_VAR_INTS)  /* it may be on its stack */
+        result = cfx_ok(s) ? cfx_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(&result, 1)) : result;
+    return cfx_scope_return(s, mark, result);
+}
+
+/* ---- what computes ------------------------------------------------------------------------- */
+
+/* The inputs of a program, by its variables; false, and the scope fails. */
+static bool gather(cfx_at at, cfx_vars in, bool all, cfx_datum *data, size_t *n)
+{
+    *n = 0;
+    for (size_t i = 0; i < in.n; i++) {
+        if (!all && in.items[i].kind != CFX_VAR_VALUE)
+            continue;  /* it is part of the program */
+        data[*n] = cfxi_var_datum(at, in.items[i]);
+        if (!cfx_ok(at.scope))
+            return false;
+        ++*n;
+    }
+    return true;
+}
+
+static cfx_var run_program(cfx_at at, cfx_module *m, cfx_vars in)
+{
+    cfx_datum data[MOST_INPUTS];
+    cfx_error err = {0};
+    cfx_datum result = nothing;
+    size_t n = 0;
+    if (in.n > MOST_INPUTS) {
+        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", MOST_INPUTS);
+        return cfx_var_empty();
+    }
+    const cfx_program *p = cfxi_ready_program(at, m, in);
+    if (p && gather(at, in, m->graph != NULL, data, &n)) {
+        result = cfx_program_run(p, at.scope->rt, data, n, &err);
+        if (result.kind == CFX_DATUM_INVALID)
+            cfxi_scope_take(at, &err);
+    }
+    for (size_t i = 0; i < n; i++)
+        cfx_datum_release(data[i]);
+    return result.kind == CFX_DATUM_INVALID ? cfx_var_empty() : cfxi_var_of_datum(at, result);
+}
+
+/* ---- while tracing ------------------------------------------------------------------------- */
+
+static bool is_leaf(const cfxi_trace *t, const cfx_module *m, const char *path)
+{
+    if (t->options && t->options->is_leaf)
+        return t->options->is_leaf(t->options->ctx, m, path);
+    return m->nn || (m->type && m->type->leaf);
+}
+
+/* What the module gives for what is known of its inputs; the scope fails if they do not fit. */
+static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
+{
+    cfx_datum data[MOST_INPUTS];
+    cfx_error err = {0};
+    cfx_datum result = nothing;
+    size_t n = 0;
+    if (!at.scope->trace->dims || in.n > MOST_INPUTS || !(m->nn || m->graph))
+        return nothing;
+    const cfx_program *p = cfxi_ready_program(at, m, in);
+    bool known = p && gather(at, in, m->graph != NULL, data, &n);
+    for (size_t i = 0; i < n; i++)
+        known = known && data[i].kind != CFX_DATUM_INVALID;
+    if (known) {
+        result = cfx_program_infer(p, at.scope->rt, at.scope->trace->dims, data, n, NULL, NULL,
+                                   &err);
+        if (result.kind == CFX_DATUM_INVALID)
+            cfxi_scope_take(at, &err);
+    }
+    for (size_t i = 0; i < n; i++)
+        cfx_datum_release(data[i]);
+    return result;
+}
+
+static cfx_node *call_node(cfx_at at, const char *path, cfx_vars in)
+{
+    cfx_graph *g = at.scope->trace->graph;
+    cfx_value args[MOST_INPUTS];
+    cfx_error err = {0};
+    for (size_t i = 0; i < in.n; i++) {
+        args[i] = cfxi_var_value(at, in.items[i]);
+        if (args[i].kind == CFX_KIND_INVALID) {
+            while (i-- > 0)
+                cfx_value_discard(g, args[i]);
+            return NULL;
+        }
+    }
+    cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_MODULE, path, args, in.n, NULL, 0, &err);
+    if (!n)
+        cfxi_scope_take(at, &err);
+    return n;
+}
+
+static cfx_var note_call(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
+{
+    if (in.n > MOST_INPUTS) {
+        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", MOST_INPUTS);
+        return cfx_var_empty();
+    }
+    cfx_datum known = infer_call(at, m, in);
+    cfx_node *n = cfx_ok(at.scope) ? call_node(at, path, in) : NULL;
+    if (n)
+        return cfxi_trace_node(at, n, known);
+    cfx_datum_release(known);
+    return cfx_var_empty();
+}
+
+/* Goes into a user's module: its nodes are inside its scope. */
+static cfx_var follow(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
+{
+    cfxi_trace *t = at.scope->trace;
+    cfx_error err = {0};
+    const uint32_t outer = t->scope;
+    const uint32_t inner = cfx_graph_scope(t->graph, outer, path, cfx_module_class_name(m), NULL,
+                                           &err);
+    if (inner == 0) {
+        cfxi_scope_take(at, &err);
+        return cfx_var_empty();
+    }
+    t->scope = inner;
+    cfx_var result = cfxi_call_forward(at, m, in);
+    t->scope = outer;
+    return result;
+}
+
+static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
+{
+    const char *path = cfxi_trace_path(at.scope->trace, m);
+    if (!path) {
+        cfx_fail(at, CFX_E_KEY, "%s is no part of the module that is being captured: add it to "
+                 "one that is (cfx_module_add)", cfxi_module_title(m));
+        return cfx_var_empty();
+    }
+    if (!m->type || is_leaf(at.scope->trace, m, path))
+        return note_call(at, m, path, in);
+    return follow(at, m, path, in);
+}
+
+/* ---- both ---------------------------------------------------------------------------------- */
+
+cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
+{
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    if (!m) {
+        cfx_fail(at, CFX_E_VALUE, "there is no module to call: cfx_child returns NULL for a name "
+                 "that the module does not have");
+        return cfx_var_empty();
+    }
+    if (!m->type && !m->nn && !m->graph) {
+        cfx_fail(at, CFX_E_TYPE, "a module that only holds others cannot be called: give it a "
+                 "class with a forward");
+        return cfx_var_empty();
+    }
+    if (at.scope->trace)
+        return trace_call(at, m, in);
+    return m->type ? cfxi_call_forward(at, m, in) : run_program(at, m, in);
+}

@@ -1,0 +1,204 @@
+/* capture_impl.h - what the files of src/capture share: modules, scopes, a trace.
+ *
+ *     module.c  a module and its members          tree.c    the tree as passes ask for it
+ *     state.c   its weights, by name              object.c  tensors and modules in graphs
+ *     scope.c   scopes and their variables        var.c     variables in and out
+ *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
+ *     program.c graphs of modules made to run     control.c branches and loops
+ *     trace.c   capturing                         nn*.c     the classes of torch.nn
+ */
+#ifndef CFXI_CAPTURE_IMPL_H
+#define CFXI_CAPTURE_IMPL_H
+
+#include "../ir/graph_impl.h"
+#include "../ops/ops_impl.h"
+#include "../runtime/runtime_impl.h"
+
+#include <cfx/capture.h>
+#include <cfx/nn.h>
+
+#include <stdatomic.h>
+
+/* ---- modules (module.c) -------------------------------------------------------------------- */
+
+typedef enum cfxi_member_kind {
+    CFXI_MEMBER_CHILD,
+    CFXI_MEMBER_PARAMETER,  /* a tensor, or None */
+    CFXI_MEMBER_BUFFER,     /* likewise */
+    CFXI_MEMBER_ATTRIBUTE
+} cfxi_member_kind;
+
+typedef struct cfxi_member {
+    char *name;
+    cfxi_member_kind kind;
+    cfx_module *child;  /* retained */
+    cfx_datum value;    /* retained */
+} cfxi_member;
+
+struct cfx_module {
+    atomic_int refs;
+    const cfx_allocator *allocator;
+    const cfx_class *type;     /* of a user's; or NULL */
+    cfx_nn nn;                 /* of torch.nn's; or NONE */
+    char *name;                /* of the class of a captured one; or NULL */
+    cfx_graph *graph;          /* of a captured one; or NULL */
+    const cfx_module *owner;   /* the root of the only tree that may change it in a pass */
+    void *data;
+    bool training;
+    uint64_t version;          /* grows with every change of a member */
+    cfxi_vec members;          /* of cfxi_member, in the order in which they were added */
+};
+
+static inline cfxi_member *cfxi_member_at(const cfx_module *m, size_t i)
+{
+    return (cfxi_member *)m->members.data + i;
+}
+
+/* One reference, the caller's; NULL with *err set. */
+cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err);
+/* Shares the members' values; children are the same. */
+cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err);
+/* The member called name[:size], or NULL. */
+cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size);
+/* Sets or adds a member: `child` or `value` is retained. A tensor (or None) that takes the place of
+ * a parameter or a buffer becomes one, whatever `kind` says. */
+cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
+                           cfx_module *child, cfx_datum value, cfx_error *err);
+bool cfxi_module_drop(cfx_module *m, const char *name, size_t size);  /* false if there is none */
+/* The module in which the last name of `path` is to be found: *last is that name, at the end of
+ * `path`. NULL if there is no such module. */
+cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char **last);
+/* The member at a path, or NULL. */
+cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
+/* Whether `part` is `m` or somewhere below it. */
+bool cfxi_module_contains(const cfx_module *m, const cfx_module *part);
+/* A number that is another one when anything below `m` has changed. */
+uint64_t cfxi_module_stamp(const cfx_module *m);
+/* How messages call it: its class, or "module". */
+const char *cfxi_module_title(const cfx_module *m);
+
+/* Calls `fn` for `m` and everything below it, parents first, each module once, with the first path
+ * that leads there. CFX_E_LIMIT if they nest too deep; else what `fn` returned. */
+typedef cfx_status cfxi_module_fn(void *ctx, cfx_module *m, const char *path, cfx_error *err);
+cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err);
+
+/* ---- tensors and modules in graphs (object.c) ---------------------------------------------- */
+
+/* The host of graphs that are captured here: its objects are tensors and modules. */
+extern const cfx_host cfxi_object_host;
+
+/* Whatever a module has as an attribute, as a value of `g`: floating; INVALID with *err set. */
+cfx_value cfxi_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *err);
+cfx_value cfxi_value_from_module(cfx_graph *g, cfx_module *m, cfx_error *err);
+/* And back: the caller's to release; INVALID with *err set for nodes and what is no object here. */
+cfx_datum cfxi_datum_of_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err);
+
+/* ---- scopes (scope.c) ---------------------------------------------------------------------- */
+
+/* What a variable is. */
+typedef struct cfxi_slot {
+    uint32_t serial;
+    cfx_datum datum;   /* what it is; while tracing what is known of its type and shape */
+    cfx_value value;   /* while tracing: of `graph`, retained */
+    cfx_graph *graph;
+} cfxi_slot;
+
+/* Programs of modules that were called, by module. */
+typedef struct cfxi_ready {
+    cfx_module *module;     /* retained */
+    uint64_t stamp;
+    uint64_t graph_version;
+    cfx_var *pattern;       /* of a module of torch.nn: the arguments that are part of it */
+    size_t n;
+    cfx_program *program;
+} cfxi_ready;
+
+typedef struct cfxi_trace cfxi_trace;
+
+struct cfx_scope {
+    const cfx_allocator *allocator;
+    cfx_runtime *rt;
+    bool owns_runtime;
+    cfx_error error;
+    uint32_t id;
+    uint32_t serial;       /* of the variable made last */
+    uint32_t depth;        /* of calls */
+    cfxi_vec slots;        /* of cfxi_slot */
+    cfxi_vec modules;      /* of cfx_module *, retained */
+    cfxi_table ready;      /* of cfxi_ready * */
+    cfxi_trace *trace;     /* NULL: it computes */
+};
+
+enum { CFXI_MOST_CALLS = 400 };  /* of modules in modules: the C stack is not endless */
+
+/* New variables; the datum is taken over, the value retained. EMPTY if memory is out. */
+cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d);
+cfx_var cfxi_var_of_value(cfx_at at, cfx_value v, cfx_graph *g, cfx_datum known);
+/* What a VALUE is; NULL, and the scope fails, if it is none of this scope's, or gone. */
+const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v);
+/* The variable as a datum, a new reference; numbers and texts too. While tracing what is known of
+ * it: INVALID, without a failure, if nothing is. EMPTY gives INVALID. */
+cfx_datum cfxi_var_datum(cfx_at at, cfx_var v);
+/* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
+ * scope fails, if it is another graph's. */
+cfx_value cfxi_var_value(cfx_at at, cfx_var v);
+/* Makes the scope fail with what *err says, at the user's line if it does not say one itself. */
+cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
+/* A module that the scope owns from now on: takes over the reference. NULL for NULL, or if memory
+ * is out. */
+cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
+
+/* ---- a trace (trace.c) --------------------------------------------------------------------- */
+
+typedef struct cfxi_place {  /* where a module or a parameter of it is, below the root */
+    const void *object;
+    char *path;
+    size_t size;             /* of its memory */
+    cfx_node *reader;        /* of a parameter: its get_attr in the outermost graph */
+} cfxi_place;
+
+struct cfxi_trace {
+    cfx_graph *graph;        /* nodes go here: the graph, or a region */
+    cfx_graph *top;
+    cfx_module *root;        /* what is being captured */
+    cfx_module *made;        /* what it becomes */
+    cfx_dims *dims;          /* symbols of shapes; NULL: nothing is known of shapes */
+    const cfx_trace_options *options;
+    uint32_t scope;          /* of the graph: the modules that are being called */
+    cfxi_table places;       /* of cfxi_place *, by object */
+    size_t constants;
+};
+
+/* A path of the module below the root, or NULL. */
+const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m);
+/* Gives a new node its line and its module. */
+cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n);
+/* What is known of a tensor while tracing: its type and shape, if shapes are; the caller's. */
+cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
+/* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
+cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
+
+/* ---- operators (apply.c) -------------------------------------------------------------------- */
+
+/* Appends a call of a function: of `args` empty ones are left out, and what follows a gap, or is
+ * keyword-only, is passed by name. NULL, and the scope fails. */
+cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
+
+/* ---- calls (call.c) ------------------------------------------------------------------------- */
+
+/* The i-th input of a class: its name, empty past the last, and whether it may be left out. */
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional);
+/* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
+cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
+
+/* ---- running (program.c) ------------------------------------------------------------------- */
+
+/* What computes a call of the module with these arguments: borrowed from the scope. Its inputs are
+ * those arguments that are VALUEs, in order. NULL, and the scope fails. */
+const cfx_program *cfxi_ready_program(cfx_at at, cfx_module *m, cfx_vars in);
+void cfxi_ready_free(cfx_scope *s);
+/* What is known of the result of a call with regions while tracing: INVALID if nothing is, or if
+ * the scope fails. */
+cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n);
+
+#endif

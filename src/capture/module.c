@@ -1,0 +1,440 @@
+/* module.c - modules in C: a class, and members by name: children, parameters, buffers, others. */
+#include "capture_impl.h"
+
+static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err)
+{
+    allocator = cfxi_allocator(allocator);
+    cfx_module *m = cfxi_alloc(allocator, sizeof *m);
+    if (!m) {
+        cfxi_nomem(err);
+        return NULL;
+    }
+    *m = (cfx_module){.allocator = allocator, .training = true};
+    atomic_init(&m->refs, 1);
+    return m;
+}
+
+cfx_module *cfx_module_retain(cfx_module *m)
+{
+    if (m)
+        atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+    return m;
+}
+
+static void free_text(const cfx_allocator *allocator, char *text)
+{
+    if (text)
+        cfxi_free(allocator, text, strlen(text) + 1);
+}
+
+static char *copy_text(const cfx_allocator *allocator, const char *text, size_t size)
+{
+    char *copy = cfxi_alloc(allocator, size + 1);
+    if (copy) {
+        memcpy(copy, text, size);
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
+static void member_free(cfx_module *m, cfxi_member *e)
+{
+    cfx_module_release(e->child);
+    cfx_datum_release(e->value);
+    free_text(m->allocator, e->name);
+}
+
+void cfx_module_release(cfx_module *m)
+{
+    if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < m->members.size; i++)
+        member_free(m, cfxi_member_at(m, i));
+    cfxi_vec_free(&m->members, sizeof(cfxi_member), m->allocator);
+    free_text(m->allocator, m->name);
+    cfx_graph_release(m->graph);
+    cfxi_free(m->allocator, m, sizeof *m);
+}
+
+cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err)
+{
+    cfx_module *copy = cfxi_module_make(m->allocator, err);
+    if (!copy)
+        return NULL;
+    copy->type = m->type;
+    copy->nn = m->nn;
+    copy->data = m->data;
+    copy->training = m->training;
+    copy->graph = m->graph ? cfx_graph_retain(m->graph) : NULL;
+    copy->name = m->name ? copy_text(m->allocator, m->name, strlen(m->name)) : NULL;
+    bool good = !m->name || copy->name;
+    for (size_t i = 0; good && i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        good = cfxi_module_put(copy, e->name, strlen(e->name), e->kind, e->child, e->value,
+                               NULL) == CFX_OK;
+    }
+    if (good)
+        return copy;
+    cfx_module_release(copy);
+    cfxi_nomem(err);
+    return NULL;
+}
+
+/* ---- members ------------------------------------------------------------------------------- */
+
+cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size)
+{
+    for (size_t i = 0; i < m->members.size; i++) {
+        cfxi_member *e = cfxi_member_at(m, i);
+        if (strncmp(e->name, name, size) == 0 && e->name[size] == '\0')
+            return e;
+    }
+    return NULL;
+}
+
+static bool is_tensor_or_none(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_TENSOR || d.kind == CFX_DATUM_NONE;
+}
+
+cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
+                           cfx_module *child, cfx_datum value, cfx_error *err)
+{
+    cfxi_member *e = cfxi_module_find(m, name, size);
+    if (!e) {
+        char *copy = copy_text(m->allocator, name, size);
+        if (!copy || !cfxi_vec_reserve(&m->members, 1, sizeof *e, m->allocator)) {
+            free_text(m->allocator, copy);
+            return cfxi_nomem(err);
+        }
+        e = cfxi_member_at(m, m->members.size++);
+        *e = (cfxi_member){.name = copy, .kind = kind, .value = nothing};
+    }
+    const bool was_tensor = e->kind == CFXI_MEMBER_PARAMETER || e->kind == CFXI_MEMBER_BUFFER;
+    if (!(was_tensor && kind == CFXI_MEMBER_ATTRIBUTE && is_tensor_or_none(value)))
+        e->kind = kind;
+    cfx_module *old = e->child;
+    cfx_datum before = e->value;
+    e->child = cfx_module_retain(child);
+    e->value = cfx_datum_retain(value);
+    cfx_module_release(old);
+    cfx_datum_release(before);
+    m->version++;
+    return CFX_OK;
+}
+
+bool cfxi_module_drop(cfx_module *m, const char *name, size_t size)
+{
+    cfxi_member *e = cfxi_module_find(m, name, size);
+    if (!e)
+        return false;
+    const cfxi_member gone = *e;
+    const size_t after = m->members.size - 1 - (size_t)(e - cfxi_member_at(m, 0));
+    memmove(e, e + 1, after * sizeof *e);
+    m->members.size--;
+    m->version++;
+    member_free(m, &(cfxi_member){gone.name, gone.kind, gone.child, gone.value});
+    return true;
+}
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+static cfx_module *child_of(const cfx_module *m, const char *name, size_t size)
+{
+    const cfxi_member *e = cfxi_module_find(m, name, size);
+    return e && e->kind == CFXI_MEMBER_CHILD ? e->child : NULL;
+}
+
+cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char **last)
+{
+    const char *dot;
+    while (m && (dot = strchr(path, '.')) != NULL) {
+        m = child_of(m, path, (size_t)(dot - path));
+        path = dot + 1;
+    }
+    *last = path;
+    return (cfx_module *)m;
+}
+
+cfxi_member *cfxi_module_at(const cfx_module *m, const char *path)
+{
+    const char *last;
+    const cfx_module *owner = m ? cfxi_module_owner(m, path, &last) : NULL;
+    return owner ? cfxi_module_find(owner, last, strlen(last)) : NULL;
+}
+
+cfx_module *cfx_child(const cfx_module *m, const char *path)
+{
+    const cfxi_member *e = path ? cfxi_module_at(m, path) : NULL;
+    return e && e->kind == CFXI_MEMBER_CHILD ? e->child : NULL;
+}
+
+/* ---- the tree ------------------------------------------------------------------------------ */
+
+typedef struct walk {
+    cfxi_module_fn *fn;
+    void *ctx;
+    cfxi_table seen;  /* of cfx_module * */
+    cfx_buffer path;
+    const cfx_allocator *allocator;
+    size_t depth;
+} walk;
+
+static uint32_t hash_of(const void *item) { return cfxi_hash_pointer(item); }
+
+static bool is_same(const void *item, const void *key, size_t size)
+{
+    (void)size;
+    return item == key;
+}
+
+static cfx_status visit(walk *w, cfx_module *m, cfx_error *err)
+{
+    const uint32_t hash = cfxi_hash_pointer(m);
+    const size_t size = w->path.size;
+    if (cfxi_table_find(&w->seen, hash, is_same, m, 0))
+        return CFX_OK;
+    if (w->depth++ >= CFX_MAX_REGION_DEPTH)
+        return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
+                             CFX_MAX_REGION_DEPTH);
+    if (!cfxi_table_reserve(&w->seen, hash_of, w->allocator))
+        return cfxi_nomem(err);
+    cfxi_table_insert(&w->seen, hash, m);
+    CFX_TRY(w->fn(w->ctx, m, w->path.data, err));
+    for (size_t i = 0; i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind != CFXI_MEMBER_CHILD)
+            continue;
+        if (cfx_buffer_append(&w->path, ".", size > 0) != CFX_OK ||
+            cfx_buffer_append(&w->path, e->name, strlen(e->name)) != CFX_OK)
+            return cfxi_nomem(err);
+        CFX_TRY(visit(w, e->child, err));
+        w->path.size = size;
+        w->path.data[size] = '\0';
+    }
+    w->depth--;
+    return CFX_OK;
+}
+
+cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err)
+{
+    walk w = {.fn = fn, .ctx = ctx, .allocator = m->allocator};
+    cfx_buffer_init(&w.path, m->allocator);
+    /* The empty path has no memory of its own that could be cut back to. */
+    cfx_status status = cfx_buffer_reserve(&w.path, 64) == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    if (status == CFX_OK)
+        status = visit(&w, m, err);
+    cfxi_table_free(&w.seen, m->allocator);
+    cfx_buffer_free(&w.path);
+    return status;
+}
+
+bool cfxi_module_contains(const cfx_module *m, const cfx_module *part)
+{
+    if (m == part)
+        return true;
+    for (size_t i = 0; i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD && cfxi_module_contains(e->child, part))
+            return true;
+    }
+    return false;
+}
+
+uint64_t cfxi_module_stamp(const cfx_module *m)
+{
+    uint64_t stamp = cfxi_hash_mix((uint64_t)(uintptr_t)m, 2 * m->version + m->training);
+    for (size_t i = 0; i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            stamp = cfxi_hash_mix(stamp, cfxi_module_stamp(e->child));
+    }
+    return stamp;
+}
+
+/* ---- making, as users do it ---------------------------------------------------------------- */
+
+static bool takes_inputs(const cfx_class *type)
+{
+    return type->forward || type->forward2 || type->forward3 || type->forward_n;
+}
+
+cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
+{
+    cfx_error err = {0};
+    if (!cfx_ok(at.scope))
+        return NULL;
+    if (type && (!type->name || !takes_inputs(type))) {
+        cfx_fail(at, CFX_E_VALUE, "a class needs a name and one of forward, forward2, forward3 and "
+                 "forward_n");
+        return NULL;
+    }
+    cfx_module *m = cfxi_module_make(cfx_scope_allocator(at.scope), &err);
+    if (!m) {
+        cfxi_scope_take(at, &err);
+        return NULL;
+    }
+    m->type = type;
+    return cfxi_scope_own(at, m);
+}
+
+/* Whether a member may be called so: a name, or the number of an item. */
+static bool is_name(const char *name)
+{
+    size_t digits = 0;
+    while (name && cfxi_is_digit(name[digits]))
+        digits++;
+    return name && ((digits > 0 && name[digits] == '\0') || cfxi_is_identifier(name, strlen(name)));
+}
+
+/* CFX_OK if `m` can get a new member of this name; also for NULL, after a failure. */
+static bool can_add(cfx_at at, const cfx_module *m, const char *name)
+{
+    if (!cfx_ok(at.scope))
+        return false;
+    if (!m)
+        cfx_fail(at, CFX_E_VALUE, "there is no module to add '%.100s' to", name ? name : "");
+    else if (!is_name(name))
+        cfx_fail(at, CFX_E_VALUE, "'%.100s' is no name that a part of a module can have",
+                 name ? name : "");
+    else if (cfxi_module_find(m, name, strlen(name)))
+        cfx_fail(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_module_title(m), name);
+    return cfx_ok(at.scope);
+}
+
+static void add(cfx_at at, cfx_module *m, const char *name, cfxi_member_kind kind,
+                cfx_module *child, cfx_datum value)
+{
+    cfx_error err = {0};
+    if (cfxi_module_put(m, name, strlen(name), kind, child, value, &err) != CFX_OK)
+        cfxi_scope_take(at, &err);
+}
+
+cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name, cfx_module *child)
+{
+    if (!can_add(at, m, name))
+        return NULL;
+    if (!child) {
+        cfx_fail(at, CFX_E_VALUE, "there is no module to add as '%.100s'", name);
+        return NULL;
+    }
+    if (cfxi_module_contains(child, m)) {
+        cfx_fail(at, CFX_E_VALUE, "%s would contain itself: it is part of what is added as "
+                 "'%.100s'", cfxi_module_title(m), name);
+        return NULL;
+    }
+    add(at, m, name, CFXI_MEMBER_CHILD, child, nothing);
+    return cfx_ok(at.scope) ? child : NULL;
+}
+
+static void add_tensor(cfx_at at, cfx_module *m, const char *name, cfxi_member_kind kind,
+                       cfx_tensor *t)
+{
+    if (!can_add(at, m, name))
+        return;
+    add(at, m, name, kind, NULL, t ? cfx_datum_tensor(t) : cfx_datum_none());
+}
+
+void cfx_module_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t)
+{
+    add_tensor(at, m, name, CFXI_MEMBER_PARAMETER, t);
+}
+
+void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t)
+{
+    add_tensor(at, m, name, CFXI_MEMBER_BUFFER, t);
+}
+
+void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
+{
+    if (!cfx_ok(at.scope))
+        return;
+    if (!m || !is_name(name) || v.kind == CFX_VAR_EMPTY) {
+        cfx_fail(at, CFX_E_VALUE, "an attribute needs a module, a name and a value");
+        return;
+    }
+    const cfxi_member *old = cfxi_module_find(m, name, strlen(name));
+    cfx_datum d = cfx_var_datum_at(at, v);
+    if (d.kind != CFX_DATUM_INVALID && old && old->kind == CFXI_MEMBER_CHILD)
+        cfx_fail(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_module_title(m), name);
+    else if (d.kind != CFX_DATUM_INVALID)
+        add(at, m, name, CFXI_MEMBER_ATTRIBUTE, NULL, d);
+    cfx_datum_release(d);
+}
+
+void cfx_module_set_data(cfx_module *m, void *data)
+{
+    if (m)
+        m->data = data;
+}
+
+void *cfx_module_data(const cfx_module *m) { return m ? m->data : NULL; }
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+size_t cfx_module_num_children(const cfx_module *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; m && i < m->members.size; i++)
+        n += cfxi_member_at(m, i)->kind == CFXI_MEMBER_CHILD;
+    return n;
+}
+
+cfx_module *cfx_module_child_at(const cfx_module *m, size_t i, const char **name)
+{
+    for (size_t k = 0; m && k < m->members.size; k++) {
+        const cfxi_member *e = cfxi_member_at(m, k);
+        if (e->kind != CFXI_MEMBER_CHILD || i-- > 0)
+            continue;
+        if (name)
+            *name = e->name;
+        return e->child;
+    }
+    return NULL;
+}
+
+static const char *const nn_names[CFX_NN_COUNT] = {
+#define CFX_NN(name, function, schema, make) [CFX_NN_##name] = "torch.nn." #name,
+#include <cfx/nn.def>
+#undef CFX_NN
+};
+
+const char *cfx_module_class_name(const cfx_module *m)
+{
+    if (!m)
+        return "";
+    if (m->nn)
+        return nn_names[m->nn];
+    return m->name ? m->name : m->type ? m->type->name : "";
+}
+
+const char *cfxi_module_title(const cfx_module *m)
+{
+    const char *name = cfx_module_class_name(m);
+    return name[0] ? name : "the module";
+}
+
+cfx_datum cfx_module_attribute(const cfx_module *m, const char *path)
+{
+    const cfxi_member *e = m && path ? cfxi_module_at(m, path) : NULL;
+    return e ? e->value : nothing;
+}
+
+/* Recursive and without memory of its own, so that it cannot fail: what several have is set again.
+ * */
+void cfx_module_train(cfx_module *m, bool training)
+{
+    if (!m)
+        return;
+    m->training = training;
+    for (size_t i = 0; i < m->members.size; i++)
+        cfx_module_train(cfxi_member_at(m, i)->child, training);
+}
+
+bool cfx_module_is_training(const cfx_module *m) { return m && m->training; }
+
+cfx_graph *cfx_module_graph(const cfx_module *m) { return m ? m->graph : NULL; }

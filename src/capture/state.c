@@ -1,0 +1,145 @@
+/* state.c - the weights of a module by dotted name: read, replaced, loaded and saved. */
+#include "capture_impl.h"
+
+#include <cfx/weights.h>
+
+#include <stdio.h>
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static bool is_weight(const cfxi_member *e)
+{
+    return (e->kind == CFXI_MEMBER_PARAMETER || e->kind == CFXI_MEMBER_BUFFER) &&
+           e->value.kind == CFX_DATUM_TENSOR;
+}
+
+typedef struct path {
+    cfx_buffer text;
+    size_t depth;
+} path;
+
+static cfx_status enter(path *p, const char *name, cfx_error *err)
+{
+    if (cfx_buffer_append(&p->text, ".", p->text.size > 0) != CFX_OK ||
+        cfx_buffer_append(&p->text, name, strlen(name)) != CFX_OK)
+        return cfxi_nomem(err);
+    return CFX_OK;
+}
+
+static void leave(path *p, size_t size)
+{
+    p->text.size = size;
+    p->text.data[size] = '\0';
+}
+
+/* As PyTorch orders them: those of a module itself, parameters first, then those of its children.
+ * What several modules share comes under each name. */
+static cfx_status collect(cfx_state *s, const cfx_module *m, path *p, cfx_error *err)
+{
+    static const cfxi_member_kind order[] = {CFXI_MEMBER_PARAMETER, CFXI_MEMBER_BUFFER,
+                                             CFXI_MEMBER_CHILD};
+    const size_t size = p->text.size;
+    if (p->depth++ >= CFX_MAX_REGION_DEPTH)
+        return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
+                             CFX_MAX_REGION_DEPTH);
+    for (size_t pass = 0; pass < 3; pass++) {
+        for (size_t i = 0; i < m->members.size; i++) {
+            const cfxi_member *e = cfxi_member_at(m, i);
+            if (e->kind != order[pass] || (e->kind != CFXI_MEMBER_CHILD && !is_weight(e)))
+                continue;
+            CFX_TRY(enter(p, e->name, err));
+            CFX_TRY(e->kind == CFXI_MEMBER_CHILD
+                        ? collect(s, e->child, p, err)
+                        : cfx_state_set(s, p->text.data, e->value.as.tensor, err));
+            leave(p, size);
+        }
+    }
+    p->depth--;
+    return CFX_OK;
+}
+
+static cfx_state *state_of(const cfx_module *m, cfx_error *err)
+{
+    path p = {.depth = 0};
+    cfx_state *s = cfx_state_new(m->allocator, err);
+    cfx_buffer_init(&p.text, m->allocator);
+    cfx_status status = !s                                              ? CFX_E_NOMEM
+                        : cfx_buffer_reserve(&p.text, 64) != CFX_OK ? cfxi_nomem(err)
+                                                                     : collect(s, m, &p, err);
+    cfx_buffer_free(&p.text);
+    if (status == CFX_OK)
+        return s;
+    cfx_state_free(s);
+    return NULL;
+}
+
+static bool expect(cfx_at at, const void *given, const char *what)
+{
+    if (cfx_ok(at.scope) && !given)
+        cfx_fail(at, CFX_E_VALUE, "there is no %s", what);
+    return cfx_ok(at.scope);
+}
+
+cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m)
+{
+    cfx_error err = {0};
+    if (!expect(at, m, "module"))
+        return NULL;
+    cfx_state *s = state_of(m, &err);
+    if (!s)
+        cfxi_scope_take(at, &err);
+    return s;
+}
+
+/* ---- others in their place ----------------------------------------------------------------- */
+
+/* All names lead somewhere, so only memory could be out; but nothing here needs any. */
+static void put_back(cfx_module *m, const cfx_state *s)
+{
+    for (size_t i = 0; i < cfx_state_size(s); i++) {
+        cfx_tensor *t;
+        const char *last;
+        const char *name = cfx_state_at(s, i, &t);
+        cfx_module *owner = cfxi_module_owner(m, name, &last);
+        cfxi_member *e = cfxi_module_find(owner, last, strlen(last));
+        if (e->value.as.tensor != t)
+            cfxi_module_put(owner, last, strlen(last), e->kind, NULL, cfx_datum_tensor(t), NULL);
+    }
+}
+
+void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigned flags)
+{
+    cfx_error err = {0};
+    if (!expect(at, m, "module") || !expect(at, from, "state to take"))
+        return;
+    cfx_state *s = state_of(m, &err);
+    if (s && cfx_state_take(s, from, flags, &err) == CFX_OK)
+        put_back(m, s);
+    else
+        cfxi_scope_take(at, &err);
+    cfx_state_free(s);
+}
+
+void cfx_module_load_at(cfx_at at, cfx_module *m, const char *file, unsigned flags)
+{
+    cfx_error err = {0};
+    if (!expect(at, m, "module") || !expect(at, file, "file"))
+        return;
+    cfx_state *from = cfx_weights_load(file, m->allocator, &err);
+    if (from)
+        cfx_module_take_at(at, m, from, flags);
+    else
+        cfxi_scope_take(at, &err);
+    cfx_state_free(from);
+}
+
+void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *file)
+{
+    cfx_error err = {0};
+    if (!expect(at, m, "module") || !expect(at, file, "file"))
+        return;
+    cfx_state *s = state_of(m, &err);
+    if (!s || cfx_safetensors_save(s, file, &err) != CFX_OK)
+        cfxi_scope_take(at, &err);
+    cfx_state_free(s);
+}

@@ -1,0 +1,394 @@
+/* var.c - variables in and out: what they are as data of the runtime, and as values of a graph. */
+#include "capture_impl.h"
+
+#include <stdio.h>
+
+static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
+
+/* ---- as data ------------------------------------------------------------------------------- */
+
+static cfx_datum from_ints(cfx_at at, cfx_var v)
+{
+    cfx_error err = {0};
+    const cfx_allocator *allocator = at.scope->allocator;
+    cfxi_vec items = {0};
+    cfx_datum d = nothing;
+    if (!cfxi_vec_reserve(&items, v.count + 1, sizeof d, allocator)) {
+        cfx_fail(at, CFX_E_NOMEM, "out of memory");
+        return d;
+    }
+    for (uint32_t i = 0; i < v.count; i++)
+        ((cfx_datum *)items.data)[i] = cfx_datum_int(v.as.ints[i]);
+    d = cfx_datum_seq(CFX_DATUM_TUPLE, items.data, v.count, allocator, &err);
+    cfxi_vec_free(&items, sizeof d, allocator);
+    if (d.kind == CFX_DATUM_INVALID)
+        cfxi_scope_take(at, &err);
+    return d;
+}
+
+static cfx_datum from_text(cfx_at at, const char *text)
+{
+    cfx_error err = {0};
+    cfx_datum d = cfx_datum_text(CFX_DATUM_STR, text ? text : "", text ? strlen(text) : 0,
+                                 at.scope->allocator, &err);
+    if (d.kind == CFX_DATUM_INVALID)
+        cfxi_scope_take(at, &err);
+    return d;
+}
+
+cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
+{
+    const cfxi_slot *slot;
+    switch ((cfx_var_kind)v.kind) {
+    case CFX_VAR_EMPTY: return nothing;
+    case CFX_VAR_NONE: return cfx_datum_none();
+    case CFX_VAR_BOOL: return cfx_datum_bool(v.as.b);
+    case CFX_VAR_INT: return cfx_datum_int(v.as.i);
+    case CFX_VAR_FLOAT: return cfx_datum_float(v.as.f);
+    case CFX_VAR_DTYPE: return cfx_datum_dtype((cfx_dtype)v.as.i);
+    case CFX_VAR_STR: return from_text(at, v.as.text);
+    case CFX_VAR_INTS: return from_ints(at, v);
+    case CFX_VAR_VALUE:
+        slot = cfxi_var_slot(at, v);
+        return slot ? cfx_datum_retain(slot->datum) : nothing;
+    }
+    cfx_fail(at, CFX_E_VALUE, "a variable that nobody made");
+    return nothing;
+}
+
+/* ---- as values ----------------------------------------------------------------------------- */
+
+static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
+{
+    cfxi_vec items = {0};
+    const cfx_allocator *allocator = cfx_graph_allocator(g);
+    if (!cfxi_vec_reserve(&items, v.count + 1, sizeof(cfx_value), allocator)) {
+        cfxi_nomem(err);
+        return cfx_invalid();
+    }
+    for (uint32_t i = 0; i < v.count; i++)
+        ((cfx_value *)items.data)[i] = cfx_int(v.as.ints[i]);
+    cfx_value tuple = cfx_value_tuple(g, items.data, v.count, err);
+    cfxi_vec_free(&items, sizeof(cfx_value), allocator);
+    return tuple;
+}
+
+/* What a slot holds, for the graph that is being made. */
+static cfx_value slot_value(cfx_at at, const cfxi_slot *slot, cfx_error *err)
+{
+    cfx_graph *g = at.scope->trace->graph;
+    if (slot->graph == g)
+        return slot->value;
+    if (slot->value.kind == CFX_KIND_INVALID)
+        return cfxi_value_from_datum(g, slot->datum, err);
+    cfx_error_set(err, CFX_E_GRAPH, "a variable of the function around this branch or loop: pass "
+                  "it in, behind the pointer");
+    return cfx_invalid();
+}
+
+cfx_value cfxi_var_value(cfx_at at, cfx_var v)
+{
+    cfx_graph *g = at.scope->trace->graph;
+    cfx_error err = {0};
+    cfx_value value = cfx_invalid();
+    switch ((cfx_var_kind)v.kind) {
+    case CFX_VAR_EMPTY:
+    case CFX_VAR_NONE: return cfx_none();
+    case CFX_VAR_BOOL: return cfx_bool(v.as.b);
+    case CFX_VAR_INT: return cfx_int(v.as.i);
+    case CFX_VAR_FLOAT: return cfx_float(v.as.f);
+    case CFX_VAR_DTYPE: return cfx_from_dtype((cfx_dtype)v.as.i);
+    case CFX_VAR_STR:
+        value = cfx_value_str(g, v.as.text ? v.as.text : "", v.as.text ? strlen(v.as.text) : 0,
+                              &err);
+        break;
+    case CFX_VAR_INTS: value = ints_value(g, v, &err); break;
+    case CFX_VAR_VALUE: {
+        const cfxi_slot *slot = cfxi_var_slot(at, v);
+        if (!slot)
+            return cfx_invalid();
+        value = slot_value(at, slot, &err);
+    }
+    }
+    if (value.kind == CFX_KIND_INVALID)
+        cfxi_scope_take(at, &err);
+    return value;
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+enum { MOST_HERE = 16 };
+
+/* The variables, one after the other, as data: false, and the scope fails. What is not known while
+ * tracing is INVALID; *known says whether all are known. */
+static bool each_datum(cfx_at at, cfx_vars in, cfx_datum *out, bool *known)
+{
+    *known = true;
+    for (size_t i = 0; i < in.n; i++) {
+        out[i] = cfxi_var_datum(at, in.items[i]);
+        *known = *known && out[i].kind != CFX_DATUM_INVALID;
+        if (!cfx_ok(at.scope)) {
+            while (i-- > 0)
+                cfx_datum_release(out[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static cfx_datum datum_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_datum *items)
+{
+    cfx_error err = {0};
+    cfx_datum d = nothing;
+    bool known;
+    if (!each_datum(at, in, items, &known))
+        return d;
+    if (known) {
+        d = cfx_datum_seq(kind, items, in.n, at.scope->allocator, &err);
+        if (d.kind == CFX_DATUM_INVALID)
+            cfxi_scope_take(at, &err);
+    } else if (!at.scope->trace) {
+        cfx_fail(at, CFX_E_VALUE, "an empty variable in a list");
+    }
+    for (size_t i = 0; i < in.n; i++)
+        cfx_datum_release(items[i]);
+    return d;
+}
+
+static cfx_value value_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_value *items)
+{
+    cfx_error err = {0};
+    cfx_graph *g = at.scope->trace->graph;
+    size_t n = 0;
+    cfx_value v = cfx_invalid();
+    for (; n < in.n && cfx_ok(at.scope); n++)
+        items[n] = cfxi_var_value(at, in.items[n]);
+    if (cfx_ok(at.scope)) {
+        v = cfx_value_seq(g, kind == CFX_DATUM_LIST    ? CFX_KIND_LIST
+                             : kind == CFX_DATUM_TUPLE ? CFX_KIND_TUPLE
+                             : kind == CFX_DATUM_DICT  ? CFX_KIND_DICT
+                                                       : CFX_KIND_SLICE, items, n, &err);
+        if (v.kind == CFX_KIND_INVALID)
+            cfxi_scope_take(at, &err);
+    }
+    for (size_t i = 0; v.kind == CFX_KIND_INVALID && i < n; i++)
+        if (in.items[i].kind != CFX_VAR_VALUE)
+            cfx_value_discard(g, items[i]);
+    return v;
+}
+
+cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
+{
+    union both {
+        cfx_datum d;
+        cfx_value v;
+    } here[MOST_HERE];
+    cfxi_vec memory = {0};
+    void *items = here;
+    cfx_var made = cfx_var_empty();
+    if (!cfx_ok(at.scope))
+        return made;
+    if (in.n > MOST_HERE) {
+        if (!cfxi_vec_reserve(&memory, in.n, sizeof *here, at.scope->allocator)) {
+            cfx_fail(at, CFX_E_NOMEM, "out of memory");
+            return made;
+        }
+        items = memory.data;
+    }
+    cfx_datum d = datum_seq(at, kind, in, items);
+    cfx_value v = cfx_invalid();
+    if (at.scope->trace && cfx_ok(at.scope))
+        v = value_seq(at, kind, in, items);
+    if (!cfx_ok(at.scope))
+        cfx_datum_release(d);
+    else if (at.scope->trace)
+        made = cfxi_var_of_value(at, v, at.scope->trace->graph, d);
+    else
+        made = cfxi_var_of_datum(at, d);
+    cfxi_vec_free(&memory, sizeof *here, at.scope->allocator);
+    return made;
+}
+
+/* ---- in ------------------------------------------------------------------------------------ */
+
+/* A tensor that a traced program brought along: an attribute of what it becomes. */
+static cfx_var constant(cfx_at at, cfx_tensor *t)
+{
+    cfxi_trace *trace = at.scope->trace;
+    cfx_error err = {0};
+    char name[40];
+    do
+        snprintf(name, sizeof name, "_tensor_constant%zu", trace->constants++);
+    while (cfxi_module_at(trace->root, name));
+    cfx_node *n = NULL;
+    if (cfxi_module_put(trace->made, name, strlen(name), CFXI_MEMBER_BUFFER, NULL,
+                        cfx_datum_tensor(t), &err) == CFX_OK)
+        n = cfx_graph_get_attr(trace->graph, name, &err);
+    if (!n) {
+        cfxi_scope_take(at, &err);
+        return cfx_var_empty();
+    }
+    return cfxi_trace_node(at, n, cfxi_known_of_tensor(at, t));
+}
+
+cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t)
+{
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    if (!t) {
+        cfx_fail(at, CFX_E_VALUE, "there is no tensor");
+        return cfx_var_empty();
+    }
+    if (at.scope->trace)
+        return constant(at, t);
+    return cfxi_var_of_datum(at, cfx_datum_tensor(cfx_tensor_retain(t)));
+}
+
+cfx_var cfx_from_datum_at(cfx_at at, cfx_datum d)
+{
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    if (d.kind == CFX_DATUM_INVALID) {
+        cfx_fail(at, CFX_E_VALUE, "there is nothing to make a variable of");
+        return cfx_var_empty();
+    }
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfx_from_tensor_at(at, d.as.tensor);
+    return cfxi_var_of_datum(at, cfx_datum_retain(d));
+}
+
+/* ---- out ----------------------------------------------------------------------------------- */
+
+static const char *while_tracing = "while tracing nothing is computed: a program that looks at its "
+                                   "data needs cfx_if or cfx_while to be captured";
+
+cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v)
+{
+    if (!cfx_ok(at.scope))
+        return nothing;
+    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_var_slot(at, v) : NULL;
+    if (slot && slot->value.kind != CFX_KIND_INVALID) {
+        cfx_fail(at, CFX_E_TYPE, "%s", while_tracing);
+        return nothing;
+    }
+    cfx_datum d = cfxi_var_datum(at, v);
+    if (d.kind == CFX_DATUM_INVALID)
+        cfx_fail(at, CFX_E_VALUE, "an empty variable");
+    return d;
+}
+
+cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v)
+{
+    cfx_datum d = cfx_var_datum_at(at, v);
+    if (d.kind == CFX_DATUM_INVALID)
+        return NULL;
+    cfx_datum_release(d);  /* the variable has it */
+    if (d.kind == CFX_DATUM_TENSOR)
+        return d.as.tensor;
+    cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not %s",
+             cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    return NULL;
+}
+
+cfx_node *cfx_var_node(cfx_scope *s, cfx_var v)
+{
+    const cfxi_slot *slot = NULL;
+    if (cfx_ok(s) && v.kind == CFX_VAR_VALUE && v.as.value.scope == s->id &&
+        v.as.value.slot < s->slots.size)
+        slot = (const cfxi_slot *)s->slots.data + v.as.value.slot;
+    return slot && slot->serial == v.count && slot->value.kind == CFX_KIND_NODE
+               ? slot->value.as.node : NULL;
+}
+
+/* The one element of a tensor; INVALID, and the scope fails, if it has not one. */
+static cfx_datum element(cfx_at at, const cfx_tensor *t)
+{
+    if (!cfx_tensor_is_abstract(t) && cfx_tensor_numel(t) == 1)
+        return cfx_datum_load(cfx_tensor_dtype(t), cfx_tensor_data(t));
+    cfx_fail(at, CFX_E_SHAPE, "a tensor with %lld elements is no number",
+             (long long)cfx_tensor_numel(t));
+    return nothing;
+}
+
+double cfx_var_number_at(cfx_at at, cfx_var v)
+{
+    cfx_datum whole = cfx_var_datum_at(at, v);
+    cfx_datum d = whole.kind == CFX_DATUM_TENSOR ? element(at, whole.as.tensor) : whole;
+    cfx_datum_release(whole);
+    switch ((cfx_datum_kind)d.kind) {
+    case CFX_DATUM_BOOL: return d.as.b;
+    case CFX_DATUM_INT: return (double)d.as.i;
+    case CFX_DATUM_FLOAT: return d.as.f;
+    default: break;
+    }
+    cfx_fail(at, CFX_E_TYPE, "a number is needed, not %s",
+             cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    return 0;
+}
+
+/* ---- shapes and types ---------------------------------------------------------------------- */
+
+/* The tensor that a variable is, or what is known of it: borrowed; NULL, and the scope fails. */
+static const cfx_tensor *known_tensor(cfx_at at, cfx_var v)
+{
+    if (!cfx_ok(at.scope))
+        return NULL;
+    cfx_datum d = cfxi_var_datum(at, v);
+    cfx_datum_release(d);  /* the variable has it */
+    if (d.kind == CFX_DATUM_TENSOR)
+        return d.as.tensor;
+    if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
+        cfx_fail(at, CFX_E_TYPE, "its shape is not known: give the trace the inputs' shapes "
+                 "(.shapes = \"x=float32[N, 3]\"), or use cfx_size, whose result is a variable");
+    else
+        cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not %s",
+                 cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    return NULL;
+}
+
+int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim)
+{
+    const cfx_tensor *t = known_tensor(at, v);
+    const int64_t n = t ? (int64_t)cfx_tensor_ndim(t) : 0;
+    if (!t)
+        return 0;
+    if (dim < -n || dim >= n) {
+        cfx_fail(at, CFX_E_INDEX, "dimension %lld of a tensor with %lld", (long long)dim,
+                 (long long)n);
+        return 0;
+    }
+    const int64_t size = cfx_tensor_sizes(t)[dim < 0 ? dim + n : dim];
+    if (size >= 0)
+        return size;
+    cfx_fail(at, CFX_E_TYPE, "the size of dimension %lld is a symbol: use cfx_size, whose result "
+             "is a variable", (long long)dim);
+    return 0;
+}
+
+size_t cfx_var_ndim_at(cfx_at at, cfx_var v)
+{
+    const cfx_tensor *t = known_tensor(at, v);
+    return t ? cfx_tensor_ndim(t) : 0;
+}
+
+cfx_dtype cfx_var_dtype_at(cfx_at at, cfx_var v)
+{
+    const cfx_tensor *t = known_tensor(at, v);
+    return t ? cfx_tensor_dtype(t) : CFX_DTYPE_FLOAT32;
+}
+
+cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out)
+{
+    cfx_error err = {0};
+    const cfx_at nowhere = {.scope = s};
+    const cfx_node *n = cfx_var_node(s, v);
+    if (!cfx_ok(s))
+        return s ? s->error.status : CFX_E_VALUE;
+    if (n)
+        return out.write(out.ctx, n->name->data, n->name->size);
+    cfx_datum d = cfxi_var_datum(nowhere, v);
+    cfx_status status = d.kind == CFX_DATUM_TENSOR ? cfx_tensor_print(d.as.tensor, out, &err)
+                                                   : cfx_datum_print(d, NULL, out, &err);
+    cfx_datum_release(d);
+    return status == CFX_OK ? CFX_OK : cfxi_scope_take(nowhere, &err);
+}
