@@ -17,10 +17,15 @@ ROW = re.compile(rf"^CFX_(?:OPERATOR|BY_RULE|IN_PLACE)\((\w+),\s*{STRING},\s*{ST
 CLASS = re.compile(rf"^CFX_NN\((\w+), (\w+),\s*{STRING}", re.M)
 FAMILY = re.compile(r"^/\* ---- (.*?)(?:[.:] |\.?\s*\*/|\.?$)", re.M)
 # Names that C or C++ has, or a macro of ours.
-TAKEN = set("bool break case char class const default delete do double else enum export extern"
-            " float for if inline int long new operator register return short signed sizeof static"
-            " struct switch template this typename union unsigned using void volatile while s at o"
-            .split())
+TAKEN = set("alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t"
+            " char16_t char32_t class co_await co_return co_yield compl concept const consteval"
+            " constexpr constinit const_cast continue decltype default delete do double"
+            " dynamic_cast else enum explicit export extern false float for friend goto if inline"
+            " int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private"
+            " protected public register reinterpret_cast requires restrict return short signed"
+            " sizeof static static_assert static_cast struct switch template this thread_local"
+            " throw true try typedef typeid typename typeof union unsigned using virtual void"
+            " volatile wchar_t while xor xor_eq s at o".split())
 HEAD = """/* {file} - {title}; made by tools/c_api.py.
  *
 {about}

@@ -83,6 +83,9 @@ void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v);
 
 /* ---- the graph (lower_write.c) ------------------------------------------------------------- */
 
+/* A default as the schema writes it, as a value: it fills the gap before an argument that is given.
+ * Floating. */
+cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err);
 /* Makes `n` the call; reports it if it cannot be. */
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* A call of a row before `n`, with its location; NULL with l->err set. */
