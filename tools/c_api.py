@@ -208,6 +208,8 @@ def layers():
                  " size_t n);")
     for m in CLASS.finditer((INCLUDE / "nn.def").read_text()):
         schema = joined(m[3])
+        if "Module " in schema:
+            continue  # a variable is no module: made as a part of others
         parts.append(function(f"cfx_nn_{m[2]}", schema, [f"torch.nn.{m[1]}{schema}"],
                               "cfx_module *", f"cfx_nn_make_at(at, CFX_NN_{m[1]}"))
     return "\n\n".join(parts) + "\n" + TAIL

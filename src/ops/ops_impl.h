@@ -5,6 +5,7 @@
 #include "../base/base_impl.h"
 
 #include <cfx/module.h>
+#include <cfx/nn.h>
 
 /* A name's place in the table. `spelling` points into the row, at its first character; NULL if the
  * name is the row's id. It ends with a blank, the end of the string, or at '(': then its own
@@ -21,6 +22,8 @@ cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size);
 /* Splits a list of the schema language at its commas: the next item from *cursor, without blanks
  * around it; an empty item at the end. (schema.c) */
 cfx_schema_text cfxi_schema_next(const char **cursor);
+/* The i-th parameter of a schema; false, and *param untouched, past the last. (schema.c) */
+bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param);
 
 /* The parameter that an argument of a call goes to: by its place, or by its keyword if that is not
  * NULL. SIZE_MAX if it is none of the row's. (node.c) */
@@ -59,6 +62,10 @@ cfx_status cfxi_module_attr(const cfx_modules *modules, cfx_graph *g, const char
 /* Whether the module that a call_module calls writes to its argument: nn.ReLU(inplace=True). */
 cfx_status cfxi_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
                               cfx_error *err);
+
+/* The attribute that an argument of a constructor becomes as it is; false if it becomes none.
+ * (nn_args.c) */
+bool cfxi_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE]);
 
 static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size)
 {

@@ -111,6 +111,11 @@ static const char *params_of(cfx_operator op)
     return schema ? schema + 1 : "";
 }
 
+bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param)
+{
+    return i < SIZE_MAX && read_list(schema + 1, i, param) > i;
+}
+
 /* "-> Tensor" is a list of one; "-> (Tensor, Tensor)" stands in parentheses. */
 static const char *results_of(cfx_operator op)
 {
@@ -133,7 +138,8 @@ size_t cfx_operator_num_results(cfx_operator op)
 
 bool cfx_operator_param(cfx_operator op, size_t i, cfx_param *param)
 {
-    return i < SIZE_MAX && read_list(params_of(op), i, param) > i;
+    const char *schema = cfx_operator_schema(op);
+    return schema && cfxi_schema_param(schema, i, param);
 }
 
 bool cfx_operator_result(cfx_operator op, size_t i, cfx_param *result)

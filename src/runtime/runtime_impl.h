@@ -83,6 +83,9 @@ struct cfx_runtime {
 /* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
 cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err);
 
+/* The type of a parameter and its default, the caller's to release; *err is set if memory is out. */
+void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
+                         const cfx_allocator *allocator, cfx_error *err);
 /* NULL with *err set if memory is out. */
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
 void cfxi_signatures_free(cfx_runtime *rt);

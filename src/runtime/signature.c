@@ -92,6 +92,13 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
     return number;
 }
 
+void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
+                         const cfx_allocator *allocator, cfx_error *err)
+{
+    read_type(param->type, p);
+    p->value = read_default(param->value, p, allocator, err);
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static void signature_free(cfxi_signature *s, const cfx_allocator *allocator)
@@ -114,11 +121,10 @@ static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *alloc
     *s = (cfxi_signature){.functional = CFX_OPID_NONE};
     for (size_t i = 0; i < CFXI_MOST_PARAMS && cfx_operator_param(op, i, &param); i++) {
         cfxi_signature_param *p = &s->params[i];
-        read_type(param.type, p);
+        cfxi_signature_read(&param, p, allocator, &own);
         if (param.variadic)
             p->list = true;
         p->words = takes_words(op, &param, p);
-        p->value = read_default(param.value, p, allocator, &own);
         s->num_params = (uint8_t)(i + 1);
     }
     for (size_t i = 0; i < CFXI_MOST_RESULTS && cfx_operator_result(op, i, &param); i++) {

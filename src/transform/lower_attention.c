@@ -210,12 +210,13 @@ static cfx_value attention_part(cfxi_lower *l, cfx_node *n, const char *part, cf
 
 /* ---- layers of transformers ---------------------------------------------------------------- */
 
-/* The activation is a function, or a module. */
+/* The activation is a function, its name ("relu", in C), or a module. */
 static cfx_value activate(cfxi_lower *l, cfx_node *n, cfx_value x)
 {
     const cfx_value f = cfxi_lower_attribute(l, n, "activation");
     const char *name = f.kind == CFX_KIND_HOST ? cfx_value_host_name(l->g, f, NULL) : NULL;
-    const cfx_operator op = name ? cfx_operator_find(name, strlen(name)) : CFX_OPID_NONE;
+    const cfx_operator op = f.kind == CFX_KIND_STR ? cfx_operator_parse(cfx_value_text(f, NULL))
+                            : name ? cfx_operator_find(name, strlen(name)) : CFX_OPID_NONE;
     cfx_value_discard(l->g, f);
     return op ? cfxi_lower_row(l, n, op, &x, 1) : apply(l, n, "activation", x);
 }

@@ -1,0 +1,271 @@
+/* nn_args.c - the constructor's arguments of a module that is there, from its attributes.
+ *
+ * Most parameters are attributes of the same name; the table says which are not. A bias is there or
+ * not; a stride that is not given is the kernel's size; what is known only of a part (a transformer
+ * layer's width) is read there. */
+#include "ops_impl.h"
+
+#include <stdio.h>
+
+typedef struct reading {
+    const cfx_modules *modules;
+    cfx_graph *g;
+    const char *path;
+    cfx_nn nn;
+    cfx_error *err;
+} reading;
+
+/* ---- where a parameter is to be found ------------------------------------------------------ */
+
+typedef enum how {
+    IS,        /* the attribute is what was passed */
+    PRESENT,   /* whether it is not None */
+    UNLESS,    /* likewise, but None if it is what `other` is */
+    DTYPE_OF,  /* the type of the tensor */
+    LOST       /* nothing tells: it is not known to have been passed */
+} how;
+
+typedef struct source {
+    cfx_nn nn;  /* NONE: any class that has no row of its own */
+    const char *param;
+    const char *attribute;
+    how how;
+    const char *other;
+} source;
+
+#define LAYER(nn, prefix)                                                                          \
+    {nn, "dim_feedforward", prefix "linear1.out_features", IS, NULL},                              \
+    {nn, "dropout", prefix "dropout.p", IS, NULL},                                                 \
+    {nn, "activation", prefix "activation", IS, NULL},                                             \
+    {nn, "layer_norm_eps", prefix "norm1.eps", IS, NULL},                                          \
+    {nn, "batch_first", prefix "self_attn.batch_first", IS, NULL},                                 \
+    {nn, "norm_first", prefix "norm_first", IS, NULL},                                             \
+    {nn, "bias", prefix "linear1.bias", PRESENT, NULL},                                            \
+    {nn, "dtype", prefix "linear1.weight", DTYPE_OF, NULL}
+
+#define RECURRENT(nn, weight)                                                                      \
+    {nn, "bias", "bias", IS, NULL},                                                                \
+    {nn, "dtype", weight, DTYPE_OF, NULL}
+
+static const source sources[] = {
+    LAYER(CFX_NN_TransformerEncoderLayer, ""),
+    {CFX_NN_TransformerEncoderLayer, "d_model", "self_attn.embed_dim", IS, NULL},
+    {CFX_NN_TransformerEncoderLayer, "nhead", "self_attn.num_heads", IS, NULL},
+    LAYER(CFX_NN_TransformerDecoderLayer, ""),
+    {CFX_NN_TransformerDecoderLayer, "d_model", "self_attn.embed_dim", IS, NULL},
+    {CFX_NN_TransformerDecoderLayer, "nhead", "self_attn.num_heads", IS, NULL},
+    {CFX_NN_Transformer, "batch_first", "batch_first", IS, NULL},
+    LAYER(CFX_NN_Transformer, "encoder.layers.0."),
+    {CFX_NN_Transformer, "num_encoder_layers", "encoder.num_layers", IS, NULL},
+    {CFX_NN_Transformer, "num_decoder_layers", "decoder.num_layers", IS, NULL},
+    {CFX_NN_MultiheadAttention, "bias", "in_proj_bias", PRESENT, NULL},
+    {CFX_NN_MultiheadAttention, "add_bias_kv", "bias_k", PRESENT, NULL},
+    {CFX_NN_MultiheadAttention, "kdim", "kdim", UNLESS, "embed_dim"},
+    {CFX_NN_MultiheadAttention, "vdim", "vdim", UNLESS, "embed_dim"},
+    {CFX_NN_MultiheadAttention, "dtype", "out_proj.weight", DTYPE_OF, NULL},
+    {CFX_NN_PairwiseDistance, "p", "norm", IS, NULL},
+    RECURRENT(CFX_NN_RNN, "weight_ih_l0"),
+    RECURRENT(CFX_NN_LSTM, "weight_ih_l0"),
+    RECURRENT(CFX_NN_GRU, "weight_ih_l0"),
+    RECURRENT(CFX_NN_RNNCell, "weight_ih"),
+    RECURRENT(CFX_NN_LSTMCell, "weight_ih"),
+    RECURRENT(CFX_NN_GRUCell, "weight_ih"),
+    {CFX_NN_Hardtanh, "min_value", NULL, LOST, NULL},
+    {CFX_NN_Hardtanh, "max_value", NULL, LOST, NULL},
+    {CFX_NN_NONE, "bias", "bias", PRESENT, NULL},
+    {CFX_NN_NONE, "stride", "stride", UNLESS, "kernel_size"},
+    {CFX_NN_NONE, "dtype", "weight", DTYPE_OF, "running_mean"},
+    {CFX_NN_NONE, "_weight", NULL, LOST, NULL},
+    {CFX_NN_NONE, "_freeze", NULL, LOST, NULL},
+    {CFX_NN_NONE, "size_average", NULL, LOST, NULL},
+    {CFX_NN_NONE, "reduce", NULL, LOST, NULL},
+};
+
+static source source_of(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE])
+{
+    snprintf(name, CFX_SPELLING_SIZE, "%.*s", (int)param->name.size, param->name.text);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if ((sources[i].nn == nn || sources[i].nn == CFX_NN_NONE) &&
+            strcmp(sources[i].param, name) == 0)
+            return sources[i];
+    return (source){nn, name, name, IS, NULL};
+}
+
+bool cfxi_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE])
+{
+    const source s = source_of(nn, param, name);
+    const bool plain = (s.how == IS || s.how == UNLESS) && !strchr(s.attribute, '.');
+    if (plain && s.attribute != name)
+        snprintf(name, CFX_SPELLING_SIZE, "%s", s.attribute);
+    return plain;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static cfx_status refuse(const reading *r, const char *what, const char *name)
+{
+    return cfx_error_set(r->err, CFX_E_TYPE, "no call of torch.nn.%s makes the module '%.100s': "
+                         "%s '%s'", cfx_nn_name(r->nn), r->path, what, name);
+}
+
+static cfx_status attribute(const reading *r, const char *name, cfx_value *v)
+{
+    return cfxi_module_attr(r->modules, r->g, r->path, name, v, r->err);
+}
+
+static cfx_status is_there(const reading *r, const char *name, bool *there)
+{
+    cfx_value v;
+    CFX_TRY(attribute(r, name, &v));
+    *there = v.kind != CFX_KIND_INVALID && v.kind != CFX_KIND_NONE;
+    cfx_value_discard(r->g, v);
+    return CFX_OK;
+}
+
+/* A bias may be a flag already; a norm without a weight has none in any case. */
+static cfx_status read_present(const reading *r, const source *s, cfx_value *v)
+{
+    bool weight = true;
+    if (v->kind == CFX_KIND_BOOL)
+        return CFX_OK;
+    const bool there = v->kind != CFX_KIND_NONE;
+    cfx_value_discard(r->g, *v);
+    *v = cfx_bool(there);
+    if (!there && strcmp(s->attribute, "bias") == 0)
+        CFX_TRY(is_there(r, "weight", &weight));
+    if (!weight)
+        *v = cfx_invalid();
+    return CFX_OK;
+}
+
+static cfx_status read_unless(const reading *r, const source *s, cfx_value *v)
+{
+    cfx_value other;
+    CFX_TRY(attribute(r, s->other, &other));
+    if (cfx_value_equal(*v, other)) {
+        cfx_value_discard(r->g, *v);
+        *v = cfx_none();
+    }
+    cfx_value_discard(r->g, other);
+    return CFX_OK;
+}
+
+/* Of the first of the two that is a tensor; float32 needs no mention. */
+static cfx_status read_dtype(const reading *r, const source *s, cfx_value *v)
+{
+    const char *const names[] = {s->attribute, s->other};
+    *v = cfx_invalid();
+    for (size_t i = 0; i < 2 && names[i]; i++) {
+        char full[CFX_SPELLING_SIZE];
+        bool there;
+        CFX_TRY(is_there(r, names[i], &there));
+        if (!there)
+            continue;
+        snprintf(full, sizeof full, "%s.dtype", names[i]);
+        CFX_TRY(attribute(r, full, v));
+        if (v->kind == CFX_KIND_DTYPE && v->as.i != CFX_DTYPE_FLOAT32)
+            return CFX_OK;
+        cfx_value_discard(r->g, *v);
+        *v = cfx_invalid();
+        return CFX_OK;
+    }
+    return CFX_OK;
+}
+
+/* An activation that is one of the two functions that have a name of their own. */
+static cfx_status name_activation(const reading *r, cfx_value *v)
+{
+    const char *name = v->kind == CFX_KIND_HOST ? cfx_value_host_name(r->g, *v, NULL) : NULL;
+    const cfx_operator op = name ? cfx_operator_find(name, strlen(name)) : CFX_OPID_NONE;
+    if (v->kind == CFX_KIND_STR)
+        return CFX_OK;
+    cfx_value_discard(r->g, *v);
+    if (op != CFX_OPID_relu && op != CFX_OPID_gelu)
+        return refuse(r, "neither 'relu' nor 'gelu' is its", "activation");
+    *v = cfx_value_str(r->g, op == CFX_OPID_relu ? "relu" : "gelu", 4, r->err);
+    return v->kind == CFX_KIND_INVALID ? r->err->status : CFX_OK;
+}
+
+/* What was passed, floating; INVALID if nothing tells that anything was. */
+static cfx_status read_param(const reading *r, const cfx_param *param, cfx_value *v)
+{
+    char name[CFX_SPELLING_SIZE];
+    const source s = source_of(r->nn, param, name);
+    *v = cfx_invalid();
+    if (s.how == LOST)
+        return CFX_OK;
+    if (s.how == DTYPE_OF)
+        return read_dtype(r, &s, v);
+    CFX_TRY(attribute(r, s.attribute, v));
+    if (v->kind == CFX_KIND_INVALID)
+        return refuse(r, "it has no attribute", s.attribute);
+    if (s.how == PRESENT)
+        return read_present(r, &s, v);
+    if (s.how == UNLESS && cfxi_text_is_word(param->value, "None"))
+        return read_unless(r, &s, v);
+    return strcmp(name, "activation") == 0 ? name_activation(r, v) : CFX_OK;
+}
+
+/* ---- defaults ------------------------------------------------------------------------------ */
+
+static bool is_number(cfx_schema_text text, cfx_value v)
+{
+    double f;
+    if (!cfxi_parse_float(text.text, text.size, &f))
+        return false;
+    return (v.kind == CFX_KIND_INT && (double)v.as.i == f) ||
+           (v.kind == CFX_KIND_FLOAT && v.as.f == f);
+}
+
+/* Where one number stands for a tuple, a tuple of it is the same. */
+static bool is_default(const cfx_param *param, cfx_value v)
+{
+    const cfx_schema_text text = param->value;
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    if (!text.text)
+        return false;
+    if (v.kind == CFX_KIND_NONE)
+        return cfxi_text_is_word(text, "None");
+    if (v.kind == CFX_KIND_BOOL)
+        return cfxi_text_is_word(text, v.as.b ? "True" : "False");
+    if (v.kind == CFX_KIND_STR && text.size >= 2) {
+        const char *word = cfx_value_text(v, &n);
+        return text.text[0] == '\'' && n == text.size - 2 && memcmp(word, text.text + 1, n) == 0;
+    }
+    if (!items || strstr(param->type, "[]"))
+        return is_number(text, v);
+    for (size_t i = 0; i < n; i++)
+        if (!is_number(text, items[i]))
+            return false;
+    return true;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char *path, cfx_nn nn,
+                           cfx_nn_arg_fn *fn, void *ctx, cfx_error *err)
+{
+    cfx_error own;
+    const reading r = {modules, g, path, nn, cfxi_error_or(err, &own)};
+    cfx_param param;
+    bool skipped = false;
+    if (!cfx_nn_name(nn))
+        return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in "
+                             "the table of classes", path);
+    for (size_t i = 0; cfx_nn_param(nn, i, &param); i++) {
+        cfx_value v;
+        if (strncmp(param.type, "Module", 6) == 0)
+            return refuse(&r, "its constructor takes modules, as", "encoder_layer");
+        CFX_TRY(read_param(&r, &param, &v));
+        if (v.kind == CFX_KIND_INVALID || is_default(&param, v)) {
+            cfx_value_discard(g, v);
+            skipped = true;
+            continue;
+        }
+        const cfx_status status = fn(ctx, &param, skipped || param.keyword_only, v, err);
+        cfx_value_discard(g, v);
+        CFX_TRY(status);
+    }
+    return CFX_OK;
+}

@@ -1,0 +1,428 @@
+/* capture.c - programs in C: run on tensors, captured, transformed and run again; and mistakes. */
+#include "test_alloc.h"
+
+#include <cfx/cfx.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a module with parameters of its own --------------------------------------------------- */
+
+static cfx_tensor *numbers(cfx_scope *s, const float *from, int64_t rows, int64_t columns)
+{
+    const int64_t sizes[] = {rows, columns};
+    cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_FLOAT32, rows ? sizes : sizes + 1, rows ? 2 : 1,
+                                   cfx_scope_allocator(s), NULL);
+    if (t)
+        memcpy(cfx_tensor_data(t), from, (size_t)((rows ? rows : 1) * columns) * sizeof *from);
+    return t;
+}
+
+static cfx_var affine_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    cfx_var y = cfx_linear(s, x, cfx_param(s, self, "weight"), .bias = cfx_param(s, self, "bias"));
+    return cfx_relu(s, y);
+}
+
+static const cfx_class affine_class = {.name = "Affine", .forward = affine_forward};
+
+static cfx_module *affine(cfx_scope *s)
+{
+    static const float weight[] = {1, 2, 3, 4, 5, 6};
+    static const float bias[] = {-6, 1};
+    cfx_module *m = cfx_module_new(s, &affine_class);
+    cfx_tensor *w = numbers(s, weight, 2, 3);
+    cfx_tensor *b = numbers(s, bias, 0, 2);
+    cfx_module_parameter(s, m, "weight", w);
+    cfx_module_parameter(s, m, "bias", b);
+    cfx_tensor_release(w);
+    cfx_tensor_release(b);
+    return m;
+}
+
+static cfx_var net_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    cfx_var y = cfx_call(s, cfx_child(self, "body.0"), x);
+    return cfx_add(s, cfx_mul(s, y, 2), cfx_sum(s, y), .alpha = cfx_v(0.5));
+}
+
+static const cfx_class net_class = {.name = "Net", .inputs = "x", .forward = net_forward};
+
+static cfx_module *net(cfx_scope *s)
+{
+    cfx_module *m = cfx_module_new(s, &net_class);
+    cfx_module *body = cfx_module_add(s, m, "body", cfx_module_new(s, NULL));
+    cfx_module_add(s, body, "0", affine(s));
+    return m;
+}
+
+static cfx_var input(cfx_scope *s)
+{
+    static const float x[] = {1, 0, 1, 0, 1, 0};
+    cfx_tensor *t = numbers(s, x, 2, 3);
+    cfx_var v = cfx_from_tensor(s, t);
+    cfx_tensor_release(t);
+    return v;
+}
+
+static const float *floats(cfx_scope *s, cfx_var v)
+{
+    const cfx_tensor *t = cfx_var_tensor(s, v);
+    CHECK(t != NULL && cfx_tensor_dtype(t) == CFX_DTYPE_FLOAT32);
+    return cfx_tensor_data(t);
+}
+
+static void check_net(cfx_scope *s, cfx_var y)
+{
+    /* linear: (4 - 6, 10 + 1), (2 - 6, 5 + 1); relu; twice it plus half of the sum 17 */
+    static const float want[] = {8.5f, 30.5f, 8.5f, 20.5f};
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    const float *got = floats(s, y);
+    for (int i = 0; i < 4; i++)
+        CHECK(got[i] == want[i]);
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static void check_text(cfx_graph *g, const char *want)
+{
+    cfx_buffer text;
+    cfx_error err = {0};
+    cfx_buffer_init(&text, NULL);
+    CHECK(cfx_graph_print(g, cfx_buffer_sink(&text), &err) == CFX_OK);
+    CHECK_STR_EQ(want, text.data);
+    cfx_buffer_free(&text);
+}
+
+/* ---- eager, traced, transformed ------------------------------------------------------------ */
+
+TEST(a_module_runs_and_is_captured)
+{
+    cfx_error err = {0};
+    cfx_scope *s = cfx_scope_new(NULL, &err);
+    cfx_module *m = net(s);
+    cfx_var x = input(s);
+    check_net(s, cfx_call(s, m, x));
+    cfx_module *t = cfx_trace(s, m);
+    check_text(cfx_module_graph(t),
+               "graph():\n"
+               "    %x : [num_users=1] = placeholder[target=x]\n"
+               "    %body_0_weight : [num_users=1] = get_attr[target=body.0.weight]\n"
+               "    %body_0_bias : [num_users=1] = get_attr[target=body.0.bias]\n"
+               "    %linear : [num_users=1] = call_function[target=torch.nn.functional.linear]"
+               "(args = (%x, %body_0_weight, %body_0_bias), kwargs = {})\n"
+               "    %relu : [num_users=2] = call_function[target=torch.relu](args = (%linear,), "
+               "kwargs = {})\n"
+               "    %mul : [num_users=1] = call_function[target=torch.mul](args = (%relu, 2), "
+               "kwargs = {})\n"
+               "    %sum_1 : [num_users=1] = call_function[target=torch.sum](args = (%relu,), "
+               "kwargs = {})\n"
+               "    %add : [num_users=1] = call_function[target=torch.add](args = (%mul, %sum_1), "
+               "kwargs = {alpha: 0.5})\n"
+               "    return add");
+    check_net(s, cfx_call(s, t, x));
+    cfx_transform(s, t, "cse, dce");
+    check_net(s, cfx_call(s, t, x));
+    cfx_scope_free(s);
+}
+
+/* ---- control flow -------------------------------------------------------------------------- */
+
+static cfx_var halve(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)ctx;
+    return cfx_tuple(s, cfx_div(s, in[0], 2), cfx_add(s, in[1], 1));
+}
+
+static cfx_var is_large(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)ctx;
+    return cfx_gt(s, cfx_max(s, in[0]), 1);
+}
+
+static cfx_var twice(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)ctx;
+    return cfx_mul(s, in[0], 2);
+}
+
+static cfx_var weighted(cfx_scope *s, void *self, const cfx_var *in)
+{
+    return cfx_mul(s, in[0], cfx_param(s, self, "factor"));
+}
+
+static cfx_var add_index(cfx_scope *s, void *ctx, cfx_var i, const cfx_var *in)
+{
+    (void)ctx;
+    return cfx_add(s, in[0], i);
+}
+
+static cfx_var flow_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    cfx_var loop = cfx_while(s, is_large, halve, NULL, x, cfx_zeros(s, cfx_ints(1)));
+    cfx_var y = cfx_getitem(s, loop, 0);
+    cfx_var turns = cfx_getitem(s, loop, 1);
+    y = cfx_if(s, cfx_gt(s, turns, 2), twice, weighted, self, y);
+    y = cfx_for(s, 4, add_index, NULL, y);
+    return cfx_tuple(s, y, turns);
+}
+
+static const cfx_class flow_class = {.name = "Flow", .forward = flow_forward};
+
+static cfx_module *flow(cfx_scope *s)
+{
+    static const float ten[] = {10};
+    cfx_module *m = cfx_module_new(s, &flow_class);
+    cfx_tensor *t = numbers(s, ten, 0, 1);
+    cfx_module_buffer(s, m, "factor", t);
+    cfx_tensor_release(t);
+    return m;
+}
+
+static void check_flow(cfx_scope *s, cfx_module *m, float largest, float want, float turns)
+{
+    const float data[] = {largest, 0};
+    const size_t mark = cfx_scope_mark(s);
+    cfx_tensor *t = numbers(s, data, 0, 2);
+    cfx_var result = cfx_call(s, m, cfx_from_tensor(s, t));
+    cfx_tensor_release(t);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    CHECK(floats(s, cfx_getitem(s, result, 0))[0] == want);
+    CHECK(floats(s, cfx_getitem(s, result, 1))[0] == turns);
+    cfx_scope_return(s, mark, cfx_var_empty());
+}
+
+TEST(branches_and_loops_run_and_are_captured)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = flow(s);
+    cfx_module *t = cfx_trace(s, m);
+    cfx_module *shaped = cfx_trace(s, m, .shapes = "x=float32[N]");
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_module *const all[] = {m, t, shaped};
+    for (int i = 0; i < 3; i++) {
+        check_flow(s, all[i], 8, 2 + 6, 3);
+        check_flow(s, all[i], 2, 10 + 6, 1);
+        check_flow(s, all[i], 0.5f, 5 + 6, 0);
+    }
+    CHECK(cfx_datum_items(cfx_module_attribute(t, "factor"), NULL) == NULL);
+    cfx_scope_free(s);
+}
+
+/* ---- shapes while tracing ------------------------------------------------------------------- */
+
+static cfx_var sizes_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    const int64_t width = cfx_var_size(s, x, -1);
+    return cfx_reshape(s, x, cfx_list(s, cfx_size(s, x, .dim = cfx_v(0)), cfx_v(2),
+                                      cfx_v(width / 2)));
+}
+
+static const cfx_class sizes_class = {.name = "Sizes", .forward = sizes_forward};
+
+TEST(sizes_are_known_if_shapes_are_given)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_module_new(s, &sizes_class);
+    cfx_module *t = cfx_trace(s, m, .shapes = "x=float32[N, 6]");
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_var y = cfx_call(s, t, cfx_ones(s, cfx_ints(5, 6)));
+    CHECK_INT_EQ(3, cfx_var_ndim(s, y));
+    CHECK_INT_EQ(5, cfx_var_size(s, y, 0));
+    CHECK_INT_EQ(3, cfx_var_size(s, y, 2));
+    CHECK(cfx_trace(s, m) == NULL);
+    CHECK(strstr(cfx_scope_error(s)->message, "capture.c:") != NULL);
+    CHECK(strstr(cfx_scope_error(s)->message, "its shape is not known") != NULL);
+    cfx_scope_free(s);
+}
+
+/* ---- mistakes ------------------------------------------------------------------------------ */
+
+static cfx_var leaked;
+
+static cfx_var leaking_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    leaked = cfx_neg(s, x);
+    return cfx_relu(s, x);
+}
+
+static cfx_var using_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_add(s, x, leaked);
+}
+
+static cfx_var nothing_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)s;
+    (void)self;
+    (void)x;
+    return cfx_var_empty();
+}
+
+static cfx_var looking_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_var_number(s, cfx_sum(s, x)) > 0 ? x : cfx_neg(s, x);
+}
+
+static cfx_var one_value(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)s;
+    (void)ctx;
+    return in[0];
+}
+
+static cfx_var two_values(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)ctx;
+    return cfx_tuple(s, in[0], in[0]);
+}
+
+static cfx_var three_long(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)ctx;
+    (void)in;
+    return cfx_zeros(s, cfx_ints(2, 2, 2), .dtype = cfx_var_dtype(CFX_DTYPE_INT64));
+}
+
+static cfx_var uneven_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_if(s, cfx_gt(s, cfx_sum(s, x), 0), one_value, two_values, NULL, x);
+}
+
+static cfx_var shapes_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_if(s, cfx_gt(s, cfx_sum(s, x), 0), one_value, three_long, NULL, x);
+}
+
+static cfx_var endless_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_call(s, self, x);
+}
+
+/* Fails at a line of this file with that message; the scope can go on afterwards. */
+static void check_fails(cfx_scope *s, cfx_status status, const char *message)
+{
+    CHECK_INT_EQ(status, cfx_scope_error(s)->status);
+    CHECK(strstr(cfx_scope_error(s)->message, "capture.c:") != NULL);
+    if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
+        printf("    got  %s\n", cfx_scope_error(s)->message);
+    cfx_scope_forgive(s);
+}
+
+TEST(mistakes_are_said_at_their_lines)
+{
+    static const cfx_class leaking = {.name = "Leaking", .forward = leaking_forward};
+    static const cfx_class using = {.name = "Using", .forward = using_forward};
+    static const cfx_class nothing = {.name = "Nothing", .forward = nothing_forward};
+    static const cfx_class looking = {.name = "Looking", .forward = looking_forward};
+    static const cfx_class uneven = {.name = "Uneven", .forward = uneven_forward};
+    static const cfx_class shapes = {.name = "Shapes", .forward = shapes_forward};
+    static const cfx_class endless = {.name = "Endless", .forward = endless_forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_var x = cfx_ones(s, cfx_ints(2, 3));
+    cfx_call(s, cfx_module_new(s, &nothing), x);
+    check_fails(s, CFX_E_VALUE, "forward of Nothing returned nothing");
+    cfx_call(s, cfx_module_new(s, &leaking), x);
+    cfx_neg(s, leaked);
+    check_fails(s, CFX_E_VALUE, "a variable that is gone");
+    leaked = x;
+    cfx_trace(s, cfx_module_new(s, &using));
+    check_fails(s, CFX_E_VALUE, "a variable of another scope");
+    cfx_trace(s, cfx_module_new(s, &looking));
+    check_fails(s, CFX_E_TYPE, "while tracing nothing is computed");
+    cfx_trace(s, cfx_module_new(s, &uneven));
+    check_fails(s, CFX_E_VALUE, "one branch gives 1 values, the other 2");
+    cfx_trace(s, cfx_module_new(s, &shapes), .shapes = "x=float32[N, 3]");
+    check_fails(s, CFX_E_SHAPE, "one way gives");
+    cfx_trace(s, cfx_module_new(s, &endless));
+    check_fails(s, CFX_E_LIMIT, "deep");
+    cfx_matmul(s, x, x);
+    check_fails(s, CFX_E_SHAPE, "matmul");
+    cfx_call(s, NULL, x);
+    check_fails(s, CFX_E_VALUE, "there is no module to call");
+    cfx_call(s, cfx_module_new(s, NULL), x);
+    check_fails(s, CFX_E_TYPE, "only holds others");
+    cfx_call(s, net(s), x, x);
+    check_fails(s, CFX_E_VALUE, "Net takes 1 input (x), not 2");
+    cfx_trace(s, net(s), .shapes = "x=float32[N, 4]");
+    check_fails(s, CFX_E_SHAPE, "linear");
+    cfx_trace(s, net(s), .shapes = "y=float32[N, 4]");
+    check_fails(s, CFX_E_KEY, "the shape of the input 'x' is missing");
+    cfx_transform(s, cfx_trace(s, net(s)), "dce,nosuch");
+    check_fails(s, CFX_E_KEY, "there is no pass 'nosuch'");
+    cfx_scope_free(s);
+}
+
+TEST(a_tree_has_no_cycles_and_no_name_twice)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *a = cfx_module_new(s, NULL);
+    cfx_module *b = cfx_module_add(s, a, "b", cfx_module_new(s, NULL));
+    cfx_module_add(s, b, "a", a);
+    check_fails(s, CFX_E_VALUE, "would contain itself");
+    cfx_module_add(s, a, "b", cfx_module_new(s, NULL));
+    check_fails(s, CFX_E_KEY, "has a 'b' already");
+    cfx_module_add(s, a, "c.d", cfx_module_new(s, NULL));
+    check_fails(s, CFX_E_VALUE, "is no name");
+    cfx_module_set(s, a, "eps", 1e-5);
+    CHECK(cfx_module_attribute(a, "eps").as.f == 1e-5);
+    CHECK(cfx_child(a, "nosuch") == NULL);
+    cfx_scope_free(s);
+}
+
+/* ---- a loop that never ends ------------------------------------------------------------------ */
+
+static cfx_var always(cfx_scope *s, void *ctx, const cfx_var *in)
+{
+    (void)s;
+    (void)ctx;
+    (void)in;
+    return cfx_v(true);
+}
+
+static bool after_a_thousand(void *ctx) { return ++*(int *)ctx > 1000; }
+
+TEST(a_loop_that_never_ends_is_interrupted)
+{
+    int asked = 0;
+    const cfx_runtime_options options = {.interrupted = after_a_thousand,
+                                         .interrupted_ctx = &asked};
+    cfx_runtime *rt = cfx_runtime_new(&options, NULL);
+    const cfx_scope_options with = {.runtime = rt};
+    cfx_scope *s = cfx_scope_new(&with, NULL);
+    cfx_while(s, always, one_value, NULL, cfx_ones(s, cfx_ints(2)));
+    check_fails(s, CFX_E_INTERRUPTED, "interrupted");
+    CHECK(cfx_scope_mark(s) < 10);
+    cfx_scope_free(s);
+    cfx_runtime_free(rt);
+}
+
+/* ---- memory that runs out -------------------------------------------------------------------- */
+
+static cfx_status everything(const cfx_allocator *a, void *ctx)
+{
+    const cfx_scope_options options = {.allocator = a, .threads = 1};
+    cfx_error err = {0};
+    cfx_scope *s = cfx_scope_new(&options, &err);
+    (void)ctx;
+    if (!s)
+        return err.status;
+    cfx_module *t = cfx_trace(s, net(s), .shapes = "x=float32[N, 3]");
+    cfx_transform(s, t, "dce");
+    cfx_call(s, t, input(s));
+    cfx_call(s, cfx_trace(s, flow(s)), cfx_ones(s, cfx_ints(2)));
+    cfx_state *state = cfx_module_state(s, t);
+    cfx_module_take(s, t, state, 0);
+    cfx_state_free(state);
+    const cfx_status status = cfx_scope_error(s)->status;
+    cfx_scope_free(s);
+    return status;
+}
+
+TEST(memory_may_run_out_anywhere) { test_oom_sweep(everything, NULL); }
