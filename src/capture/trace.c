@@ -102,7 +102,7 @@ cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 {
     cfx_error err = {0};
-    if (!at.scope->trace->dims)
+    if (!at.scope->trace->dims || cfx_tensor_is_abstract(t))  /* only declared so far */
         return nothing;
     cfx_tensor *abstract = cfx_tensor_new_abstract(cfx_tensor_dtype(t), cfx_tensor_sizes(t),
                                                    cfx_tensor_ndim(t), at.scope->allocator, &err);
@@ -147,6 +147,11 @@ cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
     }
     if (at.scope->trace && e->value.kind == CFX_DATUM_TENSOR)
         return read_tensor(at, e->value.as.tensor);
+    if (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)) {
+        cfx_fail(at, CFX_E_KEY, "the parameter '%.100s' of %s has no tensor before weights are "
+                 "loaded (cfx_module_load)", path, cfxi_module_title(m));
+        return cfx_var_empty();
+    }
     return cfxi_var_of_datum(at, cfx_datum_retain(e->value));
 }
 

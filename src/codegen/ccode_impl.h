@@ -71,6 +71,8 @@ void cfxi_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...) CF
 /* `type` is that of the parameter it is for ("int[2]"), or NULL. */
 void cfxi_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *type,
                   cfxi_c_form form);
+/* A value to be returned: nothing in it may live on the function's stack. */
+void cfxi_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v);
 /* A call of a row, of a module, or a reading of an attribute: "cfx_relu(s, x)". */
 void cfxi_c_call(cfxi_ccode *c, const cfx_node *n);
 /* For a loop with one variable: C has that one where the graph has a tuple of one. */

@@ -358,6 +358,14 @@ void cfxi_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *typ
                   cfx_kind_name((cfx_kind)v.kind));
 }
 
+void cfxi_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
+{
+    if (v.kind == CFX_KIND_TUPLE)
+        put_seq(c, n, v, "cfx_tuple");
+    else
+        cfxi_c_value(c, n, v, NULL, CFXI_C_VAR);
+}
+
 /* ---- calls --------------------------------------------------------------------------------- */
 
 /* Whether the argument is what is meant without it. */

@@ -174,7 +174,7 @@ static void put_return(cfxi_ccode *c, const cfx_node *output, bool single)
     if (single)
         put_single_result(c, output, v);
     else
-        cfxi_c_value(c, output, v, NULL, CFXI_C_VAR);
+        cfxi_c_result(c, output, v);
     cfxi_c_text(c, ";");
     cfxi_c_end_line(c, output);
 }

@@ -114,18 +114,20 @@ static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
     cfxi_c_text(c, part->parent ? part->parent->label : "self");
     cfxi_c_comma(c);
     cfxi_c_string(c, part->name, strlen(part->name));
-    cfxi_c_comma(c);
 }
 
 static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
 {
     bool buffer;
+    if (!c->modules) {
+        put_owner(c, "cfx_module_declare", part);
+        cfxi_c_text(c, ");");
+        return CFX_OK;
+    }
     CFX_TRY(is_buffer(c, part, &buffer, err));
     put_owner(c, buffer ? "cfx_module_buffer" : "cfx_module_parameter", part);
-    if (c->modules)
-        CFX_TRY(put_tensor(c, part, err));
-    else
-        cfxi_c_text(c, "NULL");
+    cfxi_c_comma(c);
+    CFX_TRY(put_tensor(c, part, err));
     cfxi_c_text(c, ");");
     return CFX_OK;
 }
@@ -140,10 +142,12 @@ static cfx_status put_part(cfxi_ccode *c, cfxi_part *part, cfx_namespace *ns, cf
         cfxi_c_text(c, part->label ? part->label : "");
         cfxi_c_text(c, " = ");
         put_owner(c, "cfx_module_add", part);
+        cfxi_c_comma(c);
         cfxi_c_text(c, "cfx_module_new(s, NULL));");
         break;
     case CFXI_PART_MODULE:
         put_owner(c, "cfx_module_add", part);
+        cfxi_c_comma(c);
         if (part->twin) {
             cfxi_c_text(c, "cfx_child(self, ");
             cfxi_c_string(c, part->twin->path, strlen(part->twin->path));
@@ -198,7 +202,7 @@ static cfx_status put_training(cfxi_ccode *c, const cfxi_parts *parts, cfx_error
 
 /* ---- the class ----------------------------------------------------------------------------- */
 
-/* "x, mask=None" */
+/* "x, mask=None"; other defaults than those that capture.h names must be passed. */
 static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
 {
     cfx_buffer names;
@@ -215,7 +219,8 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
                           "take so many as are written down", name->data);
         cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
         status = cfx_buffer_append(&names, name->data, name->size);
-        if (status == CFX_OK && value.kind != CFX_KIND_INVALID) {
+        if (status == CFX_OK && (value.kind == CFX_KIND_NONE || value.kind == CFX_KIND_BOOL ||
+                                 value.kind == CFX_KIND_INT || value.kind == CFX_KIND_FLOAT)) {
             cfx_buffer_append(&names, "=", 1);
             status = cfx_value_repr(c->g, value, sink, err);
         }
