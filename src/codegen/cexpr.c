@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { COLUMNS = 100, INDENT = 4, WIDEST_ALIGN = 52 };
+enum { COLUMNS = 100, INDENT = 4, WIDEST_ALIGN = 60, MOST_OPEN = 32 };
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -53,13 +53,33 @@ void cfxi_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Where further lines of a statement begin: behind its first parenthesis, if that is not too far
- * to the right. */
-static size_t align_of(const char *line, size_t size)
+/* Columns behind the parentheses that are open. */
+typedef struct c_open {
+    size_t columns[MOST_OPEN];
+    size_t n;
+    bool quoted;
+} c_open;
+
+/* Follows a word that begins at `column`. */
+static void follow(c_open *o, const char *word, size_t size, size_t column)
 {
-    const char *open = memchr(line, '(', size);
-    const size_t column = open ? INDENT + (size_t)(open - line) + 1 : 3 * INDENT;
-    return column > WIDEST_ALIGN ? 3 * INDENT : column;
+    for (size_t i = 0; i < size; i++) {
+        if (o->quoted && word[i] == '\\')
+            i++;
+        else if (word[i] == '"')
+            o->quoted = !o->quoted;
+        else if (!o->quoted && word[i] == '(' && o->n++ < MOST_OPEN)
+            o->columns[o->n - 1] = column + i + 1;
+        else if (!o->quoted && word[i] == ')' && o->n > 0)
+            o->n--;
+    }
+}
+
+/* Where the next line begins: behind the last parenthesis, if that is not too far to the right. */
+static size_t align_of(const c_open *o)
+{
+    const bool known = o->n > 0 && o->n <= MOST_OPEN;
+    return known && o->columns[o->n - 1] <= WIDEST_ALIGN ? o->columns[o->n - 1] : 3 * INDENT;
 }
 
 static void put_spaces(cfxi_ccode *c, size_t n)
@@ -80,12 +100,12 @@ static size_t comment_of(const cfx_node *n, char *out, size_t size)
     return (size_t)used;
 }
 
-/* Breaks the line at gaps; returns the column after it. */
-static size_t put_wrapped(cfxi_ccode *c)
+/* Breaks the line at gaps. */
+static void put_wrapped(cfxi_ccode *c)
 {
     const char *at = c->line.data;
     const char *end = at + c->line.size;
-    const size_t align = align_of(at, c->line.size);
+    c_open open = {.n = 0};
     size_t column = INDENT;
     put_spaces(c, INDENT);
     while (at < end) {
@@ -94,17 +114,17 @@ static size_t put_wrapped(cfxi_ccode *c)
         const bool first = at == c->line.data;
         if (!first && column + 1 + word > COLUMNS) {
             cfxi_c_put(c, &c->body, "\n", 1);
-            put_spaces(c, align);
-            column = align;
+            column = align_of(&open);
+            put_spaces(c, column);
         } else if (!first) {
             cfxi_c_put(c, &c->body, " ", 1);
             column++;
         }
         cfxi_c_put(c, &c->body, at, word);
+        follow(&open, at, word, column);
         column += word;
         at += word + (gap != NULL);
     }
-    return column;
 }
 
 void cfxi_c_end_line(cfxi_ccode *c, const cfx_node *n)
@@ -112,9 +132,6 @@ void cfxi_c_end_line(cfxi_ccode *c, const cfx_node *n)
     char comment[180];
     const bool new_place = n && n->location && n->location != c->location && cfx_node_file(n);
     const size_t size = new_place ? comment_of(n, comment, sizeof comment) : 0;
-    size_t gaps = 0;
-    for (size_t i = 0; i < c->line.size; i++)
-        gaps += c->line.data[i] == CFXI_C_GAP;
     const bool before = INDENT + c->line.size + size > COLUMNS;
     if (new_place && before) {
         put_spaces(c, INDENT);

@@ -176,7 +176,7 @@ static void put_return(cfxi_ccode *c, const cfx_node *output, bool single)
     else
         cfxi_c_result(c, output, v);
     cfxi_c_text(c, ";");
-    cfxi_c_end_line(c, output);
+    cfxi_c_end_line(c, NULL);
 }
 
 /* The inputs that come in an array, those that are used; and what else is not. */

@@ -28,12 +28,14 @@ bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name)
            cfx_nn_each_arg(c->modules, n->graph, path, nn, no_argument, NULL, NULL) == CFX_OK;
 }
 
-/* "int[2]": (3, 3) is 3, as most people write it. */
+/* "int[2]": (3, 3) is 3, as most people write it; likewise "Any padding=0" of a convolution. */
 static cfx_value without_repeats(const cfx_param *param, cfx_value v)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
-    const bool sized = strncmp(param->type, "int[", 4) == 0 && cfxi_is_digit(param->type[4]);
+    const bool any = strcmp(param->type, "Any") == 0 && cfxi_text_is_word(param->value, "0");
+    const bool sized = any || (strncmp(param->type, "int[", 4) == 0 &&
+                               cfxi_is_digit(param->type[4]));
     for (size_t i = 0; sized && i < n; i++)
         if (items[i].kind != CFX_KIND_INT || items[i].as.i != items[0].as.i)
             return v;
