@@ -9,8 +9,8 @@ def _graph_of(module: Any, function: str) -> Graph:
     graph = getattr(module, "graph", None)
     if isinstance(graph, Graph):
         return graph
-    raise TypeError(f"cfx.{function} takes a cfx.GraphModule, not {type(module).__name__}: trace it "
-                    "first with cfx.symbolic_trace")
+    raise TypeError(f"cfx.{function} takes a cfx.GraphModule, not {type(module).__name__}: trace "
+                    "it first with cfx.symbolic_trace")
 
 
 def _class_name(module: Any, class_name: str | None) -> str:

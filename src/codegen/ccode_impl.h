@@ -80,7 +80,8 @@ bool cfxi_c_is_single_loop(const cfx_node *n);
 
 /* ---- names (cname.c) ----------------------------------------------------------------------- */
 
-/* A name made of `wish` that nothing else has in `ns`, nor in C; borrowed, NULL if memory is out. */
+/* A name made of `wish` that nothing else has in `ns`, nor in C: borrowed; NULL if memory is
+ * out. */
 const char *cfxi_c_name(cfxi_ccode *c, cfx_namespace *ns, const char *wish, size_t size);
 /* Whether the node is the first item of a loop with one variable: it has the loop's name. */
 bool cfxi_c_is_alias(const cfx_node *n);
@@ -96,7 +97,8 @@ void cfxi_c_control(cfxi_ccode *c, const cfx_node *n);
 
 /* ---- modules (cmodel.c) -------------------------------------------------------------------- */
 
-/* Whether a call of a module can stay one: its class is in the table, and a constructor makes it. */
+/* Whether a call of a module can stay one: its class is in the table, and its constructor makes
+ * it. */
 bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name);
 /* `cfx_model`. */
 cfx_status cfxi_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err);

@@ -221,7 +221,10 @@ static void unused(cfxi_ccode *c, bool used, const char *name, size_t size)
     cfxi_c_put(c, &c->text, ";\n", 2);
 }
 
-static void put_head(cfxi_ccode *c, const char *text) { cfxi_c_put(c, &c->text, text, strlen(text)); }
+static void put_head(cfxi_ccode *c, const char *text)
+{
+    cfxi_c_put(c, &c->text, text, strlen(text));
+}
 
 /* "cfx_var x, cfx_var y": as many inputs as have a `forward` of their own. */
 static void put_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
