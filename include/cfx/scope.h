@@ -42,7 +42,8 @@ typedef struct cfx_scope_options {
     const cfx_allocator *allocator;  /* must outlive the scope and the modules made in it */
     cfx_runtime *runtime;            /* borrowed; NULL: one of its own, */
     uint64_t seed;                   /* which then starts here, */
-    unsigned threads;                /* with so many threads (0: as the machine has) */
+    unsigned threads;                /* with so many threads (0: as the machine has), */
+    const struct cfx_library *library;  /* and these operators of one's own (library.h); or NULL */
 } cfx_scope_options;
 
 /* A scope that computes. `options` may be NULL. NULL with *err set. */
@@ -217,6 +218,13 @@ CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
 /* Calls an operator: computes it, or appends a node. `args` are by the row's parameters; empty ones
  * have their defaults. (What the functions of operators.h call.) */
 CFX_API cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
+
+/* Likewise an operator of the library of the scope's runtime (library.h), by its name:
+ * cfx_apply_named(s, "mylib.swish", x, cfx_v(2.0)). A captured program calls it by that name, and
+ * runs where that library is. */
+CFX_API cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args);
+#define cfx_apply_named(s, name, ...)                                                              \
+    cfx_apply_named_at(CFX_HERE(s), name, CFX_VARS(__VA_ARGS__))
 
 /* ---- in and out ---------------------------------------------------------------------------- */
 

@@ -7,23 +7,40 @@ static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
+/* What is called: a row of the table, or of a library. */
+typedef struct callee {
+    cfx_operator op;
+    const cfx_custom_operator *custom;  /* instead of `op`; or NULL */
+} callee;
+
+static const char *name_of(const callee *f)
+{
+    return f->custom ? f->custom->name : cfx_operator_name(f->op);
+}
+
+static bool param_at(const callee *f, size_t i, cfx_param *param)
+{
+    return f->custom ? cfxi_schema_param(f->custom->schema, i, param)
+                     : cfx_operator_param(f->op, i, param);
+}
+
 /* In C `true` is a number: a parameter that is a bool takes 0 and 1 for False and True. */
-static cfx_var as_param(cfx_operator op, size_t i, cfx_var v)
+static cfx_var as_param(const callee *f, size_t i, cfx_var v)
 {
     cfx_param param;
     if (v.kind == CFX_VAR_INT && (v.as.i == 0 || v.as.i == 1) &&
-        cfx_operator_param(op, i, &param) && strncmp(param.type, "bool", 4) == 0)
+        param_at(f, i, &param) && strncmp(param.type, "bool", 4) == 0)
         return cfx_var_bool(v.as.i == 1);
     return v;
 }
 
 /* The arguments as data; false, and the scope fails. *known: whether all that is given is known. */
-static bool all_data(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, cfx_datum *out,
+static bool all_data(cfx_at at, const callee *f, const cfx_var *args, size_t n, cfx_datum *out,
                      bool *known)
 {
     *known = true;
     for (size_t i = 0; i < n; i++) {
-        out[i] = cfxi_var_datum(at, as_param(op, i, args[i]));
+        out[i] = cfxi_var_datum(at, as_param(f, i, args[i]));
         *known = *known && (out[i].kind != CFX_DATUM_INVALID || args[i].kind == CFX_VAR_EMPTY);
         if (cfx_ok(at.scope))
             continue;
@@ -36,14 +53,16 @@ static bool all_data(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, 
 
 /* ---- computing ----------------------------------------------------------------------------- */
 
-static cfx_var compute(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_var compute(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_datum data[CFXI_MOST_PARAMS];
     cfx_error err = {0};
     bool known;
-    if (!all_data(at, op, args, n, data, &known))
+    if (!all_data(at, f, args, n, data, &known))
         return cfx_var_empty();
-    cfx_datum result = cfx_operator_run(at.scope->rt, op, data, n, &err);
+    cfx_datum result = f->custom
+                           ? cfx_custom_run(at.scope->rt, f->custom->name, data, n, &err)
+                           : cfx_operator_run(at.scope->rt, f->op, data, n, &err);
     for (size_t i = 0; i < n; i++)
         cfx_datum_release(data[i]);
     if (result.kind == CFX_DATUM_INVALID) {
@@ -111,19 +130,19 @@ static void discard(cfx_graph *g, passed *p, const cfx_var *args)
 }
 
 /* Sorts the arguments into those by position and those by name. */
-static bool pass_all(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, passed *p)
+static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, passed *p)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
     cfx_param param;
     bool gap = false;
-    for (size_t i = 0; i < n && cfx_operator_param(op, i, &param); i++) {
+    for (size_t i = 0; i < n && param_at(f, i, &param); i++) {
         gap = gap || param.keyword_only;
         if (args[i].kind == CFX_VAR_EMPTY) {
             gap = true;
             continue;
         }
-        const cfx_value v = cfxi_var_value(at, as_param(op, i, args[i]));
+        const cfx_value v = cfxi_var_value(at, as_param(f, i, args[i]));
         if (v.kind == CFX_KIND_INVALID)
             return false;
         if (!gap) {
@@ -142,11 +161,13 @@ static bool pass_all(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, 
     return true;
 }
 
-static cfx_node *create(cfx_graph *g, cfx_operator op, const passed *p, cfx_error *err)
+static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_error *err)
 {
-    char name[CFX_SPELLING_SIZE];
-    bool method;
-    spell(op, name, &method);
+    char spelled[CFX_SPELLING_SIZE];
+    bool method = false;
+    if (!f->custom)
+        spell(f->op, spelled, &method);
+    const char *name = f->custom ? f->custom->name : spelled;
     const cfx_target target = {.name = name, .size = strlen(name)};
     cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
     cfx_value kwargs = cfx_invalid();
@@ -163,14 +184,14 @@ static cfx_node *create(cfx_graph *g, cfx_operator op, const passed *p, cfx_erro
     return n;
 }
 
-cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_node *note_call(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
     passed p = {.n = 0};
     cfx_node *call = NULL;
-    if (pass_all(at, op, args, n, &p)) {
-        call = create(g, op, &p, &err);
+    if (pass_all(at, f, args, n, &p)) {
+        call = create(g, f, &p, &err);
         if (!call)
             cfxi_scope_take(at, &err);
     } else {
@@ -179,18 +200,26 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
     return call;
 }
 
+cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    const callee f = {.op = op};
+    return note_call(at, &f, args, n);
+}
+
 /* What the rule says of the result, if all is known of the arguments: INVALID without a failure if
  * not; the scope fails if they do not fit. */
-static cfx_datum infer(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_datum data[CFXI_MOST_PARAMS];
     cfx_error err = {0};
     cfx_datum result = nothing;
     bool known;
-    if (!at.scope->trace->dims || !all_data(at, op, args, n, data, &known))
+    if (!at.scope->trace->dims || !all_data(at, f, args, n, data, &known))
         return nothing;
     if (known) {
-        result = cfx_operator_infer(at.scope->rt, at.scope->trace->dims, op, data, n, &err);
+        cfx_dims *dims = at.scope->trace->dims;
+        result = f->custom ? cfx_custom_infer(at.scope->rt, dims, f->custom->name, data, n, &err)
+                           : cfx_operator_infer(at.scope->rt, dims, f->op, data, n, &err);
         if (result.kind == CFX_DATUM_INVALID)
             cfxi_scope_take(at, &err);
     }
@@ -199,10 +228,10 @@ static cfx_datum infer(cfx_at at, cfx_operator op, const cfx_var *args, size_t n
     return result;
 }
 
-static cfx_var note(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
-    cfx_datum known = infer(at, op, args, n);
-    cfx_node *call = cfx_ok(at.scope) ? cfxi_note_call(at, op, args, n) : NULL;
+    cfx_datum known = infer(at, f, args, n);
+    cfx_node *call = cfx_ok(at.scope) ? note_call(at, f, args, n) : NULL;
     if (call)
         return cfxi_trace_node(at, call, known);
     cfx_datum_release(known);
@@ -211,20 +240,47 @@ static cfx_var note(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
-cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_param param;
+    for (size_t i = 0; i < n && param_at(f, i, &param); i++) {
+        const bool optional = f->custom && param.type[strlen(param.type) - 1] == '?';
+        if (args[i].kind == CFX_VAR_EMPTY && !param.value.text && !param.variadic && !optional) {
+            cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
+                     (int)param.name.size, param.name.text);
+            return cfx_var_empty();
+        }
+    }
+    return at.scope->trace ? note(at, f, args, n) : compute(at, f, args, n);
+}
+
+cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    const callee f = {.op = op};
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
     if (!cfx_operator_has_kernel(op) || n > CFXI_MOST_PARAMS) {
         cfx_fail(at, CFX_E_TYPE, "there is no operator number %d with so many parameters", (int)op);
         return cfx_var_empty();
     }
-    for (size_t i = 0; i < n && cfx_operator_param(op, i, &param); i++)
-        if (args[i].kind == CFX_VAR_EMPTY && !param.value.text && !param.variadic) {
-            cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", cfx_operator_name(op),
-                     (int)param.name.size, param.name.text);
-            return cfx_var_empty();
-        }
-    return at.scope->trace ? note(at, op, args, n) : compute(at, op, args, n);
+    return apply(at, &f, args, n);
+}
+
+cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
+{
+    cfx_param param;
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    const cfx_library *library = cfx_runtime_library(at.scope->rt);
+    const callee f = {.custom = cfx_library_find(library, name)};
+    if (!f.custom)
+        cfx_fail(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"
+                                        : "the scope has no library with an operator '%.100s' "
+                                          "(cfx_scope_options.library)", name);
+    else if (args.n > 0 && !param_at(&f, args.n - 1, &param))
+        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name, f.custom->schema,
+                 args.n);
+    else
+        return apply(at, &f, args.items, args.n);
+    return cfx_var_empty();
 }

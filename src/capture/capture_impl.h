@@ -16,6 +16,7 @@
 #include "../runtime/runtime_impl.h"
 
 #include <cfx/capture.h>
+#include <cfx/library.h>
 #include <cfx/nn.h>
 
 #include <stdatomic.h>
@@ -196,6 +197,15 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
 cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value);
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
+
+/* The tree of `m` as passes and lowering ask for it, with the operators that the scope's runtime
+ * knows. */
+static inline cfx_modules cfxi_scope_tree(const cfx_scope *s, cfx_module *m)
+{
+    cfx_modules tree = cfx_module_tree(m);
+    tree.library = cfx_runtime_library(s->rt);
+    return tree;
+}
 
 /* ---- running (program.c) ------------------------------------------------------------------- */
 

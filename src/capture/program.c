@@ -10,11 +10,12 @@ enum { MOST_INPUTS = 32 };
 
 static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *root, cfx_error *err)
 {
-    const cfx_modules tree = cfx_module_tree(root);
+    const cfx_modules tree = cfxi_scope_tree(at.scope, root);
+    const cfx_program_options options = {at.scope->allocator, tree.library};
     cfx_state *state = cfx_module_state_at(at, root);
     cfx_program *p = NULL;
     if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
-        p = cfx_program_new(g, state, at.scope->allocator, err);
+        p = cfx_program_new(g, state, &options, err);
     cfx_state_free(state);
     return p;
 }

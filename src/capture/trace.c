@@ -374,7 +374,7 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         cfx_fail(at, CFX_E_VALUE, "passes need a captured module and their names");
         return;
     }
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_modules tree = cfxi_scope_tree(at.scope, m);
     for (cfx_schema_text name; (name = cfxi_schema_next(&passes)).size > 0;) {
         cfx_error err = {0};
         bool changed;

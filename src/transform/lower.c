@@ -57,9 +57,13 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
     cfxi_lowered c;
     cfx_error host = {0};
     if (!cfx_node_operator(n)) {
+        const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
         const char *target = cfx_node_target(n, NULL, &host);
-        return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table",
-                                 target ? target : "a function without a name");
+        if (custom)
+            return cfxi_lower_custom(l, n, custom);
+        return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",
+                                 target ? target : "a function without a name",
+                                 l->library ? ", nor in the library" : "");
     }
     if (!cfxi_lower_choose(l, n, &c)) {
         CFX_TRY(l->err->status);
@@ -121,10 +125,12 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
                            const cfx_lower_options *options, cfx_error *err)
 {
     cfx_error own;
-    cfxi_lower trial = {.modules = modules, .options = options ? *options : (cfx_lower_options){0}};
+    cfxi_lower trial = {.library = modules ? modules->library : NULL,
+                        .options = options ? *options : (cfx_lower_options){0}};
     cfxi_lower real = trial;
     real.options.each = NULL;
     CFX_TRY(cfxi_expect(g, "graph", err));
+    trial.modules = real.modules = cfxi_modules_or_null(modules);
     err = cfxi_error_or(err, &own);
     *err = (cfx_error){0};
     trial.err = real.err = err;
