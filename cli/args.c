@@ -66,10 +66,16 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-static size_t count_options(const cli_verb *verb)
+const cli_option cli_common_options[] = {
+    {"--color", "auto|always|never", false, "whether to use colours (auto: on a terminal)", false},
+    {"--help", NULL, false, "explain this verb, with examples", false},
+    {NULL, NULL, false, NULL, false},
+};
+
+static size_t count_options(const cli_option *options)
 {
     size_t n = 0;
-    while (verb->options && verb->options[n].name)
+    while (options && options[n].name)
         n++;
     return n;
 }
@@ -78,40 +84,33 @@ static size_t count_options(const cli_verb *verb)
 static int unknown_option(const cli_verb *verb, const char *word, size_t size)
 {
     char name[41];
+    const char *names[CLI_MAX_OPTIONS + 2];
+    size_t n = 0;
+    for (const cli_option *o = verb->options; o && o->name && n < CLI_MAX_OPTIONS; o++)
+        names[n++] = o->name;
+    for (const cli_option *o = cli_common_options; o->name; o++)
+        names[n++] = o->name;
     snprintf(name, sizeof name, "%.*s", size > 40 ? 40 : (int)size, word);
-    const char *near = verb->options ? cli_nearest(name, &verb->options->name, sizeof(cli_option),
-                                                   count_options(verb))
-                                     : NULL;
+    const char *near = cli_nearest(name, names, sizeof *names, n);
     if (near)
         return cli_usage_error(verb, "there is no option %s; did you mean %s?", name, near);
     return cli_usage_error(verb, "there is no option %s", name);
 }
 
-/* Takes the option `word`, and its value from `next` if it needs one. Sets *used to how many
- * words that were. */
-static int take_option(const char *word, const char *next, cli_args *args, int *used)
+/* The row of an option; `size` is that of its name. Or NULL. */
+static const cli_option *find_option(const cli_option *options, const char *word, size_t size)
+{
+    const size_t n = count_options(options);
+    for (size_t i = 0; i < n; i++)
+        if (strlen(options[i].name) == size && memcmp(options[i].name, word, size) == 0)
+            return &options[i];
+    return NULL;
+}
+
+static int set_option(const cli_option *option, const char *value, cli_args *args)
 {
     const cli_verb *verb = args->verb;
-    size_t size = strcspn(word, "=");
-    const char *value = word[size] ? word + size + 1 : NULL;
-    size_t n = count_options(verb);
-    size_t i = 0;
-    while (i < n && (strlen(verb->options[i].name) != size ||
-                     memcmp(verb->options[i].name, word, size) != 0))
-        i++;
-    if (i == n)
-        return unknown_option(verb, word, size);
-    const cli_option *option = &verb->options[i];
-    *used = 1;
-    if (!option->value && value)
-        return cli_usage_error(verb, "%s takes no value", option->name);
-    if (option->value && !option->may_omit && !value) {
-        if (!next)
-            return cli_usage_error(verb, "%s needs a value: %s %s", option->name, option->name,
-                                   option->value);
-        value = next;
-        *used = 2;
-    }
+    const size_t i = (size_t)(option - verb->options);
     if (option->repeats) {
         if (args->num_repeated == CLI_MAX_REPEATED)
             return cli_usage_error(verb, "%s is given too often", option->name);
@@ -121,6 +120,40 @@ static int take_option(const char *word, const char *next, cli_args *args, int *
     }
     args->values[i] = value ? value : "";
     return CLI_OK;
+}
+
+static int set_common(const cli_option *option, const char *value, cli_args *args)
+{
+    if (!option->value)
+        args->help = true;
+    else if (!cli_set_colour(value))
+        return cli_usage_error(args->verb, "%s is one of %s, not '%s'", option->name,
+                               option->value, value);
+    return CLI_OK;
+}
+
+/* Takes the option `word`, and its value from `next` if it needs one. Sets *used to how many
+ * words that were. */
+static int take_option(const char *word, const char *next, cli_args *args, int *used)
+{
+    const cli_verb *verb = args->verb;
+    size_t size = strcspn(word, "=");
+    const char *value = word[size] ? word + size + 1 : NULL;
+    const cli_option *own = find_option(verb->options, word, size);
+    const cli_option *option = own ? own : find_option(cli_common_options, word, size);
+    *used = 1;
+    if (!option)
+        return unknown_option(verb, word, size);
+    if (!option->value && value)
+        return cli_usage_error(verb, "%s takes no value", option->name);
+    if (option->value && !option->may_omit && !value) {
+        if (!next)
+            return cli_usage_error(verb, "%s needs a value: %s %s", option->name, option->name,
+                                   option->value);
+        value = next;
+        *used = 2;
+    }
+    return own ? set_option(own, value, args) : set_common(option, value, args);
 }
 
 static bool is_option(const char *word) { return word[0] == '-' && word[1] != '\0'; }
@@ -135,18 +168,50 @@ bool cli_table_width(const char *given, bool wide, size_t *width)
     return *given >= '1' && *given <= '9' && *end == '\0';
 }
 
-/* A verb takes a FILE, a [NAME], or nothing. */
-static int take_file(const char *word, cli_args *args)
+static int take_operand(const char *word, cli_args *args)
 {
-    if (strstr(args->verb->usage, "[NAME]") && !args->word) {
-        args->word = word;
-        return CLI_OK;
+    const char **slot = NULL;
+    switch (args->verb->operands) {
+    case CLI_NO_OPERAND:
+        break;
+    case CLI_ONE_FILE:
+        slot = &args->file;
+        if (args->file)
+            return cli_usage_error(args->verb, "'%s' is a second file; give one at a time", word);
+        break;
+    case CLI_TWO_FILES:
+        slot = args->file ? &args->other : &args->file;
+        break;
+    case CLI_OPERATOR:
+    case CLI_PASS_NAME:
+    case CLI_SHELL:
+        slot = &args->word;
+        break;
     }
-    if (!strstr(args->verb->usage, "FILE"))
+    if (!slot || *slot)
         return cli_usage_error(args->verb, "'%s' is one word too many", word);
-    if (args->file)
-        return cli_usage_error(args->verb, "'%s' is a second file; give one at a time", word);
-    args->file = word;
+    *slot = word;
+    return CLI_OK;
+}
+
+/* What is not given may be standard input. */
+static int check_operands(cli_args *args)
+{
+    const cli_verb *verb = args->verb;
+    if (args->help)
+        return CLI_OK;
+    if (verb->operands == CLI_TWO_FILES && (!args->file || !args->other))
+        return cli_usage_error(verb, "which files? Give two; one may be - for standard input");
+    if (verb->operands == CLI_TWO_FILES && strcmp(args->file, "-") == 0 &&
+        strcmp(args->other, "-") == 0)
+        return cli_usage_error(verb, "only one of both can be standard input");
+    if (verb->operands == CLI_SHELL && !args->word)
+        return cli_usage_error(verb, "for which shell? Give bash, zsh or fish");
+    if (verb->operands != CLI_ONE_FILE || args->file)
+        return CLI_OK;
+    if (isatty(STDIN_FILENO))
+        return cli_usage_error(verb, "which file? Give its name, or - for standard input");
+    args->file = "-";
     return CLI_OK;
 }
 
@@ -161,19 +226,14 @@ int cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *args)
         used = 1;
         if (options && strcmp(word, "--") == 0)
             options = false;
-        else if (options && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0))
+        else if (options && strcmp(word, "-h") == 0)
             args->help = true;
         else if (options && is_option(word))
             status = take_option(word, i + 1 < argc ? argv[i + 1] : NULL, args, &used);
         else
-            status = take_file(word, args);
+            status = take_operand(word, args);
         if (status != CLI_OK)
             return status;
     }
-    if (args->help || args->file || !strstr(verb->usage, "FILE"))
-        return CLI_OK;
-    if (isatty(STDIN_FILENO))
-        return cli_usage_error(verb, "which file? Give its name, or - for standard input");
-    args->file = "-";
-    return CLI_OK;
+    return check_operands(args);
 }

@@ -4,28 +4,43 @@
 
 #include <cfx/cfx.h>
 
-/* What the command exits with. */
-enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2 };
+#include <stdio.h>
+
+/* What the command exits with: done, or yes; no, or it cannot be done with this input; the command
+ * line is wrong; a file cannot be read as a graph. */
+enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_UNREADABLE = 3 };
 
 enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64 };
 
-/* ---- verbs and options (main.c, args.c) ---------------------------------------------------- */
+/* ---- verbs and options (main.c, args.c, help.c) ---------------------------------------------------- */
 
 typedef struct cli_args cli_args;
 
 /* An option of a verb; a table of them ends with a row without a name. */
 typedef struct cli_option {
     const char *name;   /* "--class" */
-    const char *value;  /* its value in the help: "NAME"; NULL for a flag */
+    const char *value;  /* its value in the help; NULL for a flag. It also tells what completes it:
+                           "FILE" files, "PASS" a pass, "A,B,..." some, "a|b" these words */
     bool may_omit;      /* the value is given as --name=VALUE or not at all */
     const char *summary;
     bool repeats;       /* may be given several times; its values are in `repeated` */
 } cli_option;
 
+/* What follows the options. */
+typedef enum cli_operands {
+    CLI_NO_OPERAND,
+    CLI_ONE_FILE,   /* standard input if it is not given */
+    CLI_TWO_FILES,
+    CLI_OPERATOR,   /* may be left out */
+    CLI_PASS_NAME,  /* may be left out */
+    CLI_SHELL       /* bash, zsh or fish */
+} cli_operands;
+
 typedef struct cli_verb {
     const char *name;
     const char *summary;
     const char *usage;  /* what follows "cfx VERB " */
+    cli_operands operands;
     const cli_option *options;
     const char *examples;
     int (*run)(const cli_args *args);
@@ -35,12 +50,23 @@ typedef struct cli_verb {
 struct cli_args {
     const cli_verb *verb;
     const char *file;                     /* "-" for standard input */
+    const char *other;                    /* the second of two files */
     const char *word;                     /* the NAME of a verb that takes one; or NULL */
     const char *values[CLI_MAX_OPTIONS];  /* by the option's row: NULL not given, "" no value */
     const char *repeated[CLI_MAX_REPEATED];
     size_t num_repeated;
     bool help;
 };
+
+extern const cli_verb cli_verbs[];
+extern const size_t cli_num_verbs;
+extern const cli_option cli_common_options[];  /* of every verb */
+
+/* What all verbs are, what one is, the manual page in roff. (help.c) They return `code` or CLI_OK.
+ */
+int cli_help(FILE *out, int code);
+int cli_help_verb(const cli_verb *verb);
+int cli_help_man(void);
 
 /* Sorts the words after the verb into *args. CLI_OK, or CLI_BAD_USAGE after a message. */
 int cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *args);
@@ -58,7 +84,7 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 /* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
 
 extern const cli_option show_options[], code_options[], opt_options[], ops_options[],
-    run_options[];
+    run_options[], passes_options[], diff_options[], stats_options[];
 int cmd_show(const cli_args *args);
 int cmd_code(const cli_args *args);
 int cmd_opt(const cli_args *args);
@@ -66,6 +92,9 @@ int cmd_passes(const cli_args *args);
 int cmd_ops(const cli_args *args);
 int cmd_check(const cli_args *args);
 int cmd_run(const cli_args *args);
+int cmd_diff(const cli_args *args);
+int cmd_stats(const cli_args *args);
+int cmd_completion(const cli_args *args);
 
 /* ---- input (io.c) -------------------------------------------------------------------------- */
 
@@ -102,7 +131,11 @@ cfx_status cli_program_set(cli_program *p, const char *name, size_t size, cfx_da
                            cfx_error *err);
 void cli_program_end(cli_program *p);
 
-/* Types and shapes of all nodes, for inputs like "x=float32[N,3], y=float32[N]". (shapes.c) */
+/* Makes *p of the graph, with weights of a file (NULL: none), for inputs like "x=float32[N,3],
+ * y=float32[N]". (shapes.c) End it in both cases. */
+cfx_status cli_program_shapes(cli_program *p, const cli_input *in, const char *shapes,
+                              const char *weights, bool *told, cfx_error *err);
+/* Types and shapes of all nodes, for such inputs. (shapes.c) */
 cfx_status cli_show_shapes(const cli_input *in, const char *shapes, const char *weights, bool *told,
                            cfx_sink out, cfx_error *err);
 
@@ -129,12 +162,21 @@ int cli_finish(int code);
 
 /* On a terminal: a line that says what is being done with so many bytes, if it may take long. */
 void cli_progress(const char *what, size_t bytes);
+/* Likewise for work of which nobody knows how long it takes: the line comes after a second, and
+ * counts seconds. `what` is copied. */
+void cli_working(const char *what);
 void cli_progress_end(void);
 
 /* The terminal's width, or 0 if standard output is none. */
 size_t cli_width(void);
-/* Whether to colour standard output: a terminal that can, and no NO_COLOR. */
-bool cli_has_colour(void);
+/* Whether to colour a stream: as --color says; if that is "auto", a terminal that can, and no
+ * NO_COLOR. */
+bool cli_has_colour(FILE *stream);
+bool cli_set_colour(const char *when);  /* false if it is none of auto, always, never */
+
+typedef enum cli_ink { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW } cli_ink;
+/* What switches to it on this stream; "" if it has no colour. */
+const char *cli_ink_on(FILE *stream, cli_ink ink);
 
 /* ---- colour (colour.c) --------------------------------------------------------------------- */
 

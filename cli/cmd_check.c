@@ -48,8 +48,9 @@ static void print_good(const cli_input *in)
 int cmd_check(const cli_args *args)
 {
     cli_input in;
-    int code = CLI_BAD_INPUT;
+    int code = CLI_UNREADABLE;
     if (cli_open(&in, args->file)) {
+        code = CLI_BAD_INPUT;
         size_t found = cli_findings(&in, cfx_graph_verify);
         if (found == 0) {
             print_good(&in);

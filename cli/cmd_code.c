@@ -30,7 +30,9 @@ int cmd_code(const cli_args *args)
     if (name && !is_class_name(name))
         return cli_usage_error(args->verb, "'%s' cannot be the name of a class; use a word such as "
                                "Model", name);
-    if (!cli_open(&in, args->file) || cli_findings(&in, cfx_graph_lint) > 0)
+    if (!cli_open(&in, args->file))
+        code = CLI_UNREADABLE;
+    else if (cli_findings(&in, cfx_graph_lint) > 0)
         code = CLI_BAD_INPUT;
     else if (cfx_codegen_python_file(in.graph, name, cli_stdout(), &err) != CFX_OK)
         code = cli_failed(&in, &err);

@@ -21,6 +21,11 @@ typedef struct plan {
     size_t n;
 } plan;
 
+const cli_option passes_options[] = {
+    {"--json", NULL, false, "everything, as JSON", false},
+    {NULL, NULL, false, NULL, false},
+};
+
 static int unknown_pass(const cli_args *args, const char *name)
 {
     const char *names[MAX_PASSES];
@@ -88,6 +93,7 @@ static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli
     size_t before = cfx_graph_size(in->graph);
     bool changed = false;
     cli_progress(pass->name, in->size);
+    cli_working(pass->name);
     cfx_status status = cfx_pass_run(pass, in->graph, NULL, NULL, &changed, err);
     cli_progress_end();
     if (status == CFX_OK && !changed)
@@ -115,7 +121,9 @@ int cmd_opt(const cli_args *args)
         code = check_dump(args, &p);
     if (code != CLI_OK)
         return code;
-    if (!cli_open(&in, args->file) || !is_fit(&p, &in)) {
+    if (!cli_open(&in, args->file)) {
+        code = CLI_UNREADABLE;
+    } else if (!is_fit(&p, &in)) {
         code = CLI_BAD_INPUT;
     } else {
         cfx_status status = CFX_OK;
@@ -130,12 +138,44 @@ int cmd_opt(const cli_args *args)
     return code;
 }
 
+static void json_field(bool first, const char *key, const char *text)
+{
+    printf("%s\"%s\": ", first ? "{" : ", ", key);
+    cfx_json_string(text, strlen(text), cli_stdout());
+}
+
+static void json_pass(const cfx_pass *pass)
+{
+    json_field(true, "name", pass->name);
+    json_field(false, "summary", pass->summary);
+    json_field(false, "needs", pass->needs);
+    json_field(false, "keeps", pass->keeps);
+    printf("}");
+}
+
+static int json_passes(const cfx_pass *only)
+{
+    if (only) {
+        json_pass(only);
+        printf("\n");
+        return CLI_OK;
+    }
+    for (size_t i = 0; cfx_pass_at(i); i++) {
+        printf(i == 0 ? "[" : ",\n ");
+        json_pass(cfx_pass_at(i));
+    }
+    printf("]\n");
+    return CLI_OK;
+}
+
 int cmd_passes(const cli_args *args)
 {
     size_t width = 0;
     const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
     if (args->word && !one)
         return unknown_pass(args, args->word);
+    if (args->values[0])
+        return json_passes(one);
     if (one) {
         printf("%s: %s\n\nneeds  %s\nkeeps  %s\n", one->name, one->summary, one->needs, one->keeps);
         return CLI_OK;
@@ -143,6 +183,7 @@ int cmd_passes(const cli_args *args)
     for (size_t i = 0; cfx_pass_at(i); i++)
         width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
     for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%-*s  %s\n", (int)width, cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
+        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_at(i)->name,
+               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_at(i)->summary);
     return CLI_OK;
 }

@@ -164,7 +164,9 @@ static cfx_status run(const cli_args *args, const cli_input *in,
     if (status == CFX_OK)
         status = give_inputs(&p, args, err);
     if (status == CFX_OK) {
+        cli_working("running");
         result = cfx_program_run(p.program, p.rt, p.inputs, p.num_inputs, err);
+        cli_progress_end();
         status = result.kind == CFX_DATUM_INVALID ? err->status : CFX_OK;
     }
     if (status == CFX_OK)
@@ -205,7 +207,7 @@ int cmd_run(const cli_args *args)
         return CLI_BAD_USAGE;
     const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads};
     if (!cli_open(&in, args->file))
-        code = CLI_BAD_INPUT;
+        code = CLI_UNREADABLE;
     else if (run(args, &in, &options, &told, &err) != CFX_OK)
         code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);
     cli_close(&in);

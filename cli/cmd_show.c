@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH, SHOW_SHAPES,
+enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_JSON, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH, SHOW_SHAPES,
        SHOW_WEIGHTS };
 
 const cli_option show_options[] = {
@@ -11,6 +11,7 @@ const cli_option show_options[] = {
     [SHOW_TEXT] = {"--text", NULL, false, "the lossless IR text, laid out anew"},
     [SHOW_STR] = {"--str", NULL, false, "what torch.fx prints for str(graph)"},
     [SHOW_DOT] = {"--dot", NULL, false, "a picture for Graphviz: cfx show --dot F | dot -Tsvg"},
+    [SHOW_JSON] = {"--json", NULL, false, "every field of every node, as JSON"},
     [SHOW_SCOPES] = {"--scopes", NULL, false, "in the picture, a box around each module call"},
     [SHOW_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width"},
     [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
@@ -24,6 +25,8 @@ static cfx_status show(const cli_args *args, cfx_graph *g, size_t width, cfx_sin
 {
     if (args->values[SHOW_TEXT])
         return cfx_graph_text(g, out, err);
+    if (args->values[SHOW_JSON])
+        return cfx_codegen_json(g, out, err);
     if (args->values[SHOW_DOT]) {
         const cfx_dot_options options = {.scopes = args->values[SHOW_SCOPES], .locations = true};
         return cfx_codegen_dot(g, &options, out, err);
@@ -41,7 +44,7 @@ static int show_shapes(const cli_args *args)
     bool told = false;
     int code = CLI_OK;
     if (!cli_open(&in, args->file))
-        code = CLI_BAD_INPUT;
+        code = CLI_UNREADABLE;
     else if (cli_show_shapes(&in, args->values[SHOW_SHAPES], args->values[SHOW_WEIGHTS], &told,
                              cli_stdout(), &err) != CFX_OK)
         code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);
@@ -57,10 +60,10 @@ int cmd_show(const cli_args *args)
     cfx_error err = {.status = CFX_OK};
     int code = CLI_OK;
     int forms = 0;
-    for (int i = SHOW_TABLE; i <= SHOW_DOT; i++)
+    for (int i = SHOW_TABLE; i <= SHOW_JSON; i++)
         forms += args->values[i] != NULL;
     if (forms > 1)
-        return cli_usage_error(args->verb, "give one of --table, --text, --str and --dot");
+        return cli_usage_error(args->verb, "give one of --table, --text, --str, --dot and --json");
     if (args->values[SHOW_SCOPES] && !args->values[SHOW_DOT])
         return cli_usage_error(args->verb, "--scopes belongs to --dot");
     if (!cli_table_width(args->values[SHOW_WIDTH], args->values[SHOW_WIDE] != NULL, &width))
@@ -73,14 +76,15 @@ int cmd_show(const cli_args *args)
     if (args->values[SHOW_SHAPES])
         return show_shapes(args);
     if (cli_open(&in, args->file)) {
-        bool coloured = cli_has_colour() && !args->values[SHOW_DOT];
+        bool coloured = cli_has_colour(stdout) && !args->values[SHOW_DOT] &&
+                        !args->values[SHOW_JSON];
         cfx_sink out = coloured ? cli_colour_sink(&colour, cli_stdout()) : cli_stdout();
         if (show(args, in.graph, width, out, &err) != CFX_OK)
             code = cli_failed(&in, &err);
         if (coloured)
             cli_colour_free(&colour);
     } else {
-        code = CLI_BAD_INPUT;
+        code = CLI_UNREADABLE;
     }
     cli_close(&in);
     return code;

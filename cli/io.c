@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +28,43 @@ size_t cli_width(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-bool cli_has_colour(void)
+static enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } when_colour;
+
+bool cli_set_colour(const char *when)
+{
+    static const char *const words[] = {"auto", "always", "never"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(when, words[i]) == 0) {
+            when_colour = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cli_has_colour(FILE *stream)
 {
     const char *no_colour = getenv("NO_COLOR");
-    return is_smart_terminal(STDOUT_FILENO) && !(no_colour && *no_colour);
+    if (when_colour != COLOUR_AUTO)
+        return when_colour == COLOUR_ALWAYS;
+    return is_smart_terminal(fileno(stream)) && !(no_colour && *no_colour);
+}
+
+const char *cli_ink_on(FILE *stream, cli_ink ink)
+{
+    static const char *const codes[] = {
+        [CLI_PLAIN] = "\033[0m", [CLI_BOLD] = "\033[1m",   [CLI_DIM] = "\033[2m",
+        [CLI_RED] = "\033[31m",  [CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m",
+    };
+    return cli_has_colour(stream) ? codes[ink] : "";
 }
 
 /* ---- progress ------------------------------------------------------------------------------ */
 
-static bool progress_shown;
+static volatile sig_atomic_t progress_shown;
+static volatile sig_atomic_t working;
+static volatile sig_atomic_t working_seconds;
+static char working_on[64];
 
 void cli_progress(const char *what, size_t bytes)
 {
@@ -45,8 +74,49 @@ void cli_progress(const char *what, size_t bytes)
     progress_shown = true;
 }
 
+/* Once a second. Only what a signal handler may call. */
+static void tick(int signal)
+{
+    char line[128] = "\r\033[Kcfx: ";
+    size_t n = strlen(line);
+    size_t size = strlen(working_on);
+    char digits[12];
+    size_t d = 0;
+    const int saved = errno;
+    (void)signal;
+    if (!working)
+        return;
+    memcpy(line + n, working_on, size);
+    n += size;
+    line[n++] = ' ';
+    for (int left = ++working_seconds; left > 0 && d < sizeof digits; left /= 10)
+        digits[d++] = (char)('0' + left % 10);
+    while (d > 0)
+        line[n++] = digits[--d];
+    memcpy(line + n, " s ...", 6);
+    if (write(STDERR_FILENO, line, n + 6) > 0)
+        progress_shown = true;
+    alarm(1);
+    errno = saved;
+}
+
+void cli_working(const char *what)
+{
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    if (!is_smart_terminal(STDERR_FILENO))
+        return;
+    snprintf(working_on, sizeof working_on, "%s,", what);
+    working_seconds = 0;
+    working = true;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGALRM, &action, NULL) == 0)
+        alarm(1);
+}
+
 void cli_progress_end(void)
 {
+    working = false;
+    alarm(0);
     if (progress_shown)
         fputs("\r\033[K", stderr);
     progress_shown = false;
@@ -122,23 +192,24 @@ void cli_report(const cli_input *in, const cfx_error *err)
     const char *what = err->message;
     char place[64];
     cli_progress_end();
-    fprintf(stderr, "%s:", in->name);
+    fprintf(stderr, "%s%s:", cli_ink_on(stderr, CLI_BOLD), in->name);
     if (err->line) {
         int size = snprintf(place, sizeof place, "line %u, column %u: ", err->line, err->column);
         if (strncmp(what, place, (size_t)size) == 0)
             what += size;
         fprintf(stderr, "%u:%u:", err->line, err->column);
     }
-    fprintf(stderr, " %s\n", what);
+    fprintf(stderr, "%s %s\n", cli_ink_on(stderr, CLI_PLAIN), what);
 }
 
 /* A reader that has gone away (`cfx show x | head`) is no error worth a message; cli_finish tells
  * the others. */
 int cli_failed(const cli_input *in, const cfx_error *err)
 {
-    if (!ferror(stdout))
-        cli_report(in, err);
-    return CLI_BAD_INPUT;
+    if (ferror(stdout))
+        return CLI_BAD_INPUT;
+    cli_report(in, err);
+    return err->status == CFX_E_IO ? CLI_UNREADABLE : CLI_BAD_INPUT;
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */

@@ -172,24 +172,31 @@ static cfx_status infer(const cli_program *p, cfx_sink out, cfx_error *err)
     return status;
 }
 
+cfx_status cli_program_shapes(cli_program *p, const cli_input *in, const char *text,
+                              const char *weights, bool *told, cfx_error *err)
+{
+    static shapes s;  /* too large for some stacks; the command runs once */
+    cfx_status status = cli_program_begin(p, weights, NULL, err);
+    if (status == CFX_OK)
+        status = read_shapes(text, p->dims, &s, err);
+    if (status == CFX_OK)
+        status = give_parameters(p, in, &s, err);
+    if (status == CFX_OK)
+        status = cli_program_make(p, in, told, err);
+    if (status == CFX_OK)
+        status = give_inputs(p, &s, err);
+    while (s.n > 0)
+        cfx_datum_release(s.all[--s.n].value);
+    return status;
+}
+
 cfx_status cli_show_shapes(const cli_input *in, const char *text, const char *weights, bool *told,
                            cfx_sink out, cfx_error *err)
 {
     cli_program p;
-    static shapes s;  /* too large for some stacks; the command runs once */
-    cfx_status status = cli_program_begin(&p, weights, NULL, err);
-    if (status == CFX_OK)
-        status = read_shapes(text, p.dims, &s, err);
-    if (status == CFX_OK)
-        status = give_parameters(&p, in, &s, err);
-    if (status == CFX_OK)
-        status = cli_program_make(&p, in, told, err);
-    if (status == CFX_OK)
-        status = give_inputs(&p, &s, err);
+    cfx_status status = cli_program_shapes(&p, in, text, weights, told, err);
     if (status == CFX_OK)
         status = infer(&p, out, err);
-    while (s.n > 0)
-        cfx_datum_release(s.all[--s.n].value);
     cli_program_end(&p);
     return status;
 }

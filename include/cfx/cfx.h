@@ -27,6 +27,7 @@
 #include <cfx/runtime.h>
 #include <cfx/scope.h>
 #include <cfx/split.h>
+#include <cfx/stats.h>
 #include <cfx/tensor.h>
 #include <cfx/value.h>
 #include <cfx/weights.h>

@@ -41,6 +41,40 @@ typedef cfx_status cfx_pair_fn(void *ctx, cfx_node *a, cfx_node *b, cfx_pairing 
 CFX_API cfx_status cfx_graph_correspond(cfx_graph *a, cfx_graph *b, cfx_pair_fn *fn, void *ctx,
                                         cfx_error *err);
 
+/* What differs between two nodes that stand for each other. */
+typedef enum cfx_change_flag {
+    CFX_CHANGE_NAME = 1,
+    CFX_CHANGE_OPCODE = 2,
+    CFX_CHANGE_TARGET = 4,
+    CFX_CHANGE_ARGS = 8,     /* where the arguments' partners are the same, so are the arguments */
+    CFX_CHANGE_KWARGS = 16,
+    CFX_CHANGE_TYPE = 32,
+    CFX_CHANGE_MOVED = 64    /* it stands elsewhere among the nodes that both graphs have */
+} cfx_change_flag;
+/* The name of a flag, by its bit: "name" for 0; NULL past the last. */
+CFX_API const char *cfx_change_flag_name(unsigned bit);
+
+/* One node of two graphs: new if `a` is NULL, gone if `b` is, else `flags` say what differs. */
+typedef struct cfx_change {
+    cfx_node *a, *b;
+    unsigned flags;   /* cfx_change_flag or'ed */
+    unsigned depth;   /* in how many regions it is */
+    cfx_node *owner;  /* the node of the first graph whose region it is in; NULL: in none */
+    size_t region;    /* which of its regions, from 0 */
+} cfx_change;
+
+/* Tells of every node of both graphs what became of it, nodes that are the same in both included
+ * (`flags` is 0 then): in the order of `a`, and what is new before what follows it in `b`. Pairs
+ * are those of cfx_graph_correspond without stand-ins: a node keeps its partner under another name.
+ * As few nodes as possible count as moved. Locations and scopes are not compared. Regions of a pair
+ * follow it, if both have as many; otherwise the arguments differ.
+ *
+ * Stops at the first status that is not CFX_OK and returns it. `fn` can read both graphs but not
+ * edit them. O(n log n) in the nodes, linear in the edges. */
+typedef cfx_status cfx_change_fn(void *ctx, const cfx_change *change);
+CFX_API cfx_status cfx_graph_diff(cfx_graph *a, cfx_graph *b, cfx_change_fn *fn, void *ctx,
+                                  cfx_error *err);
+
 /* What is known of a node's value. */
 typedef enum cfx_verdict {
     CFX_VERDICT_UNKNOWN,  /* it has no partner */

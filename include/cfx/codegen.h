@@ -202,6 +202,26 @@ typedef struct cfx_dot_options {
 CFX_API cfx_status cfx_codegen_dot(cfx_graph *g, const cfx_dot_options *options, cfx_sink out,
                                    cfx_error *err);
 
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/* Writes `g` as JSON, all of it: {"nodes": [...]}, one line for each node,
+ *
+ *     {"name": "add", "op": "call_function", "target": "torch.add",
+ *      "args": [{"node": "x"}, 1], "kwargs": {"alpha": 2}, "type": {"host": "torch.Tensor"},
+ *      "users": ["relu"], "file": "m.py", "line": 3, "scopes": [{"path": "fc", "type": "nn.F"}]}
+ *
+ * where type, file, line and scopes are left out if it has none. None, bools, numbers, strings and
+ * lists are what they are in JSON; any other value is an object with one key, its kind: {"node":
+ * "x"}, {"tuple": [1, 2]}, {"dict": [[key, value], ...]}, {"slice": [null, 2, null]}, {"dtype":
+ * "float32"}, {"float": "inf"}, {"bytes": "hexadecimal"}, {"host": "torch.Tensor"}, {"graph":
+ * {"nodes": [...]}}. Fails with NOMEM, as the sink does, or with CFX_E_VALUE for a host object
+ * without a qualified name. */
+CFX_API cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err);
+/* One node of it, without a newline. */
+CFX_API cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err);
+/* `text` as a string of JSON, in quotes; what is no UTF-8 in it becomes U+FFFD. */
+CFX_API cfx_status cfx_json_string(const char *text, size_t size, cfx_sink out);
+
 #ifdef __cplusplus
 }
 #endif

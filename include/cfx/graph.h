@@ -364,6 +364,9 @@ CFX_API cfx_status cfx_graph_table(cfx_graph *g, size_t width, cfx_sink out, cfx
 /* The lossless IR text (docs/ir.md), and back. A host value without a qualified name is an error
  * that names the node. A text error has the line, the column, the line itself and a caret. */
 CFX_API cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err);
+/* One node as it stands there, on one line, without its location and newline: for messages. A
+ * region is written as "graph {...}". */
+CFX_API cfx_status cfx_node_text(cfx_node *n, cfx_sink out, cfx_error *err);
 CFX_API cfx_graph *cfx_graph_parse(const char *text, size_t size, const cfx_allocator *allocator,
                                    const cfx_host *host, cfx_error *err);
 

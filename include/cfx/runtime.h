@@ -160,6 +160,35 @@ CFX_API cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_d
                                     const cfx_datum *inputs, size_t n, cfx_infer_fn *each,
                                     void *ctx, cfx_error *err);
 
+/* ---- costs --------------------------------------------------------------------------------- */
+
+/* How many operations a call takes, as a size (dim.h; print it with cfx_dims_print): a
+ * multiplication and an addition are two, as in a convolution or a product of matrices, whose bias
+ * is free; element-wise functions count one for each element; views, copies, lookups and sorts
+ * nothing. The table is in flops.c. Arguments and failures as cfx_operator_infer; CFX_DIM_UNKNOWN
+ * then. */
+CFX_API int64_t cfx_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
+                                   const cfx_datum *args, size_t n, cfx_error *err);
+
+/* What one call costs. All numbers are sizes: they may be symbols of `dims`. */
+typedef struct cfx_cost {
+    const char *node;  /* its name, as cfx_infer_fn has it; borrowed */
+    cfx_operator op;
+    int64_t flops;
+    int64_t bytes;     /* of new tensors among its results */
+    int64_t live;      /* of all tensors that are alive while it runs: the inputs, what was computed
+                          and is used later, its arguments and results; not the parameters */
+} cfx_cost;
+
+/* Tells what each call of a program costs, for inputs of these types and shapes; nothing is
+ * computed. Tensors that may share memory are taken to share it, and values to die at their last
+ * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Operators
+ * of a library are not told of: their results take memory, but what they compute nobody knows. */
+typedef cfx_status cfx_cost_fn(void *ctx, const cfx_cost *cost);
+CFX_API cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                                    const cfx_datum *inputs, size_t n, cfx_cost_fn *each, void *ctx,
+                                    cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -45,6 +45,11 @@ CFX_API cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_all
 CFX_API cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err);
 CFX_API cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink out, cfx_error *err);
 
+/* A .npz archive, which NumPy reads: not compressed, elements aligned to 64 bytes.
+ * CFX_E_UNSUPPORTED for bfloat16. */
+CFX_API cfx_status cfx_npz_save(const cfx_state *s, const char *path, cfx_error *err);
+CFX_API cfx_status cfx_npz_write(const cfx_state *s, cfx_sink out, cfx_error *err);
+
 /* ---- by name ------------------------------------------------------------------------------- */
 
 enum {

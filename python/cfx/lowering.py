@@ -35,16 +35,8 @@ def _attribute(root: Any, path: str) -> Any:
 
 def _state(graph: Graph, root: Any) -> dict[str, Any]:
     """The tensors that the graph and its regions read, by path."""
-    state: dict[str, Any] = {}
-    for node in graph.nodes:
-        if node.op == "get_attr":
-            path = str(node.target)
-            tensor = _attribute(root, path)
-            state[path] = tensor.detach() if hasattr(tensor, "detach") else tensor
-        for value in (*node.args, *node.kwargs.values()):
-            if isinstance(value, Graph):
-                state.update(_state(value, root))
-    return state
+    found = {path: _attribute(root, path) for path in _core._attributes_read(graph)}
+    return {path: t.detach() if hasattr(t, "detach") else t for path, t in found.items()}
 
 
 class _State(dict[str, _core.Tensor]):

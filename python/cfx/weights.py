@@ -41,6 +41,12 @@ def save_weights(source: Any, path: _Path) -> None:
     _core._save_weights(_named(source), path)
 
 
+def save_npz(source: Any, path: _Path) -> None:
+    """Writes the parameters and buffers of a module, or a dict of tensors, to a .npz file, which
+    is replaced at once. NumPy reads it; it knows no bfloat16."""
+    _core._save_npz(_named(source), path)
+
+
 def load_npy(path: _Path) -> Tensor:
     """The tensor of a .npy file."""
     return _core._load_npy(path)

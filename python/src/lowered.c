@@ -48,6 +48,37 @@ static PyObject *py_lower(PyObject *module, PyObject *args)
     return raise_cfx(&err);
 }
 
+/* The targets of get_attr in `g` and its regions, as keys: no code of the user's runs meanwhile. */
+static bool add_paths(const cfx_graph *g, PyObject *paths)
+{
+    bool good = true;
+    for (const cfx_node *n = cfx_graph_first(g); good && n; n = cfx_node_next(n)) {
+        size_t size;
+        if (cfx_node_op(n) == CFX_OP_GET_ATTR) {
+            const char *path = cfx_node_target(n, &size, NULL);
+            PyObject *text = str_from_utf8(path, size);
+            good = text && PyDict_SetItem(paths, text, Py_None) == 0;
+            Py_XDECREF(text);
+        }
+        for (size_t i = 0; good && i < cfx_node_num_args(n); i++) {
+            const cfx_graph *region = cfx_value_graph(cfx_node_arg(n, i));
+            good = !region || add_paths(region, paths);  /* regions nest some 100 deep */
+        }
+    }
+    return good;
+}
+
+/* _attributes_read(graph): what a lowered graph reads of its module, by path, each once. */
+static PyObject *py_attributes_read(PyObject *module, PyObject *graph)
+{
+    if (!is_graph(PyModule_GetState(module), graph))
+        return PyErr_Format(PyExc_TypeError, "_attributes_read needs a Graph");
+    PyObject *paths = PyDict_New();
+    PyObject *list = paths && add_paths(((PyGraph *)graph)->g, paths) ? PyDict_Keys(paths) : NULL;
+    Py_XDECREF(paths);
+    return list;
+}
+
 /* ---- programs ------------------------------------------------------------------------------ */
 
 typedef struct PyProgram {
@@ -203,5 +234,6 @@ PyType_Spec program_spec = {
 
 PyMethodDef lower_functions[] = {
     {"_lower", py_lower, METH_VARARGS, NULL},
+    {"_attributes_read", py_attributes_read, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

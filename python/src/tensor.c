@@ -41,7 +41,8 @@ static bool number_of(nested *nest, PyObject *o, cfx_datum *out)
 {
     arrays_seen seen = {0};
     *out = datum_from_py(nest->st, o, &seen);
-    if (out->kind == CFX_DATUM_TENSOR && cfx_tensor_numel(out->as.tensor) == 1) {
+    if (out->kind == CFX_DATUM_TENSOR && !cfx_tensor_is_abstract(out->as.tensor) &&
+        cfx_tensor_numel(out->as.tensor) == 1) {
         cfx_datum number = cfx_datum_load(cfx_tensor_dtype(out->as.tensor),
                                           cfx_tensor_data(out->as.tensor));
         cfx_datum_release(*out);
@@ -76,10 +77,13 @@ static bool measure(nested *nest, PyObject *o, size_t depth)
         PyErr_Format(PyExc_ValueError, "lists of different lengths at dimension %zu", depth);
         return false;
     }
-    for (Py_ssize_t i = 0; i < n && i < PySequence_Fast_GET_SIZE(o); i++)
-        if (!measure(nest, PySequence_Fast_GET_ITEM(o, i), depth + 1))
-            return false;
-    return true;
+    bool good = true;
+    for (Py_ssize_t i = 0; good && i < n && i < PySequence_Fast_GET_SIZE(o); i++) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(o, i));  /* __index__ may empty `o` */
+        good = measure(nest, item, depth + 1);
+        Py_DECREF(item);
+    }
+    return good;
 }
 
 static bool fill(nested *nest, PyObject *o, char *end)
@@ -92,10 +96,13 @@ static bool fill(nested *nest, PyObject *o, char *end)
         nest->next += cfx_dtype_size(nest->dtype);
         return true;
     }
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++)
-        if (!fill(nest, PySequence_Fast_GET_ITEM(o, i), end))
-            return false;
-    return true;
+    bool good = true;
+    for (Py_ssize_t i = 0; good && i < PySequence_Fast_GET_SIZE(o); i++) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(o, i));
+        good = fill(nest, item, end);
+        Py_DECREF(item);
+    }
+    return good;
 }
 
 /* `dtype` is -1 for what the numbers need. */

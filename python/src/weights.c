@@ -42,20 +42,22 @@ static PyObject *load_weights(PyObject *module, PyObject *file)
     return dict;
 }
 
-/* _save_weights({name: tensor}, path) */
-static PyObject *save_weights(PyObject *module, PyObject *args)
+typedef cfx_status save_fn(const cfx_state *s, const char *path, cfx_error *err);
+
+/* Writes {name: tensor} to a path. */
+static PyObject *save_state(PyObject *module, PyObject *args, save_fn *save)
 {
     PyObject *dict, *file;
     cfx_error err = {0};
     arrays_seen seen = {0};
-    if (!PyArg_ParseTuple(args, "O!O:_save_weights", &PyDict_Type, &dict, &file))
+    if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &dict, &file))
         return NULL;
     PyObject *path = path_of(file);
     cfx_state *state = path ? state_from_py(PyModule_GetState(module), dict, &seen) : NULL;
     cfx_status status = CFX_E_HOST;
     if (state) {
         Py_BEGIN_ALLOW_THREADS
-        status = cfx_safetensors_save(state, PyBytes_AS_STRING(path), &err);
+        status = save(state, PyBytes_AS_STRING(path), &err);
         Py_END_ALLOW_THREADS
     }
     cfx_state_free(state);
@@ -63,6 +65,18 @@ static PyObject *save_weights(PyObject *module, PyObject *args)
     if (status == CFX_OK)
         Py_RETURN_NONE;
     return state ? raise_cfx(&err) : NULL;
+}
+
+/* _save_weights({name: tensor}, path) */
+static PyObject *save_weights(PyObject *module, PyObject *args)
+{
+    return save_state(module, args, cfx_safetensors_save);
+}
+
+/* _save_npz({name: tensor}, path) */
+static PyObject *save_npz(PyObject *module, PyObject *args)
+{
+    return save_state(module, args, cfx_npz_save);
 }
 
 static PyObject *load_npy(PyObject *module, PyObject *file)
@@ -333,6 +347,7 @@ static PyObject *infer(PyObject *module, PyObject *args)
 PyMethodDef weights_functions[] = {
     {"_load_weights", load_weights, METH_O, NULL},
     {"_save_weights", save_weights, METH_VARARGS, NULL},
+    {"_save_npz", save_npz, METH_VARARGS, NULL},
     {"_take_weights", take_weights, METH_VARARGS, NULL},
     {"_load_npy", load_npy, METH_O, NULL},
     {"_save_npy", save_npy, METH_VARARGS, NULL},

@@ -34,7 +34,7 @@ static cfx_status buffer_grow(cfx_buffer *buffer, size_t need)
     char *data = cfxi_alloc(buffer->allocator, capacity);
     if (!data)
         return CFX_E_NOMEM;
-    memcpy(data, buffer->data, buffer->size);
+    memcpy(data, buffer->data, buffer->size + 1);  /* terminated before it is full, too */
     if (buffer->capacity)
         cfxi_free(buffer->allocator, buffer->data, buffer->capacity);
     buffer->data = data;

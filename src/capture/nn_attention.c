@@ -153,7 +153,8 @@ void cfxi_make_transformer_layer(cfxi_making *k)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* A module of the class without arguments, added to `parent`: borrowed; NULL, and the scope fails. */
+/* A module of the class without arguments, added to `parent`: borrowed; NULL, and the scope fails.
+ * */
 static cfx_module *add_empty(cfx_at at, cfx_module *parent, const char *name, cfx_nn nn)
 {
     cfx_module *m = cfx_ok(at.scope) ? cfxi_nn_new(at, nn) : NULL;

@@ -1,7 +1,7 @@
 /* npz.c - named tensors in a .npz file: a zip archive of .npy files.
  *
  * The archive's directory at its end tells where its files begin and how large they are; sizes over
- * 4 GiB stand in an extra field. Files must be stored as they are: cfx does not inflate.
+ * 4 GiB stand in an extra field. Files are stored as they are: cfx does not inflate or deflate.
  */
 #include "format_impl.h"
 
@@ -12,13 +12,17 @@ enum {
     ENTRY_SIZE = 46,    /* of an entry of the directory, without its name */
     LOCAL_SIZE = 30,    /* of what stands before each file */
     COMMENT_MOST = 65535,
-    NAME_MOST = 1000
+    NAME_MOST = 1000,
+    PADDING_ID = 0xd935 /* of the extra field that aligns what follows */
 };
+
+#define WIDE 0xffffffffu  /* in the place of a number that stands in the extra field */
 
 typedef struct archive {
     cfxi_bytes *bytes;
     cfx_state *state;
     uint32_t crc[256];
+    uint64_t left;  /* bytes that files can still have: none is part of two */
     cfx_error *err;
 } archive;
 
@@ -28,6 +32,7 @@ typedef struct entry {
     uint64_t method;
     uint64_t crc;
     uint64_t size;
+    uint64_t stored;  /* its size in the archive */
     uint64_t offset;
 } entry;
 
@@ -65,9 +70,10 @@ static void make_crc(uint32_t table[256])
     }
 }
 
-static uint32_t crc_of(const uint32_t table[256], const char *data, uint64_t size)
+/* The checksum of what `crc` is of (0: nothing) and these bytes after it. */
+static uint32_t crc_more(const uint32_t table[256], uint32_t crc, const char *data, uint64_t size)
 {
-    uint32_t c = 0xffffffffu;
+    uint32_t c = crc ^ 0xffffffffu;
     for (uint64_t i = 0; i < size; i++)
         c = table[(c ^ (unsigned char)data[i]) & 0xff] ^ c >> 8;
     return c ^ 0xffffffffu;
@@ -98,7 +104,7 @@ static cfx_status find_directory(const archive *z, uint64_t *count, uint64_t *fi
         return complain(z, "it has no directory", z->bytes->size);
     *count = number(z, end + 10, 2);
     *first = number(z, end + 16, 4);
-    if (*count != 0xffff && *first != 0xffffffffu)
+    if (*count != 0xffff && *first != WIDE)
         return CFX_OK;
     if (end < 20 || memcmp(z->bytes->data + end - 20, "PK\x06\x07", 4) != 0)
         return CFX_OK;  /* the numbers are meant as they are */
@@ -113,9 +119,7 @@ static cfx_status find_directory(const archive *z, uint64_t *count, uint64_t *fi
 /* Sizes that do not fit 4 bytes stand in the extra field 1: size, size in the archive, offset. */
 static cfx_status read_wide(const archive *z, uint64_t at, uint64_t size, entry *e)
 {
-    uint64_t *fields[] = {&e->size, NULL, &e->offset};
-    uint64_t stored = 0xffffffffu;
-    fields[1] = &stored;
+    uint64_t *fields[] = {&e->size, &e->stored, &e->offset};
     for (uint64_t end = at + size; end - at >= 4;) {
         uint64_t id = number(z, at, 2);
         uint64_t length = number(z, at + 2, 2);
@@ -123,7 +127,7 @@ static cfx_status read_wide(const archive *z, uint64_t at, uint64_t size, entry 
         if (length > end - at)
             return complain(z, "an extra field is longer than its place", at);
         for (size_t i = 0, used = 0; id == 1 && i < 3; i++) {
-            if (*fields[i] != 0xffffffffu || used + 8 > length)
+            if (*fields[i] != WIDE || used + 8 > length)
                 continue;
             *fields[i] = number(z, at + used, 8);
             used += 8;
@@ -150,6 +154,7 @@ static cfx_status read_entry(const archive *z, uint64_t *at, entry *e)
         .name_size = (size_t)name,
         .method = number(z, *at + 10, 2),
         .crc = number(z, *at + 16, 4),
+        .stored = number(z, *at + 20, 4),
         .size = number(z, *at + 24, 4),
         .offset = number(z, *at + 42, 4),
     };
@@ -176,7 +181,7 @@ static cfx_status name_of(const archive *z, const entry *e, char out[NAME_MOST])
     return CFX_OK;
 }
 
-static cfx_status read_member(const archive *z, const entry *e)
+static cfx_status read_member(archive *z, const entry *e)
 {
     char name[NAME_MOST];
     char where[120];
@@ -191,7 +196,10 @@ static cfx_status read_member(const archive *z, const entry *e)
                   number(z, e->offset + 28, 2);
     if (!has(z, at, e->size))
         return complain(z, "a file that is longer than the archive", e->offset);
-    if (crc_of(z->crc, z->bytes->data + at, e->size) != e->crc)
+    if (e->size > z->left)  /* else a small archive could name one large file very often */
+        return complain(z, "files that overlap", e->offset);
+    z->left -= e->size;
+    if (crc_more(z->crc, 0, z->bytes->data + at, e->size) != e->crc)
         return complain(z, "a file whose checksum is wrong", e->offset);
     snprintf(where, sizeof where, "npz archive, '%.80s'", name);
     cfxi_utf8_clean(where);
@@ -205,7 +213,7 @@ static cfx_status read_member(const archive *z, const entry *e)
 
 cfx_status cfxi_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
-    archive z = {.bytes = b, .state = s, .err = err};
+    archive z = {.bytes = b, .state = s, .left = b->size, .err = err};
     uint64_t count = 0;
     uint64_t at = 0;
     make_crc(z.crc);
@@ -216,4 +224,217 @@ cfx_status cfxi_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
         CFX_TRY(read_member(&z, &e));
     }
     return CFX_OK;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+/* A tensor on its way into an archive. */
+typedef struct member {
+    const char *name;
+    const cfx_tensor *tensor;
+    uint64_t offset;
+    uint64_t size;
+    uint32_t crc;
+    uint32_t padding;  /* bytes of the extra field that aligns the elements */
+} member;
+
+/* A sink that only looks. */
+typedef struct tally {
+    const uint32_t *table;
+    member *m;
+} tally;
+
+static cfx_status count_bytes(void *ctx, const char *data, size_t size)
+{
+    const tally *t = ctx;
+    t->m->crc = crc_more(t->table, t->m->crc, data, size);
+    t->m->size += size;
+    return CFX_OK;
+}
+
+static void put(cfxi_out *out, uint64_t v, size_t bytes)
+{
+    for (; bytes > 0; bytes--, v >>= 8)
+        cfxi_out_char(out, (char)(v & 0xff));
+}
+
+static uint64_t narrow(uint64_t v) { return v < WIDE ? v : WIDE; }
+
+/* Bytes of the extra field with the numbers that are too large for their places. */
+static size_t wide_size(uint64_t size, uint64_t offset)
+{
+    size_t n = (size >= WIDE ? 16u : 0u) + (offset >= WIDE ? 8u : 0u);
+    return n ? n + 4 : 0;
+}
+
+static void put_wide(cfxi_out *out, uint64_t size, uint64_t offset)
+{
+    const size_t n = wide_size(size, offset);
+    if (n == 0)
+        return;
+    put(out, 1, 2);
+    put(out, n - 4, 2);
+    for (int i = 0; i < 2 && size >= WIDE; i++)
+        put(out, size, 8);
+    if (offset >= WIDE)
+        put(out, offset, 8);
+}
+
+/* What stands in both places that describe a file, up to the size of its extra field. */
+static void put_fields(cfxi_out *out, const member *m, bool wide, size_t extra)
+{
+    bool ascii = true;
+    for (const char *c = m->name; *c; c++)
+        ascii = ascii && (unsigned char)*c < 0x80;
+    put(out, wide ? 45 : 20, 2);     /* the version that can read it */
+    put(out, ascii ? 0 : 0x800, 2);  /* names are UTF-8 */
+    put(out, 0, 2);                  /* stored */
+    put(out, 0x00210000, 4);         /* 1 January 1980: the same tensors give the same bytes */
+    put(out, m->crc, 4);
+    put(out, narrow(m->size), 4);
+    put(out, narrow(m->size), 4);
+    put(out, strlen(m->name) + 4, 2);
+    put(out, extra, 2);
+}
+
+static void put_name(cfxi_out *out, const member *m)
+{
+    cfxi_out_str(out, m->name);
+    cfxi_out_write(out, ".npy", 4);
+}
+
+/* Elements begin at a multiple of 64, so that a mapped file needs no copies. */
+static uint64_t local_size(member *m)
+{
+    uint64_t size = LOCAL_SIZE + strlen(m->name) + 4 + wide_size(m->size, 0);
+    m->padding = (uint32_t)(CFXI_ALIGN - (m->offset + size) % CFXI_ALIGN) % CFXI_ALIGN;
+    if (m->padding > 0 && m->padding < 6)  /* a field has 6 bytes at least */
+        m->padding += CFXI_ALIGN;
+    return size + m->padding;
+}
+
+static cfx_status put_member(cfxi_out *out, const member *m, cfx_error *err)
+{
+    const size_t wide = wide_size(m->size, 0);
+    cfxi_out_write(out, "PK\x03\x04", 4);
+    put_fields(out, m, wide > 0, wide + m->padding);
+    put_name(out, m);
+    put_wide(out, m->size, 0);
+    if (m->padding) {
+        put(out, PADDING_ID, 2);
+        put(out, m->padding - 4, 2);
+        put(out, CFXI_ALIGN, 2);
+        for (uint32_t i = 6; i < m->padding; i++)
+            cfxi_out_char(out, '\0');
+    }
+    return cfx_npy_write(m->tensor, cfxi_out_sink(out), err);
+}
+
+static void put_entry(cfxi_out *out, const member *m)
+{
+    const size_t wide = wide_size(m->size, m->offset);
+    cfxi_out_write(out, "PK\x01\x02", 4);
+    put(out, wide ? 45 : 20, 2);  /* the version that wrote it */
+    put_fields(out, m, wide > 0, wide);
+    put(out, 0, 2);               /* the size of a comment */
+    put(out, 0, 4);
+    put(out, 0, 4);               /* the file's attributes */
+    put(out, narrow(m->offset), 4);
+    put_name(out, m);
+    put_wide(out, m->size, m->offset);
+}
+
+/* The record at the end, and the one before it where numbers are too large for that. */
+static void put_end(cfxi_out *out, uint64_t count, uint64_t at, uint64_t size)
+{
+    const bool wide = count >= 0xffff || at >= WIDE || size >= WIDE;
+    if (wide) {
+        cfxi_out_write(out, "PK\x06\x06", 4);
+        put(out, 44, 8);
+        put(out, 45, 2);
+        put(out, 45, 2);
+        put(out, 0, 8);  /* it is the only disk, of one */
+        put(out, count, 8);
+        put(out, count, 8);
+        put(out, size, 8);
+        put(out, at, 8);
+        cfxi_out_write(out, "PK\x06\x07", 4);
+        put(out, 0, 4);
+        put(out, at + size, 8);
+        put(out, 1, 4);
+    }
+    cfxi_out_write(out, "PK\x05\x06", 4);
+    put(out, 0, 4);
+    put(out, count < 0xffff ? count : 0xffff, 2);
+    put(out, count < 0xffff ? count : 0xffff, 2);
+    put(out, narrow(size), 4);
+    put(out, narrow(at), 4);
+    put(out, 0, 2);
+}
+
+/* Names, sizes and checksums of all; *end is where the directory begins. */
+static cfx_status plan_members(const cfx_state *s, member *all, uint64_t *end, cfx_error *err)
+{
+    uint32_t table[256];
+    make_crc(table);
+    *end = 0;
+    for (size_t i = 0; i < cfx_state_size(s); i++) {
+        cfx_tensor *t;
+        cfx_error why = {0};
+        member *m = &all[i];
+        tally count = {table, m};
+        *m = (member){.name = cfx_state_at(s, i, &t), .tensor = t, .offset = *end};
+        size_t size = strlen(m->name);
+        if (size == 0 || size >= NAME_MOST || !cfxi_utf8_valid(m->name, size))
+            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
+                                 m->name);
+        if (cfx_npy_write(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
+            return cfx_error_set(err, why.status, "'%.100s': %.300s", m->name, why.message);
+        *end += local_size(m) + m->size;
+    }
+    return CFX_OK;
+}
+
+static cfx_status put_archive(const member *all, size_t n, uint64_t at, cfx_sink sink,
+                              cfx_error *err)
+{
+    cfxi_out out;
+    uint64_t size = 0;
+    cfx_status status = CFX_OK;
+    cfxi_out_begin(&out, sink);
+    for (size_t i = 0; i < n && status == CFX_OK; i++)
+        status = put_member(&out, &all[i], err);
+    for (size_t i = 0; i < n && status == CFX_OK; i++) {
+        put_entry(&out, &all[i]);
+        size += ENTRY_SIZE + strlen(all[i].name) + 4 + wide_size(all[i].size, all[i].offset);
+    }
+    if (status == CFX_OK)
+        put_end(&out, n, at, size);
+    const cfx_status ended = cfxi_out_end(&out, status == CFX_OK ? err : NULL);
+    return status == CFX_OK ? ended : status;
+}
+
+cfx_status cfx_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
+{
+    cfxi_vec all = {0};
+    uint64_t at;
+    CFX_TRY(cfxi_expect(s, "state", err));
+    const size_t n = cfx_state_size(s);
+    if (!cfxi_vec_reserve(&all, n + 1, sizeof(member), cfxi_allocator(NULL)))
+        return cfxi_nomem(err);
+    cfx_status status = plan_members(s, all.data, &at, err);
+    if (status == CFX_OK)
+        status = put_archive(all.data, n, at, sink, err);
+    cfxi_vec_free(&all, sizeof(member), cfxi_allocator(NULL));
+    return status;
+}
+
+static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
+{
+    return cfx_npz_write(ctx, out, err);
+}
+
+cfx_status cfx_npz_save(const cfx_state *s, const char *path, cfx_error *err)
+{
+    return cfxi_file_replace(path, write_state, s, err);
 }

@@ -132,8 +132,9 @@ static bool same_leaf(const cfxi_same *how, cfx_value a, cfx_value b)
     case CFX_KIND_HOST:
         return how->exact ? a.as.ref == b.as.ref : cfxi_same_ref(a.as.ref, b.as.ref);
     case CFX_KIND_GRAPH:
-        return how->exact ? a.as.ref == b.as.ref
-                          : cfx_graph_equal(a.as.ref->region, b.as.ref->region, how->shape_only);
+        if (how->regions_apart || how->exact)
+            return how->regions_apart || a.as.ref == b.as.ref;
+        return cfx_graph_equal(a.as.ref->region, b.as.ref->region, how->shape_only);
     default:
         return a.as.i == b.as.i;
     }

@@ -324,6 +324,7 @@ typedef struct cfxi_same {
     bool numbers;     /* True, 1 and 1.0 are one, as in Python */
     bool exact;       /* of one graph: host objects, names and regions by identity, sets in order */
     bool shape_only;  /* regions in the sense of cfx_graph_equal */
+    bool regions_apart;  /* any two regions are the same: they are compared elsewhere */
 } cfxi_same;
 bool cfxi_same_value(const cfxi_same *how, cfx_value a, cfx_value b);
 bool cfxi_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b);

@@ -31,6 +31,7 @@ typedef struct writer {
     cfxi_vec frames;  /* of frame */
     cfxi_vec scopes;  /* of uint32_t */
     const cfx_allocator *allocator;
+    bool brief;       /* one node alone, on one line: regions are only hinted at */
 } writer;
 
 /* ---- failing ------------------------------------------------------------------------------- */
@@ -347,6 +348,10 @@ static void write_value(writer *w, cfx_value v)
         write_node_name(w, v.as.node);
         break;
     case CFX_KIND_GRAPH:
+        if (w->brief) {
+            cfxi_out_str(&w->out, "graph {...}");
+            break;
+        }
         cfxi_out_str(&w->out, "graph {\n");
         open_graph(w, v.as.ref->region, current_indent(w) + 4);
         break;
@@ -463,7 +468,8 @@ static void write_node(writer *w, cfx_node *n)
 {
     const bool has_type = n->ext && n->ext->type.kind != CFX_KIND_INVALID;
     w->node = n;
-    check_name(w, n);
+    if (!w->brief)
+        check_name(w, n);
     if (w->out.status != CFX_OK)
         return;
     if (has_type || !is_anonymous(n))
@@ -528,8 +534,10 @@ static void step_call(writer *w, frame *f)
     if (i == f->n) {
         w->frames.size--;
         cfxi_out_char(&w->out, ')');
-        write_location(w, n);
-        cfxi_out_char(&w->out, '\n');
+        if (!w->brief) {
+            write_location(w, n);
+            cfxi_out_char(&w->out, '\n');
+        }
         return;
     }
     cfxi_out_str(&w->out, i ? ", " : "");
@@ -597,6 +605,17 @@ static void writer_free(writer *w)
     cfxi_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
 }
 
+static cfx_status write_all(writer *w)
+{
+    cfx_graph *g = w->graph;
+    cfxi_graph_freeze(g);
+    while (w->frames.size > 0 && w->out.status == CFX_OK)
+        step(w);
+    cfxi_graph_thaw(g);
+    writer_free(w);
+    return w->status == CFX_OK ? cfxi_out_end(&w->out, w->err) : w->status;
+}
+
 cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_expect(g, "graph", err));
@@ -604,10 +623,17 @@ cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
     cfxi_out_begin(&w.out, out);
     cfxi_out_str(&w.out, "graph():\n");
     open_graph(&w, g, 2);
-    cfxi_graph_freeze(g);
-    while (w.frames.size > 0 && w.out.status == CFX_OK)
-        step(&w);
-    cfxi_graph_thaw(g);
-    writer_free(&w);
-    return w.status == CFX_OK ? cfxi_out_end(&w.out, err) : w.status;
+    return write_all(&w);
+}
+
+cfx_status cfx_node_text(cfx_node *n, cfx_sink out, cfx_error *err)
+{
+    CFX_TRY(cfxi_expect(n, "node", err));
+    writer w = {.graph = n->graph, .err = err, .allocator = n->graph->allocator, .brief = true};
+    cfxi_out_begin(&w.out, out);
+    cfxi_graph_freeze(n->graph);  /* the host is asked for the target already */
+    write_node(&w, n);
+    cfx_status status = write_all(&w);
+    cfxi_graph_thaw(n->graph);
+    return status;
 }

@@ -174,7 +174,8 @@ cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t)
 {
     if (cfx_tensor_is_read_only(t))
         return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
-    for (size_t i = 0; t->storage && i < t->ndim; i++)
+    const bool all_same = c->op == CFX_OPID_fill || c->op == CFX_OPID_zero;
+    for (size_t i = 0; t->storage && !all_same && i < t->ndim; i++)
         if (t->stride[i] == 0 && t->size[i] > 1)
             return cfxi_fail(c, CFX_E_SHAPE,
                              "unsupported operation: more than one element of the written-to tensor"
@@ -361,8 +362,14 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     } else if (status == CFX_OK) {
         result = run_plain(&c, s);
     }
-    if (result.kind == CFX_DATUM_INVALID && cfx_operator_regions(op) == 0)
-        cfxi_call_explain(&c, cfx_operator_name(op), s);  /* what fails in a region says where */
+    if (result.kind == CFX_DATUM_INVALID) {
+        if (cfx_operator_regions(op) == 0)  /* what fails in a region says where */
+            cfxi_call_explain(&c, cfx_operator_name(op), s);
+    } else if (watch && watch->meter &&
+               cfxi_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
+        cfx_datum_release(result);
+        result.kind = CFX_DATUM_INVALID;
+    }
     for (size_t i = 0; i < s->num_params; i++)
         cfx_datum_release(full[i]);
     return result;

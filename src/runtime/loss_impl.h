@@ -12,6 +12,16 @@ typedef enum cfxi_reduce_how {
     CFXI_REDUCE_UNKNOWN
 } cfxi_reduce_how;
 
+/* What an integer type makes of a product that is out of its range; others leave it as it is. */
+static inline double cfxi_wrapped(cfx_dtype dtype, double d)
+{
+    int64_t memory;
+    if (!cfx_dtype_is_integer(dtype))
+        return d;
+    cfxi_store_float(dtype, &memory, d);
+    return (double)cfxi_load_int(dtype, &memory);
+}
+
 /* An argument `reduction`: 0, 1, 2 or PyTorch's words. */
 cfxi_reduce_how cfxi_reduction_of(const cfxi_call *c, size_t arg);
 /* CFX_E_VALUE if it is none of them. */

@@ -125,8 +125,11 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
         const cfx_datum d = given ? inputs[i] : input->value;
         if (d.kind == CFX_DATUM_INVALID)
             return cfx_error_set(r->err, CFX_E_TYPE, "the input '%s' is missing", input->name);
-        if (input->slot != CFXI_NO_SLOT)
+        if (input->slot != CFXI_NO_SLOT) {
             r->slots[input->slot] = cfx_datum_retain(d);
+            if (r->watch && r->watch->meter)
+                CFX_TRY(cfxi_meter_set(r->watch->meter, input->slot, d, r->err));
+        }
         CFX_TRY(tell(r, input->name, d));
     }
     for (size_t i = 0; r->watch && i < p->attributes.size; i++) {
@@ -134,6 +137,21 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
         CFX_TRY(tell(r, attribute->name, attribute->value));
     }
     return CFX_OK;
+}
+
+/* What dies with an instruction, and what it leaves. */
+static cfx_status meter_step(const run *r, const cfxi_instruction *i, cfx_datum result)
+{
+    const cfxi_piece *pieces = r->p->pieces.data;
+    cfxi_meter *meter = r->watch ? r->watch->meter : NULL;
+    if (!meter)
+        return CFX_OK;
+    for (uint32_t k = i->first; k < i->end; k++)
+        if (pieces[k].kind == CFXI_PIECE_TAKE)
+            CFX_TRY(cfxi_meter_drop(meter, pieces[k].index, r->err));
+    if (i->slot != CFXI_NO_SLOT)
+        CFX_TRY(cfxi_meter_set(meter, i->slot, result, r->err));
+    return cfxi_meter_end_call(meter, r->err);
 }
 
 static cfx_status step(run *r, const cfxi_instruction *i)
@@ -146,22 +164,25 @@ static cfx_status step(run *r, const cfxi_instruction *i)
     if (r->watch) {
         inner.each = r->watch->each;
         inner.ctx = r->watch->ctx;
+        inner.meter = r->watch->meter;
     }
     if (!evaluate(r, i->first, i->end)) {
         locate(i, r->err);
         return r->err->status;
     }
-    cfx_datum result = i->custom ? cfxi_custom_call(r->rt, r->dims, r->infer, i->custom, r->stack,
-                                                    i->num_args, r->err)
-                                 : cfxi_call_watched(r->rt, r->dims, r->infer,
-                                                     r->watch ? &inner : NULL, i->op, r->stack,
-                                                     i->num_args, r->err);
+    const cfxi_watch *watch = r->watch ? &inner : NULL;
+    cfx_datum result = i->custom ? cfxi_custom_call(r->rt, r->dims, r->infer, watch, i->custom,
+                                                    r->stack, i->num_args, r->err)
+                                 : cfxi_call_watched(r->rt, r->dims, r->infer, watch, i->op,
+                                                     r->stack, i->num_args, r->err);
     drop(r, 0);
     if (result.kind == CFX_DATUM_INVALID) {
         locate(i, r->err);
         return r->err->status;
     }
     cfx_status status = tell(r, i->name, result);
+    if (status == CFX_OK)
+        status = meter_step(r, i, result);
     if (i->slot == CFXI_NO_SLOT)
         cfx_datum_release(result);
     else
@@ -174,9 +195,14 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
     const cfx_program *p = r->p;
     const cfxi_instruction *instructions = p->instructions.data;
     const cfx_datum nothing = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfxi_meter *meter = r->watch ? r->watch->meter : NULL;
+    if (meter && cfxi_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
+        return nothing;
     cfx_status status = set_inputs(r, inputs, n);
     for (size_t i = 0; status == CFX_OK && i < p->instructions.size; i++)
         status = step(r, &instructions[i]);
+    if (meter)
+        cfxi_meter_leave(meter);
     if (status != CFX_OK)
         return nothing;
     if (p->result == CFXI_NO_SLOT)
@@ -235,13 +261,20 @@ cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum
     return run_given(&r, inputs, n, err);
 }
 
+cfx_datum cfxi_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                             const cfx_datum *inputs, size_t n, const cfxi_watch *watch,
+                             cfx_error *err)
+{
+    run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .watch = watch};
+    return run_given(&r, inputs, n, err);
+}
+
 cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                             const cfx_datum *inputs, size_t n, cfx_infer_fn *each, void *ctx,
                             cfx_error *err)
 {
     const cfxi_watch watch = {.each = each, .ctx = ctx};
-    run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .watch = &watch};
-    return run_given(&r, inputs, n, err);
+    return cfxi_program_watch(p, rt, dims, inputs, n, &watch, err);
 }
 
 cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)

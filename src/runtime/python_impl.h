@@ -1,8 +1,47 @@
-/* python_impl.h - what Python does with numbers, strings and containers. (python_ops.c) */
+/* python_impl.h - what Python does with numbers, strings and containers. */
 #ifndef CFXI_PYTHON_IMPL_H
 #define CFXI_PYTHON_IMPL_H
 
 #include "runtime_impl.h"
+
+/* What a row does to Python's values. */
+typedef enum cfxi_py_action {
+    CFXI_PY_NOTHING,
+    CFXI_PY_ADD,
+    CFXI_PY_SUB,
+    CFXI_PY_MUL,
+    CFXI_PY_TRUE_DIV,
+    CFXI_PY_FLOOR_DIV,
+    CFXI_PY_MOD,
+    CFXI_PY_POW,
+    CFXI_PY_AND,
+    CFXI_PY_OR,
+    CFXI_PY_XOR,
+    CFXI_PY_SHIFT_LEFT,
+    CFXI_PY_SHIFT_RIGHT,
+    CFXI_PY_EQ,
+    CFXI_PY_NE,
+    CFXI_PY_LT,
+    CFXI_PY_LE,
+    CFXI_PY_GT,
+    CFXI_PY_GE,
+    CFXI_PY_MAX,
+    CFXI_PY_MIN,
+    CFXI_PY_FIRST_UNARY,
+    CFXI_PY_NEG = CFXI_PY_FIRST_UNARY,
+    CFXI_PY_POS,
+    CFXI_PY_ABS,
+    CFXI_PY_INVERT,
+    CFXI_PY_FLOOR,
+    CFXI_PY_CEIL,
+    CFXI_PY_TRUNC,
+    CFXI_PY_ROUND,
+    CFXI_PY_SQRT,
+    CFXI_PY_EXP,
+    CFXI_PY_LOG,
+    CFXI_PY_SIN,
+    CFXI_PY_COS
+} cfxi_py_action;
 
 /* What depends on what nobody knows yet: sizes that are symbols. */
 typedef enum cfxi_truth { CFXI_FALSE, CFXI_TRUE, CFXI_DEPENDS } cfxi_truth;
@@ -11,12 +50,61 @@ static inline cfx_datum cfxi_invalid(void) { return cfx_datum_scalar(CFX_DATUM_I
 /* A BOOL; unknown if it depends. */
 cfx_datum cfxi_truth_datum(cfxi_truth t);
 
+/* ---- comparison (python_compare.c) --------------------------------------------------------- */
+
 /* a == b of any two data. CFX_E_VALUE if it is to be found out from the elements of a tensor. */
 cfx_status cfxi_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
-/* bool(d). Of a tensor its only element. */
-cfx_status cfxi_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out);
 /* The smaller or larger of two numbers. */
 cfx_datum cfxi_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger);
+/* EQ to GE. */
+cfx_datum cfxi_py_compare(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
+
+/* ---- numbers (python_numbers.c) ------------------------------------------------------------ */
+
+/* ADD to SHIFT_RIGHT of two numbers. */
+cfx_datum cfxi_py_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
+/* These fail: INVALID. */
+cfx_datum cfxi_py_fail_kinds(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
+cfx_datum cfxi_py_fail_value(cfxi_call *c, const char *why);
+
+static inline bool cfxi_py_is_integral(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_BOOL;
+}
+/* One that is known, or a size: of a bool that nobody knows there is no number to reckon with. */
+static inline bool cfxi_py_is_reckonable(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_INT || (d.kind == CFX_DATUM_BOOL && !d.symbolic);
+}
+static inline int64_t cfxi_py_int(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_BOOL ? d.as.b : d.as.i;
+}
+static inline double cfxi_py_float(cfx_datum d)
+{
+    return cfxi_py_is_integral(d)      ? (double)cfxi_py_int(d)
+           : d.kind == CFX_DATUM_FLOAT ? d.as.f
+                                       : d.as.c[0];
+}
+static inline double cfxi_py_imaginary(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_COMPLEX ? d.as.c[1] : 0;
+}
+
+/* A number of that kind which nobody knows. */
+static inline cfx_datum cfxi_py_unknown(cfx_datum_kind kind)
+{
+    cfx_datum d = cfx_datum_scalar(kind, 0);
+    if (kind == CFX_DATUM_INT)
+        d.as.i = CFX_DIM_UNKNOWN;
+    d.symbolic = 1;
+    return d;
+}
+
+/* ---- calls (python_ops.c) ------------------------------------------------------------------ */
+
+/* bool(d). Of a tensor its only element. */
+cfx_status cfxi_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out);
 /* a + b of two strings, lists or tuples. */
 cfx_datum cfxi_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b);
 /* A tensor of one element as the number it is; other data as they are. Abstract ones give a number

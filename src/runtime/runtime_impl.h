@@ -85,7 +85,8 @@ struct cfx_runtime {
 /* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
 cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err);
 
-/* The type of a parameter and its default, the caller's to release; *err is set if memory is out. */
+/* The type of a parameter and its default, the caller's to release; *err is set if memory is out.
+ * */
 void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
                          const cfx_allocator *allocator, cfx_error *err);
 /* NULL with *err set if memory is out. */
@@ -154,10 +155,30 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
                         const cfx_datum *args, size_t n, cfx_error *err);
 
+/* What calls cost. (cost.c) */
+typedef struct cfxi_meter cfxi_meter;
+/* After a call: `args` are by the row's parameters, as rules see them. */
+cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
+                           cfx_datum result);
+/* A program is run, and ends: slots 0, 1, ... are its own. What is in a slot is alive. */
+/* Likewise of a row of a library: what it computes, nobody knows, but its results take memory. */
+cfx_status cfxi_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
+                             cfx_datum result);
+cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err);
+void cfxi_meter_leave(cfxi_meter *m);
+cfx_status cfxi_meter_set(cfxi_meter *m, uint32_t slot, cfx_datum value, cfx_error *err);
+cfx_status cfxi_meter_drop(cfxi_meter *m, uint32_t slot, cfx_error *err);
+cfx_status cfxi_meter_end_call(cfxi_meter *m, cfx_error *err);  /* its result is in its slot */
+/* The operations of a call that went well, as a size: see cfx_operator_flops. (flops.c) */
+int64_t cfxi_flops(const cfxi_call *c, cfx_operator op, size_t n, cfx_datum result);
+/* How many elements, as a size. (flops.c) */
+int64_t cfxi_elements(cfx_dims *dims, const cfx_tensor *t, cfx_error *err);
+
 /* Who is told what each node gives, and the node that this is a region of. (program_run.c) */
 typedef struct cfxi_watch {
     cfx_infer_fn *each;  /* or NULL */
     void *ctx;
+    cfxi_meter *meter;   /* or NULL */
     const char *node;    /* NULL: it is no region */
     const struct cfxi_watch *outer;
 } cfxi_watch;
@@ -311,6 +332,8 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
 bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+/* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
+cfx_status cfxi_check_subtraction(cfxi_call *c);
 
 /* ---- copies (copy.c) ----------------------------------------------------------------------- */
 

@@ -15,9 +15,7 @@
  * still alone into a table by some of these, and lets those of the other look up a partner. Five
  * rounds and three walks over all arguments. A hash has 64 bits, and is trusted.
  */
-#include "transform_impl.h"
-
-#include <cfx/check.h>
+#include "correspond_impl.h"
 
 const char *cfx_pairing_name(cfx_pairing how)
 {
@@ -26,38 +24,14 @@ const char *cfx_pairing_name(cfx_pairing how)
     return (unsigned)how <= CFX_PAIR_NONE ? names[how] : NULL;
 }
 
-typedef struct entry {
-    cfx_node *node;
-    struct entry *twin;  /* of the other graph; NULL while it is alone */
-    struct entry *next;  /* with the same key, in their order */
-    struct entry *last;  /* of the first: the end of that list */
-    uint64_t down, up;
-    uint64_t callee;     /* opcode and target */
-    uint64_t name;
-    uint64_t key;        /* in this round */
-    cfx_pairing how;
-} entry;
-
-typedef struct side {
-    cfx_graph *graph;
-    entry *entries;
-    size_t n;
-    uint32_t stamp;  /* nodes are numbered by their marks */
-} side;
-
-/* NULL for a node that is not on the list. The host, asked for a name, may have numbered the nodes
- * anew, so nothing is taken for granted. */
-static entry *entry_of(const side *s, const cfx_node *n)
-{
-    const size_t at = (size_t)n->mark - s->stamp;
-    return n->graph == s->graph && at < s->n && s->entries[at].node == n ? &s->entries[at] : NULL;
-}
+typedef cfxi_twin entry;
+typedef cfxi_twins side;
 
 /* ---- hashes -------------------------------------------------------------------------------- */
 
 static uint64_t down_of(const cfxi_hasher *c, const cfx_node *n)
 {
-    const entry *e = entry_of(c->ctx, n);
+    const entry *e = cfxi_twin_of(c->ctx, n);
     return e ? e->down : 0;
 }
 
@@ -89,7 +63,7 @@ typedef struct use_walk {
 static cfx_status add_use(void *ctx, cfx_node *n)
 {
     use_walk *walk = ctx;
-    entry *e = entry_of(walk->side, n);
+    entry *e = cfxi_twin_of(walk->side, n);
     walk->place++;
     if (e)
         e->up += cfxi_hash_mix(walk->user, walk->place);
@@ -195,9 +169,9 @@ static void find_stand_ins(const side *a, const side *b)
             user->node->n_inputs != user->twin->node->n_inputs)
             continue;
         for (uint32_t k = 0; k < user->node->n_inputs; k++) {
-            entry *e = entry_of(a, user->node->inputs[k].def);
+            entry *e = cfxi_twin_of(a, user->node->inputs[k].def);
             if (e && !e->twin) {
-                e->twin = entry_of(b, user->twin->node->inputs[k].def);
+                e->twin = cfxi_twin_of(b, user->twin->node->inputs[k].def);
                 e->how = e->twin ? CFX_PAIR_OPERAND : CFX_PAIR_NONE;
             }
         }
@@ -242,7 +216,7 @@ typedef struct report {
     cfx_error *err;
 } report;
 
-static cfx_status correspond(cfx_graph *a, cfx_graph *b, const report *to);
+static cfx_status tell(void *ctx, side *a, side *b);
 
 /* The region among the values of a sequence that comes behind `skip` others, or NULL. */
 static cfx_graph *region_in(const cfx_seq *seq, size_t *skip)
@@ -259,24 +233,20 @@ static cfx_graph *region_in(const cfx_seq *seq, size_t *skip)
 }
 
 /* An operator has a few regions at most, so each is searched from the start. */
-static cfx_graph *region_at(const cfx_node *n, size_t i)
+cfx_graph *cfxi_twin_region(const cfx_node *n, size_t i)
 {
     cfx_graph *found = region_in(n->args, &i);
     return found ? found : region_in(n->kwargs, &i);
 }
 
-static bool has_regions(const cfx_graph *g) { return g->height > 0; }
-
-static cfx_status tell_regions(const cfx_node *a, const cfx_node *b, const report *to)
+size_t cfxi_twin_regions(const cfx_node *a, const cfx_node *b)
 {
     size_t n = 0;
-    while (region_at(a, n))
+    if (a->graph->height == 0 || b->graph->height == 0)
+        return 0;
+    while (cfxi_twin_region(a, n))
         n++;
-    if ((n > 0 && !region_at(b, n - 1)) || region_at(b, n))
-        return CFX_OK;
-    for (size_t i = 0; i < n; i++)
-        CFX_TRY(correspond(region_at(a, i), region_at(b, i), to));
-    return CFX_OK;
+    return (n > 0 && !cfxi_twin_region(b, n - 1)) || cfxi_twin_region(b, n) ? 0 : n;
 }
 
 static cfx_status tell_pair(const report *to, cfx_node *a, cfx_node *b, cfx_pairing how)
@@ -285,15 +255,23 @@ static cfx_status tell_pair(const report *to, cfx_node *a, cfx_node *b, cfx_pair
     return status == CFX_OK ? CFX_OK : cfxi_failed(to->err, status);
 }
 
-static cfx_status tell(const side *a, const side *b, const report *to)
+static cfx_status tell_regions(const cfx_node *a, const cfx_node *b, report *to)
 {
-    const bool nested = has_regions(a->graph) && has_regions(b->graph);
+    const size_t n = cfxi_twin_regions(a, b);
+    for (size_t i = 0; i < n; i++)
+        CFX_TRY(cfxi_pair_graphs(cfxi_twin_region(a, i), cfxi_twin_region(b, i), tell, to,
+                                 to->err));
+    return CFX_OK;
+}
+
+static cfx_status tell(void *ctx, side *a, side *b)
+{
+    report *to = ctx;
     for (size_t i = 0; i < a->n; i++) {
         const entry *e = &a->entries[i];
-        cfx_node *twin = e->twin ? e->twin->node : NULL;
-        CFX_TRY(tell_pair(to, e->node, twin, e->how));
-        if (nested && twin && e->how != CFX_PAIR_OPERAND)
-            CFX_TRY(tell_regions(e->node, twin, to));
+        CFX_TRY(tell_pair(to, e->node, e->twin ? e->twin->node : NULL, e->how));
+        if (cfxi_has_twin(e))
+            CFX_TRY(tell_regions(e->node, e->twin->node, to));
     }
     for (size_t i = 0; i < b->n; i++)
         if (!b->entries[i].twin)
@@ -323,30 +301,31 @@ static void side_free(side *s)
     cfxi_free(s->graph->allocator, s->entries, (s->n + 1) * sizeof *s->entries);
 }
 
-static cfx_status pair_sides(side *a, side *b, const report *to)
+static cfx_status pair_sides(side *a, side *b, cfxi_paired_fn *fn, void *ctx, cfx_error *err)
 {
-    CFX_TRY(hash_down(a, to->err));
-    CFX_TRY(hash_down(b, to->err));
+    CFX_TRY(hash_down(a, err));
+    CFX_TRY(hash_down(b, err));
     hash_up(a);
     hash_up(b);
-    CFX_TRY(match_all(a, b, to->err));
-    return tell(a, b, to);
+    CFX_TRY(match_all(a, b, err));
+    return fn(ctx, a, b);
 }
 
 /* A graph can be compared with itself: then both sides share its numbers. */
-static cfx_status correspond(cfx_graph *a, cfx_graph *b, const report *to)
+cfx_status cfxi_pair_graphs(cfx_graph *a, cfx_graph *b, cfxi_paired_fn *fn, void *ctx,
+                            cfx_error *err)
 {
     side sides[2];
     const uint32_t stamp = cfxi_graph_number(a);
     if (!side_init(&sides[0], a, stamp))
-        return cfxi_nomem(to->err);
+        return cfxi_nomem(err);
     cfx_status status = CFX_OK;
     if (!side_init(&sides[1], b, a == b ? stamp : cfxi_graph_number(b)))
-        status = cfxi_nomem(to->err);
+        status = cfxi_nomem(err);
     cfxi_graph_freeze(a);
     cfxi_graph_freeze(b);
     if (status == CFX_OK) {
-        status = pair_sides(&sides[0], &sides[1], to);
+        status = pair_sides(&sides[0], &sides[1], fn, ctx, err);
         side_free(&sides[1]);
     }
     cfxi_graph_thaw(b);
@@ -358,6 +337,6 @@ static cfx_status correspond(cfx_graph *a, cfx_graph *b, const report *to)
 cfx_status cfx_graph_correspond(cfx_graph *a, cfx_graph *b, cfx_pair_fn *fn, void *ctx,
                                 cfx_error *err)
 {
-    const report to = {fn, ctx, err};
-    return correspond(a, b, &to);
+    report to = {fn, ctx, err};
+    return cfxi_pair_graphs(a, b, tell, &to, err);
 }

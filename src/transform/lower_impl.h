@@ -128,7 +128,7 @@ cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name
 bool cfxi_lower_flag(cfxi_lower *l, cfx_node *n, const char *name);
 int64_t cfxi_lower_int(cfxi_lower *l, cfx_node *n, const char *name);
 cfx_value cfxi_lower_argument(const cfx_node *n, size_t i, const char *name);  /* None if absent */
-static inline bool cfxi_is_none(cfx_value v)
+static inline bool cfxi_value_is_none(cfx_value v)
 {
     return v.kind == CFX_KIND_NONE || v.kind == CFX_KIND_INVALID;
 }

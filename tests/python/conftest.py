@@ -52,6 +52,8 @@ def pytest_terminal_summary(terminalreporter):
           f"{total['by_double']} as near to double precision as PyTorch, though not to it")
     write(f"{total['errors']} inputs that both refuse; {total['other_errors']} with another kind "
           f"of exception; {total['wider']} that cfx takes, for numbers can stand for tensors")
+    if elsewhere := sum(r["elsewhere"] for r in found):
+        write(f"{elsewhere} of the samples computed by other kernels, too")
     for reason, n in skips.most_common():
         write(f"  skipped {n:5}  {reason}")
     for why, n in known.most_common():

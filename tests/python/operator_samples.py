@@ -22,6 +22,11 @@ FULL = os.environ.get("CFX_FULL") == "1"
 ALL_DTYPES = FULL or os.environ.get("CFX_NOTE") == "1"  # conftest.py then notes what agreed
 PER_DTYPE = None if FULL else 8  # samples of one operator and dtype
 AT_MOST = 2000 if FULL else 80  # of which they are taken
+# What computes: CFX_JUDGE=plain and so on; else the runtime that is there from the start, and in short
+# runs one of these, by turns, on the same samples.
+RUNTIMES = {"reference": {"reference": True}, "plain": {"isa": "plain"}, "avx2": {"isa": "avx2"},
+            "avx512": {"isa": "avx512"}}
+JUDGED = os.environ.get("CFX_JUDGE")
 LOWERS = hasattr(cfx, "lower")  # else rows are called by their parameters, overloads are left out
 DTYPES = (torch.float32, torch.int64, torch.float64, torch.bool, torch.float16, torch.complex64,
           torch.bfloat16, torch.int32, torch.uint8, torch.complex128, torch.int16, torch.int8)
@@ -88,6 +93,8 @@ KNOWN = {
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), (
         "strides .* torch", "torch copies what lies between a tensor's elements, too")),
     "triplet_margin_loss": ("margin must be greater", "aten's function, the same row, takes it"),
+    **dict.fromkeys(("nan_to_num", "masked_fill", "index_fill"), (
+        "in place .* more than one element", "torch only warns of expanded tensors, or does nothing")),
 }
 
 
@@ -184,6 +191,30 @@ def variants_of(info, samples):
 
 
 # ---- running -----------------------------------------------------------------------------------
+
+
+@functools.cache
+def runtime_named(name):
+    return cfx.Runtime(**RUNTIMES[name]) if name else contextlib.nullcontext()
+
+
+@functools.cache
+def other_runtimes():
+    """Those that this machine has, without the one it starts with."""
+    first, found = cfx.Runtime().isa, []
+    for name in RUNTIMES:
+        with contextlib.suppress(ValueError):
+            if runtime_named(name).isa != first or name == "reference":
+                found.append(name)
+    return found
+
+
+def runtimes_of(number):
+    """Names of those that compute the samples of an operator; None is the one from the start."""
+    if JUDGED or FULL:
+        return [JUDGED]
+    others = other_runtimes()
+    return [None, others[number % len(others)]]
 
 
 def is_plain(tree):
@@ -376,9 +407,19 @@ def wider(tree):
     return torch.utils._pytree.tree_map(widen, tree)
 
 
+@contextlib.contextmanager
+def double_by_default():
+    """What integers become where they become floats."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def as_exact(row, info, want, got, exact):
     """Whether `got` is about as near to what double precision gives as torch is: sums in another
-    order are neither better nor worse. True or False."""
+    order are neither better nor worse. Where torch overflows on the way it must be right."""
     flat = torch.utils._pytree.tree_leaves
     for w, g, e in zip(flat(want), flat(got), flat(exact)):
         if not isinstance(w, torch.Tensor) or not (w.is_floating_point() or w.is_complex()):
@@ -386,15 +427,20 @@ def as_exact(row, info, want, got, exact):
                 return False
             continue
         rtol, atol = tolerance(row, info, w.dtype)
+        held = torch.isfinite(e.detach().to(w.dtype))  # by the type
         e, g, w = (x.detach().to(torch.complex128) for x in (e, g, w))
-        finite = torch.isfinite(e) & torch.isfinite(w)
-        if not torch.equal(torch.isfinite(g) | ~finite, torch.ones_like(finite)):
+        finite = torch.isfinite(e) & (held | torch.isfinite(w))
+        alone = finite & ~torch.isfinite(w)  # a step of torch's went too far
+        both = finite & ~alone
+        if not torch.isfinite(g[finite]).all():
             return False
         scale = atol + rtol * e.abs()
         theirs, ours = ((x - e).abs() / scale for x in (w, g))
-        if finite.any() and ours[finite].max() > 1 + 4 * theirs[finite].max():
+        if both.any() and ours[both].max() > 1 + 4 * theirs[both].max():
             return False
-        if not torch.equal(torch.nan_to_num(g[~finite]), torch.nan_to_num(w[~finite])):
+        if alone.any() and ours[alone].max() > 1:
+            return False
+        if elements(row, info)(w[~finite], g[~finite]):
             return False
     return True
 
@@ -405,12 +451,12 @@ def as_exact(row, info, want, got, exact):
 class Report:
     """Counts for one operator; conftest.py adds them up."""
 
-    def __init__(self, row, name):
-        self.row, self.name = row, name
-        self.samples = self.by_double = self.errors = self.other_errors = self.wider = 0
+    def __init__(self, row, name, runtimes=(None,)):
+        self.row, self.name, self.runtimes = row, name, runtimes
+        self.samples = self.elsewhere = self.by_double = self.errors = self.wider = 0
         self.skips, self.known = collections.Counter(), collections.Counter()
         self.agreed = collections.Counter()  # samples by dtype
-        self.differences = []
+        self.differences, self.other_errors = [], []
 
     def add(self, difference):
         pattern, why = KNOWN.get(self.row, ("$^", ""))
@@ -420,7 +466,8 @@ class Report:
             self.differences.append(difference)
 
     def json(self):
-        return json.dumps({**vars(self), "differences": len(self.differences)})
+        return json.dumps({**vars(self), "differences": len(self.differences),
+                           "other_errors": len(self.other_errors)})
 
 
 def judge(report, info, variant, function, dtype, sample):
@@ -435,27 +482,41 @@ def judge(report, info, variant, function, dtype, sample):
     except Skip as e:
         report.skips[str(e)] += 1
         return
-    if want is Skip:
-        return  # torch itself refuses it
+    if want is Skip:  # torch itself refuses it
+        if variant == "in place" and isinstance(args[0], torch.Tensor) and is_expanded(args[0]):
+            refuses(report, info, variant, function, dtype, sample, theirs)
+        return
     report.samples += 1
+    for runtime in report.runtimes:
+        judge_run(report, info, variant, function, dtype, sample, (want, theirs), runtime)
+
+
+def judge_run(report, info, variant, function, dtype, sample, expected, runtime):
+    args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+    want, theirs = expected
+    first = runtime == report.runtimes[0]
     row = report.row + ("_" if variant == "in place" and not report.row.endswith("_") else "")
+    label = f"{variant} by {runtime}" if runtime else variant
     try:
         ours = copied(args) if variant == "in place" else args
-        got = compute(row, info, function, ours, kwargs)
+        with runtime_named(runtime):
+            got = compute(row, info, function, ours, kwargs)
     except Skip as e:
-        report.samples -= 1
-        report.skips[str(e)] += 1
+        report.samples -= first
+        report.skips[str(e)] += first
         return
     except Exception as e:
-        report.add(where(variant, dtype, sample, f"{type(e).__name__}: {e}"))
+        report.add(where(label, dtype, sample, f"{type(e).__name__}: {e}"))
         return
     if variant == "in place" and not changes_header(report.row):
         want, got = (want, theirs[0]), (got, ours[0])
     found = verdict(report, row, info, variant, function, (args, kwargs), want, got)
     if found:
-        report.add(where(variant, dtype, sample, found))
-    else:
+        report.add(where(label, dtype, sample, found))
+    elif first:
         report.agreed[str(dtype)[6:]] += 1
+    else:
+        report.elsewhere += 1
 
 
 def changes_header(row):
@@ -464,21 +525,38 @@ def changes_header(row):
 
 
 def torch_result(variant, function, args, kwargs):
+    """(the result, the arguments after it), or Skip and the exception."""
     own = copied(args) if variant == "in place" else args
     try:
         with torch.no_grad():
             return function(*own, **kwargs), own
-    except Exception:
-        return Skip, own
+    except Exception as e:
+        return Skip, e
+
+
+def is_expanded(tensor):
+    return any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape))
+
+
+def lies_twice(tensor):
+    """Whether two elements lie in the same place."""
+    items = tensor.untyped_storage().nbytes() // tensor.element_size()
+    places = torch.arange(items).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    return places.unique().numel() < tensor.numel()
 
 
 def copied(args):
-    """For a function that writes to the first."""
+    """For a function that writes to the first: the same view of a copy of its memory. What an
+    element is that lies in several places depends on the order of writing, so that they are apart
+    in the copy; only tensors that were expanded stay so, for most functions refuse them."""
     first = args[0]
     if not isinstance(first, torch.Tensor):
-        raise Skip("nothing to write to")
-    copy = torch.empty_strided(first.shape, first.stride(), dtype=first.dtype)
-    return (copy.copy_(first), *args[1:])
+        return args
+    if not is_expanded(first) and lies_twice(first):
+        return (first.contiguous(), *args[1:])
+    copy = torch.empty(0, dtype=first.dtype)
+    copy.set_(first.untyped_storage().clone(), first.storage_offset(), first.shape, first.stride())
+    return (copy, *args[1:])
 
 
 def verdict(report, row, info, variant, function, sample, want, got):
@@ -493,8 +571,9 @@ def verdict(report, row, info, variant, function, sample, want, got):
     found = difference(want, got, elements(row, info))
     if not found or "not close" not in found:
         return found
-    with contextlib.suppress(Exception), torch.no_grad():
+    with contextlib.suppress(Exception), torch.no_grad(), double_by_default():
         args, kwargs = wider(sample)
+        args = copied(args) if variant == "in place" else args
         if as_exact(row, info, want, got, function(*args, **kwargs)):
             report.by_double += 1
             return None
@@ -529,6 +608,24 @@ def where(variant, dtype, sample, what):
     return f"{variant} {str(dtype)[6:]}: {what[:300]}\n        {text[:300]}"
 
 
+def refuses(report, info, variant, function, dtype, sample, theirs):
+    """What torch refuses with the exception `theirs`, cfx must refuse."""
+    args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+    report.errors += 1
+    try:
+        compute(report.row, info, function, copied(args) if variant == "in place" else args, kwargs)
+    except Skip:
+        report.errors -= 1
+    except Exception as e:
+        if not isinstance(e, type(theirs).__mro__[:-3]):
+            report.other_errors.append(where(variant, dtype, sample, f"{e!r:.150}; {theirs!r:.150}"))
+    else:
+        if isinstance(theirs, TypeError) and re.search(PARSER, str(theirs)):
+            report.wider += 1
+        else:
+            report.add(where(variant, dtype, sample, f"no error; torch: {theirs}"))
+
+
 def judge_errors(report, info):
     """What torch refuses cfx must refuse."""
     try:
@@ -551,16 +648,4 @@ def judge_errors(report, info):
             continue
         except Exception as e:
             theirs = e
-        report.errors += 1
-        try:
-            compute(report.row, info, info.op, args, kwargs)
-        except Skip:
-            report.errors -= 1
-        except Exception as e:
-            report.other_errors += not isinstance(e, type(theirs).__mro__[:-3])
-        else:
-            if isinstance(theirs, TypeError) and re.search(PARSER, str(theirs)):
-                report.wider += 1
-                continue
-            report.add(
-                where("error", torch.float32, sample, f"no error; torch: {theirs}"))
+        refuses(report, info, "error", info.op, torch.float32, sample, theirs)

@@ -1,7 +1,9 @@
 """Every row that cfx computes, against PyTorch, on PyTorch's own sample inputs.
 
-One test for each operator of op_db. In short a few samples of three dtypes each; CFX_FULL=1 takes
-all samples, all dtypes, non-contiguous inputs. A summary is printed at the end (conftest.py).
+One test for each operator of op_db. In short a few samples of three dtypes each, computed by the
+kernels for this machine and by one of the other sets of kernels; CFX_FULL=1 takes all samples, all
+dtypes, non-contiguous inputs; CFX_JUDGE=reference, plain, avx2 or avx512 names the kernels. A summary
+is printed at the end (conftest.py).
 """
 import warnings
 
@@ -19,7 +21,7 @@ CASES = [
 
 @pytest.mark.parametrize("row, info, number", CASES)
 def test_operator(row, info, number, record_property):
-    report = samples.Report(row, info.formatted_name)
+    report = samples.Report(row, info.formatted_name, samples.runtimes_of(number))
     if (reason := samples.SKIPPED_INFOS.get(info.full_name)) is not None:
         report.skips[reason] = 1
         record_property("operator", report.json())

@@ -349,3 +349,18 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_lists_that_are_emptied_while_they_are_read(depth):
+    class Emptying:
+        def __index__(self):
+            for inner in given:
+                if isinstance(inner, list):
+                    inner.clear()
+            given.clear()
+            return 1
+
+    given = [Emptying(), 2] if depth == 1 else [[Emptying(), 2], [3, 4]]
+    with pytest.raises(RuntimeError, match="changed while it was read"):
+        cfx.Tensor(given)

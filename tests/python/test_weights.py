@@ -105,6 +105,55 @@ def test_npz(tmp_path):
         cfx.load_tensors(path)
 
 
+def test_numpy_reads_what_cfx_writes(tensors, tmp_path):
+    path = tmp_path / "w.npz"
+    tensors = {name: t for name, t in tensors.items() if t.dtype != torch.bfloat16}
+    tensors |= {"é": torch.zeros(3), "x" * 61: torch.arange(6).reshape(2, 3).T}
+    cfx.save_npz(tensors, path)
+    with np.load(path) as arrays:
+        assert list(arrays) == list(tensors)
+        for name, t in tensors.items():
+            assert arrays[name].dtype == t.numpy().dtype and np.array_equal(arrays[name], t.numpy())
+    with zipfile.ZipFile(path) as z:
+        assert z.testzip() is None
+    back = cfx.load_tensors(path)
+    for name, t in tensors.items():
+        same(back[name].torch().contiguous(), t.contiguous())
+    assert all(t.data_ptr() % 64 == 0 for t in back.values() if 0 not in t.shape)
+    first = path.read_bytes()
+    cfx.save_npz(tensors, path)
+    assert path.read_bytes() == first and os.listdir(tmp_path) == ["w.npz"]
+    with pytest.raises(NotImplementedError, match="'w': a tensor of bfloat16"):
+        cfx.save_npz({"w": torch.zeros(2, dtype=torch.bfloat16)}, path)
+    assert path.read_bytes() == first
+
+
+def test_archives_of_many_files(tmp_path):
+    path = tmp_path / "w.npz"
+    one = cfx.Tensor([1.0])
+    cfx.save_npz({str(i): one for i in range(66000)}, path)
+    with zipfile.ZipFile(path) as z:
+        assert len(z.namelist()) == 66000
+    assert list(cfx.load_tensors(path))[-1] == "65999"
+
+
+def test_archives_with_a_large_offset(tmp_path):
+    """As a file has it that begins after 4 GiB: its place stands in an extra field, alone."""
+    path = tmp_path / "w.npz"
+    cfx.save_npz({"a": cfx.Tensor([1.0, 2.0])}, path)
+    data = bytearray(path.read_bytes())
+    entry, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    place = data[entry + 42 : entry + 46]
+    data[entry + 42 : entry + 46] = b"\xff" * 4
+    data[entry + 30 : entry + 32] = struct.pack("<H", 12)
+    data[end + 12 : end + 16] = struct.pack("<I", end - entry + 12)
+    data[end:end] = struct.pack("<HH", 1, 8) + place + bytes(4)
+    path.write_bytes(data)
+    assert cfx.load_tensors(path)["a"].tolist() == [1.0, 2.0]
+    with np.load(path) as arrays:
+        assert arrays["a"].tolist() == [1.0, 2.0]
+
+
 def test_damaged_archives(tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, a=np.arange(100.0))
@@ -119,6 +168,21 @@ def test_damaged_archives(tmp_path):
     with zipfile.ZipFile(path, "w") as z:
         z.writestr("a.npy", b"nothing")
     with pytest.raises(ValueError, match="no .npy file"):
+        cfx.load_tensors(path)
+
+
+def test_archives_that_name_one_file_often(tmp_path):
+    """Reading takes as long as the archive is, not as long as it pretends to be."""
+    path = tmp_path / "x.npz"
+    np.savez(path, a=np.arange(100.0))
+    good = path.read_bytes()
+    end = good.rindex(b"PK\x05\x06")
+    first = struct.unpack("<I", good[end + 16:end + 20])[0]
+    entry = good[first:end]
+    twice = entry + entry.replace(b"a.npy", b"b.npy")
+    path.write_bytes(good[:first] + twice + good[end:end + 8] + struct.pack(
+        "<HHII", 2, 2, len(twice), first) + good[end + 20:])
+    with pytest.raises(ValueError, match="overlap"):
         cfx.load_tensors(path)
 
 

@@ -272,3 +272,36 @@ TEST(an_expanded_tensor_is_not_written_to)
     CHECK(((const float *)cfx_tensor_data(x.as.tensor))[2] == 2);
     cfx_datum_release(x);
 }
+
+TEST(nan_to_num_leaves_finite_numbers)
+{
+    const double given[] = {5, -5, INFINITY, -INFINITY, NAN};
+    const double want[] = {5, -5, 1, -1, 0};
+    static const cfx_dtype dtypes[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64, CFX_DTYPE_COMPLEX128};
+    for (size_t k = 0; k < 3; k++) {
+        cfx_datum x = filled(dtypes[k], SIZES(5), cfx_datum_int(0));
+        for (size_t i = 0; i < 5; i++)
+            cfx_datum_store(cfx_datum_float(given[i]), dtypes[k],
+                            (char *)cfx_tensor_data(x.as.tensor) + i * cfx_dtype_size(dtypes[k]));
+        cfx_datum y = CALL(nan_to_num, x, cfx_datum_float(0), cfx_datum_float(1),
+                           cfx_datum_float(-1));
+        REQUIRE(y.kind == CFX_DATUM_TENSOR);
+        for (size_t i = 0; i < 5; i++) {
+            const char *at = (char *)cfx_tensor_data(y.as.tensor) + i * cfx_dtype_size(dtypes[k]);
+            CHECK(want[i] == (k == 0 ? *(const float *)(const void *)at
+                                     : *(const double *)(const void *)at));
+        }
+        cfx_datum_release(y);
+    }
+}
+
+/* As many taps as do not fit in 64 bits would be none. */
+TEST(windows_of_any_size)
+{
+    const int64_t wide = INT64_C(1) << 32;
+    CHECK(REFUSED(CFX_E_SHAPE, col2im, ONES(FLOAT32, 1, 4), list(SIZES(1, 1)),
+                  list(SIZES(wide, wide)), list(SIZES(1, 1)), list(SIZES(wide / 2, wide / 2)),
+                  list(SIZES(1, 1))));
+    CHECK(REFUSED(CFX_E_SHAPE, im2col, ONES(FLOAT32, 1, 1, 1), list(SIZES(wide, wide)),
+                  list(SIZES(1, 1)), list(SIZES(wide / 2, wide / 2)), list(SIZES(1, 1))));
+}

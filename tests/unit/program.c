@@ -166,7 +166,7 @@ TEST(cond_runs_one_of_two)
     CHECK(y.as.tensor == in[1].as.tensor);
     cfx_datum_release(y);
     y = run_text(branches, NULL, (cfx_datum[]){in[1], in[1]}, 2, &err);
-    CHECK_STR_EQ("cond: Boolean value of Tensor with more than one value is ambiguous (node %c)",
+    CHECK_STR_EQ("Boolean value of Tensor with more than one value is ambiguous (node %c)",
                  err.message);
     in[0] = cfx_datum_bool(true);
     y = run_text(branches, NULL, (cfx_datum[]){in[0], in[0]}, 1, &err);

@@ -161,6 +161,88 @@ TEST(npy_comes_back)
     }
 }
 
+/* The model without what archives have no place for: bfloat16, a tensor without a name. */
+static cfx_state *archived(cfx_error *err)
+{
+    cfx_state *s = cfx_state_new(NULL, err);
+    cfx_state *all = model(NULL, err);
+    cfx_tensor *t;
+    for (size_t i = 0; s && all && i < 5; i++) {
+        const char *name = cfx_state_at(all, i, &t);
+        if (*name && cfx_tensor_dtype(t) != CFX_DTYPE_BFLOAT16)
+            cfx_state_set(s, name, t, err);
+    }
+    cfx_state_free(all);
+    return s;
+}
+
+TEST(npz_comes_back)
+{
+    cfx_error err = {0};
+    cfx_buffer file;
+    cfx_buffer again;
+    cfx_buffer_init(&file, NULL);
+    cfx_buffer_init(&again, NULL);
+    cfx_state *s = archived(&err);
+    REQUIRE(s != NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_npz_write(s, cfx_buffer_sink(&file), &err));
+    cfx_state *back = cfx_weights_read(file.data, file.size, NULL, &err);
+    CHECK_STR_EQ("", err.message);
+    REQUIRE(back != NULL);
+    CHECK_INT_EQ(3, cfx_state_size(back));
+    for (size_t i = 0; i < 3; i++) {
+        cfx_tensor *t;
+        cfx_tensor *u;
+        CHECK_STR_EQ(cfx_state_at(s, i, &t), cfx_state_at(back, i, &u));
+        CHECK(same(t, u));
+    }
+    CHECK_INT_EQ(CFX_OK, cfx_npz_write(s, cfx_buffer_sink(&again), &err));
+    CHECK(again.size == file.size && memcmp(again.data, file.data, file.size) == 0);
+    for (size_t n = 0; n < file.size; n++)
+        CHECK(cfx_weights_read(file.data, n, NULL, &err) == NULL);
+    cfx_state_free(back);
+    cfx_state_free(s);
+    cfx_buffer_free(&again);
+    cfx_buffer_free(&file);
+}
+
+typedef struct full_disk {
+    size_t room;
+} full_disk;
+
+static cfx_status write_until_full(void *ctx, const char *data, size_t size)
+{
+    full_disk *disk = ctx;
+    (void)data;
+    if (size > disk->room)
+        return CFX_E_IO;
+    disk->room -= size;
+    return CFX_OK;
+}
+
+TEST(archives_that_cannot_be)
+{
+    cfx_error err = {0};
+    full_disk disk = {0};
+    cfx_state *s = archived(&err);
+    CHECK_INT_EQ(CFX_E_IO, cfx_npz_write(s, (cfx_sink){write_until_full, &disk}, &err));
+    disk.room = 300;
+    CHECK_INT_EQ(CFX_E_IO, cfx_npz_write(s, (cfx_sink){write_until_full, &disk}, &err));
+    CHECK_INT_EQ(CFX_E_IO, cfx_npz_save(s, "/nowhere/at/all.npz", &err));
+    cfx_state_free(s);
+    err = (cfx_error){0};
+    s = model(NULL, &err);
+    CHECK_INT_EQ(CFX_E_UNSUPPORTED, cfx_npz_write(s, (cfx_sink){write_until_full, &disk}, &err));
+    CHECK_STR_EQ("'b\"\\\n': a tensor of bfloat16 cannot be written to a .npy file", err.message);
+    cfx_state *unnamed = cfx_state_new(NULL, &err);
+    cfx_state_set(unnamed, "", cfx_state_get(s, "c"), &err);
+    CHECK_INT_EQ(CFX_E_VALUE,
+                 cfx_npz_write(unnamed, (cfx_sink){write_until_full, &disk}, &err));
+    CHECK_STR_EQ("'' is no name for a tensor in a file", err.message);
+    cfx_state_free(unnamed);
+    cfx_state_free(s);
+}
+
 static const char *npy_message(const char *header, char version, size_t data)
 {
     static cfx_error err;

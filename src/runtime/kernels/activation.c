@@ -79,6 +79,29 @@ cfx_status cfxi_kernel_softshrink(cfxi_call *c)
     return run(c, &m, CFXI_FN_softshrink);
 }
 
+/* Integers: |x| + 1 in their own type, where it wraps around. */
+static cfx_status whole_softsign(cfxi_call *c)
+{
+    cfx_datum one[2] = {cfx_datum_tensor(cfxi_sub_tensor(c, CFX_OPID_abs, c->args, 1)),
+                        cfx_datum_int(1)};
+    cfx_tensor *below = one[0].as.tensor ? cfxi_sub_tensor(c, CFX_OPID_add, one, 2) : NULL;
+    cfx_datum both[2] = {c->args[0], cfx_datum_tensor(below)};
+    cfx_tensor *y = below ? cfxi_sub_tensor(c, CFX_OPID_div, both, 2) : NULL;
+    cfx_status status = y ? cfxi_copy(c->rt, cfxi_result_at(c, 0), y, c->err) : c->err->status;
+    cfx_tensor_release(one[0].as.tensor);
+    cfx_tensor_release(below);
+    cfx_tensor_release(y);
+    return status;
+}
+
+cfx_status cfxi_kernel_softsign(cfxi_call *c)
+{
+    cfxi_map m = {.n = 1};
+    if (cfx_dtype_is_integer(cfx_tensor_dtype(cfxi_tensor(c, 0))))
+        return whole_softsign(c);
+    return run(c, &m, CFXI_FN_softsign);
+}
+
 /* ---- exponential ---------------------------------------------------------------------------- */
 
 /* Below 0 f[0] (e^(f[2] x) - 1), above f[1] x. */
@@ -100,6 +123,14 @@ cfx_status cfxi_kernel_selu(cfxi_call *c)
     const double alpha = 1.6732632423543772848;
     const double scale = 1.0507009873554804934;
     return elu(c, alpha * scale, scale, 1);
+}
+
+/* Contiguous, whatever the argument is. */
+cfx_status cfxi_rule_log_sigmoid(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    CFX_TRY(cfxi_rule_unary(c));
+    return cfxi_result(c, 0, cfx_tensor_dtype(x), x->size, x->ndim);
 }
 
 cfx_status cfxi_rule_celu(cfxi_call *c)

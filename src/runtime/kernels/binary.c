@@ -34,15 +34,18 @@ static cfx_status check_alpha(cfxi_call *c, cfx_dtype common)
     return CFX_OK;
 }
 
-cfx_status cfxi_rule_add(cfxi_call *c)
+/* The sum of arguments `first` and `second`; the former's order of dimensions counts first. */
+static cfx_status sum_result(cfxi_call *c, size_t first, size_t second)
 {
-    const cfx_tensor *both[2] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1)};
+    const cfx_tensor *both[2] = {cfxi_tensor(c, first), cfxi_tensor(c, second)};
     cfx_dtype common = cfxi_promote(both, 2);
     CFX_TRY(check_alpha(c, common));
     return cfxi_result_broadcast(c, 0, common, both, 2);
 }
 
-cfx_status cfxi_rule_sub(cfxi_call *c)
+cfx_status cfxi_rule_add(cfxi_call *c) { return sum_result(c, 0, 1); }
+
+cfx_status cfxi_check_subtraction(cfxi_call *c)
 {
     bool a = cfxi_tensor(c, 0)->dtype == CFX_DTYPE_BOOL;
     bool b = cfxi_tensor(c, 1)->dtype == CFX_DTYPE_BOOL;
@@ -53,7 +56,19 @@ cfx_status cfxi_rule_sub(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "Subtraction, the `-` operator, with a bool tensor is not "
                          "supported. If you are trying to invert a mask, use the `~` or "
                          "`logical_not()` operator instead.");
-    return cfxi_rule_add(c);
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_sub(cfxi_call *c)
+{
+    CFX_TRY(cfxi_check_subtraction(c));
+    return sum_result(c, 0, 1);
+}
+
+cfx_status cfxi_rule_rsub(cfxi_call *c)
+{
+    CFX_TRY(cfxi_check_subtraction(c));
+    return sum_result(c, 1, 0);
 }
 
 /* a + alpha b, where alpha times `sign` is the factor. */

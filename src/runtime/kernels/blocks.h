@@ -104,7 +104,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(logit_eps, logit_of(x < S(0) ? S(0) : x > 1 - S(0) ? 1 - S(0) : x))                          \
     X(round_up, rint(x * S(0)) / S(0))                                                             \
     X(round_down, rint(x / S(0)) * S(0))                                                           \
-    X(nan_to_num, x != x ? S(0) : x > S(1) ? S(1) : x < S(2) ? S(2) : x)                           \
+    X(nan_to_num, x != x ? S(0) : fabs(x) < (T)INFINITY ? x : x > 0 ? S(1) : S(2))                 \
     X(pow_s, pow(x, S(0)))                                                                         \
     X(s_pow, pow(S(0), x))
 
@@ -214,11 +214,12 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(bitwise_left_shift, b < 0 || b >= S(0) ? 0 : (int64_t)((uint64_t)a << b))                    \
     X(bitwise_right_shift, b < 0 || b >= S(0) ? a >> 63 : a >> b)
 
+/* Sums go through a factor of 1 where there is none: it makes NaN of infinities, as in PyTorch. */
 #define CFXI_COMPLEX_BINARY(X)                                                                     \
-    X(add, a + b)                                                                                  \
-    X(sub, a - b)                                                                                  \
-    X(add_alpha, a + S(0) * b)                                                                     \
-    X(mul, a * b)                                                                                  \
+    X(add, a + times(1, b))                                                                        \
+    X(sub, a - times(1, b))                                                                        \
+    X(add_alpha, a + times(S(0), b))                                                               \
+    X(mul, times(a, b))                                                                            \
     X(div, divide(a, b))                                                                           \
     X(pow, complex_pow(a, b))                                                                      \
     X(logaddexp, complex_log_add_exp(a, b))

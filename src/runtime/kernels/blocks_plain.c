@@ -93,6 +93,13 @@ static int64_t int_pow(int64_t a, int64_t b)
 
 /* ---- of complex numbers --------------------------------------------------------------------- */
 
+/* By the schoolbook: unlike C's product it does not find out what infinities were meant to be. */
+static c128 times(c128 a, c128 b)
+{
+    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
+                 creal(a) * cimag(b) + cimag(a) * creal(b));
+}
+
 static c128 divide(c128 a, c128 b) { return a / b; }
 
 static c128 complex_expm1(c128 x)
@@ -106,12 +113,13 @@ static c128 complex_log1p(c128 x)
 {
     double re = creal(x);
     double im = cimag(x);
-    return CMPLX(0.5 * log1p(2 * re + re * re + im * im), atan2(im, 1 + re));
+    double more = 2 * re + re * re + im * im;  /* |1 + x|^2 - 1, which is exact near x = 0 */
+    return CMPLX(more < -0.5 ? log(hypot(1 + re, im)) : 0.5 * log1p(more), atan2(im, 1 + re));
 }
 
 static double number_for(double x, const cfxi_scalars *s)
 {
-    return x != x ? s->f[0] : x > s->f[1] ? s->f[1] : x < s->f[2] ? s->f[2] : x;
+    return x != x ? s->f[0] : isfinite(x) ? x : x > 0 ? s->f[1] : s->f[2];
 }
 
 static c128 complex_nan_to_num(c128 x, const cfxi_scalars *s)
@@ -134,10 +142,12 @@ static c128 complex_pow(c128 a, c128 b)
 
 static c128 complex_log_add_exp(c128 a, c128 b)
 {
+    if (a != a || b != b)
+        return CMPLX(NAN, NAN);
     c128 most = creal(a) >= creal(b) ? a : b;
     c128 least = creal(a) >= creal(b) ? b : a;
-    if (isinf(creal(most)) && creal(most) == creal(least) && creal(most) < 0)
-        return CMPLX(-INFINITY, cimag(most));
+    if (isinf(creal(most)) && creal(most) == creal(least))
+        return creal(most) < 0 ? b : clog(cexp(a) + cexp(b));
     return most + complex_log1p(cexp(least - most));
 }
 

@@ -60,13 +60,39 @@ cfx_status cfxi_rule_is_contiguous(cfxi_call *c)
 
 /* ---- casts --------------------------------------------------------------------------------- */
 
+/* Whether the channels vary fastest, then the places from the last dimension on, then the batch;
+ * there may be gaps. */
+static bool in_channel_order(const cfx_tensor *t)
+{
+    static const uint8_t orders[2][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}};
+    int64_t least = 1;
+    if (t->ndim < 4 || t->ndim > 5)
+        return false;
+    for (size_t i = t->ndim; i-- > 0;) {
+        size_t d = orders[t->ndim - 4][i];
+        if (t->stride[d] < least || (d == 0 && least == t->stride[1]))  /* the latter: in any */
+            return false;
+        least = t->stride[d] * t->size[d];
+    }
+    return true;
+}
+
+/* As a cast sees it, there are two formats only, and strides may have gaps in both. */
+static bool is_laid_out(const cfx_tensor *t, cfx_memory_format format)
+{
+    if (format == CFX_MEMORY_FORMAT_PRESERVE || !t->storage || cfxi_numel(t) == 0)
+        return true;
+    return in_channel_order(t) == (format != CFX_MEMORY_FORMAT_CONTIGUOUS);
+}
+
 /* Argument 0 as `dtype` in a format: itself if it is so already and no copy is asked for. */
 static cfx_status cast(cfxi_call *c, cfx_dtype dtype, bool copy, size_t format_arg)
 {
     cfx_tensor *x = cfxi_tensor(c, 0);
     cfx_memory_format format;
     CFX_TRY(cfxi_memory_format(c, format_arg, x->ndim, &format));
-    if (copy || x->dtype != dtype || !has_format(x, format))
+    bool fits = c->op == CFX_OPID_contiguous ? has_format(x, format) : is_laid_out(x, format);
+    if (copy || x->dtype != dtype || !fits)
         return cfxi_result_format(c, 0, dtype, x, format);
     cfxi_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(x)));
     return CFX_OK;

@@ -60,13 +60,18 @@ cfx_status cfxi_rule_isclose(cfxi_call *c)
     return cfxi_result_broadcast(c, 0, CFX_DTYPE_BOOL, both, 2);
 }
 
-/* |a - b| <= atol + |rtol b| where that is finite. */
+/* |a - b| <= atol + |rtol b| where that is finite; in float32 for integers. */
 static cfx_tensor *within(cfxi_call *c, const cfx_tensor *a, const cfx_tensor *b)
 {
-    cfx_tensor *allowed = apply_number(c, CFX_OPID_mul, start(b), cfxi_float(c, 2));
+    cfx_dtype dtype = cfxi_float_of(cfx_tensor_dtype(b));
+    cfx_tensor *floats = dtype == cfx_tensor_dtype(b) ? start(b) : cfxi_contiguous(c, b, dtype);
+    if (!floats)
+        return NULL;
+    cfx_tensor *allowed = apply_number(c, CFX_OPID_mul, start(floats), cfxi_float(c, 2));
     allowed = apply(c, CFX_OPID_abs, allowed, NULL);
     allowed = apply_number(c, CFX_OPID_add, allowed, cfxi_float(c, 3));
-    cfx_tensor *actual = apply(c, CFX_OPID_abs, apply(c, CFX_OPID_sub, start(a), b), NULL);
+    cfx_tensor *actual = apply(c, CFX_OPID_abs, apply(c, CFX_OPID_sub, start(a), floats), NULL);
+    cfx_tensor_release(floats);
     cfx_tensor *finite = actual ? apply(c, CFX_OPID_isfinite, start(actual), NULL) : NULL;
     return join(c, CFX_OPID_logical_and, finite, join(c, CFX_OPID_le, actual, allowed));
 }

@@ -5,11 +5,20 @@
  * knows.
  */
 #include "../dim_impl.h"
-#include "../runtime_impl.h"
+#include "../python_impl.h"
 
 static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 
 static cfx_status status_of(const cfxi_call *c) { return c->err->status; }
+
+/* What Python's bool() gives; when computing it never depends. */
+static cfx_status truth(cfxi_call *c, cfx_datum d, bool *out)
+{
+    cfxi_truth t;
+    CFX_TRY(cfxi_python_truth(c, d, &t));
+    *out = t == CFXI_TRUE;
+    return CFX_OK;
+}
 
 static cfx_status is_region(cfxi_call *c, size_t i, const char *what)
 {
@@ -17,52 +26,6 @@ static cfx_status is_region(cfxi_call *c, size_t i, const char *what)
         return CFX_OK;
     return cfxi_fail(c, CFX_E_TYPE, "%s: '%s' must be a region, not %s", cfx_operator_name(c->op),
                      what, cfx_datum_kind_name((cfx_datum_kind)c->args[i].kind));
-}
-
-/* ---- truth --------------------------------------------------------------------------------- */
-
-static cfx_status tensor_truth(cfxi_call *c, const cfx_tensor *t, bool *out)
-{
-    double both[2] = {0, 0};
-    if (!t->storage || cfxi_numel(t) != 1)
-        return cfxi_fail(c, CFX_E_SHAPE, "%s: Boolean value of Tensor with %s is ambiguous",
-                         cfx_operator_name(c->op), t->storage && cfxi_numel(t) == 0
-                             ? "no values" : "more than one value");
-    if (cfx_dtype_is_complex((cfx_dtype)t->dtype))
-        cfxi_load_complex((cfx_dtype)t->dtype, t->data, both);
-    else if (cfx_dtype_is_float((cfx_dtype)t->dtype))
-        both[0] = cfxi_load_float((cfx_dtype)t->dtype, t->data);
-    else
-        both[0] = cfxi_load_int((cfx_dtype)t->dtype, t->data) != 0;
-    *out = both[0] != 0 || both[1] != 0;
-    return CFX_OK;
-}
-
-/* What Python's bool() gives. */
-static cfx_status truth(cfxi_call *c, cfx_datum d, bool *out)
-{
-    size_t n;
-    switch ((cfx_datum_kind)d.kind) {
-    case CFX_DATUM_INVALID:
-    case CFX_DATUM_NONE: *out = false; return CFX_OK;
-    case CFX_DATUM_BOOL: *out = d.as.b; return CFX_OK;
-    case CFX_DATUM_INT: *out = d.as.i != 0; return CFX_OK;
-    case CFX_DATUM_FLOAT: *out = d.as.f != 0; return CFX_OK;
-    case CFX_DATUM_COMPLEX: *out = d.as.c[0] != 0 || d.as.c[1] != 0; return CFX_OK;
-    case CFX_DATUM_TENSOR: return tensor_truth(c, d.as.tensor, out);
-    case CFX_DATUM_STR: cfx_datum_str(d, &n); *out = n > 0; return CFX_OK;
-    case CFX_DATUM_LIST:
-    case CFX_DATUM_TUPLE:
-    case CFX_DATUM_DICT: cfx_datum_items(d, &n); *out = n > 0; return CFX_OK;
-    case CFX_DATUM_ELLIPSIS:
-    case CFX_DATUM_DTYPE:
-    case CFX_DATUM_LAYOUT:
-    case CFX_DATUM_MEMORY_FORMAT:
-    case CFX_DATUM_DEVICE:
-    case CFX_DATUM_SLICE:
-    case CFX_DATUM_REGION: *out = true; return CFX_OK;
-    }
-    return CFX_OK;
 }
 
 /* ---- what two ways give -------------------------------------------------------------------- */
@@ -248,14 +211,16 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
 }
 
 /* What the state is after any number of turns: what a turn changes becomes unknown, until a turn
- * changes nothing that is still known. */
+ * changes nothing that is still known. Who watches sees one more turn, with what is known then. */
 static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
 {
     int64_t widened = cfxi_dim_next(c->dims);
     size_t before = count_known(*state, widened);
     for (;;) {
         cfx_datum after = cfx_datum_retain(*state);
-        cfx_status status = turn(c, body, index, &after);
+        cfxi_call unseen = *c;
+        unseen.watch = NULL;
+        cfx_status status = turn(&unseen, body, index, &after);
         cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : nothing;
         cfx_datum_release(after);
         if (both.kind == CFX_DATUM_INVALID)
@@ -264,9 +229,13 @@ static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_
         *state = both;
         size_t known = count_known(both, widened);
         if (known == before)
-            return CFX_OK;
+            break;
         before = known;
     }
+    cfx_datum seen = cfx_datum_retain(*state);
+    cfx_status status = c->watch ? turn(c, body, index, &seen) : CFX_OK;
+    cfx_datum_release(seen);
+    return status;
 }
 
 static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)

@@ -10,6 +10,7 @@ typedef struct pairs {
     cfx_dtype dtypes[3];
     int64_t n;
     int64_t step[2];
+    cfx_dtype common;  /* of both: the products of integers wrap around */
     double p;
     double eps;
 } pairs;
@@ -42,9 +43,9 @@ static double lane_cosine(const pairs *k, char *const at[])
     for (int64_t i = 0; i < k->n; i++) {
         double a = cfxi_load_float(k->dtypes[0], at[0] + i * k->step[0]);
         double b = cfxi_load_float(k->dtypes[1], at[1] + i * k->step[1]);
-        ab += a * b;
-        aa += a * a;
-        bb += b * b;
+        ab += cfxi_wrapped(k->common, a * b);
+        aa += cfxi_wrapped(k->dtypes[0], a * a);
+        bb += cfxi_wrapped(k->dtypes[1], b * b);
     }
     if (k->measure == COSINE_LOSS)
         return ab / sqrt((aa + k->eps) * (bb + k->eps));
@@ -87,6 +88,7 @@ static cfx_status measure_pairs(cfxi_call *c, const cfx_tensor *a, const cfx_ten
     CFX_TRY(cfxi_broadcast(c, both, 2, sizes, &ndim));
     CFX_TRY(cfxi_dim(c, dim, ndim, &d));
     cfx_tensor views[3] = {expanded(a, sizes, ndim), expanded(b, sizes, ndim), *out};
+    k->common = cfxi_promote(both, 2);
     k->n = ndim ? sizes[d] : 1;
     k->step[0] = views[0].stride[d];
     k->step[1] = views[1].stride[d];
@@ -155,13 +157,25 @@ cfx_status cfxi_rule_pairwise_distance(cfxi_call *c)
 {
     const cfx_tensor *both[] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1)};
     cfx_dtype dtype = cfxi_promote(both, 2);
+    CFX_TRY(cfxi_check_subtraction(c));
     return pair_result(c, -1, cfxi_bool(c, 4), distance_dtype(dtype));
 }
 
+/* Integers are subtracted as such, and wrap around: it is the difference's distance from 0. */
 cfx_status cfxi_kernel_pairwise_distance(cfxi_call *c)
 {
     pairs k = {.measure = NORM, .p = cfxi_float(c, 2), .eps = cfxi_float(c, 3)};
-    return measure_pairs(c, cfxi_tensor(c, 0), cfxi_tensor(c, 1), -1, cfxi_result_at(c, 0), &k);
+    const cfx_tensor *both[] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1)};
+    if (!cfx_dtype_is_integer(cfxi_promote(both, 2)))
+        return measure_pairs(c, both[0], both[1], -1, cfxi_result_at(c, 0), &k);
+    float nothing = 0;
+    const cfx_tensor zero = {.dtype = CFX_DTYPE_FLOAT32, .data = (char *)&nothing};
+    cfx_tensor *apart = cfxi_sub_tensor(c, CFX_OPID_sub, c->args, 2);
+    if (!apart)
+        return c->err->status;
+    cfx_status status = measure_pairs(c, apart, &zero, -1, cfxi_result_at(c, 0), &k);
+    cfx_tensor_release(apart);
+    return status;
 }
 
 /* ---- losses -------------------------------------------------------------------------------- */

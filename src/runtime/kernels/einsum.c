@@ -573,8 +573,8 @@ cfx_status cfxi_kernel_einsum(cfxi_call *c)
         wanted |= (set)1 << e.out.at[d];
     CFX_TRY(operand_of(&e, 0, &terms[0], &a));
     cfx_status status = CFX_OK;
-    if (e.n == 1 && labels_of(&a, true) & ~wanted)
-        status = sum_out(&e, &a, labels_of(&a, true) & ~wanted);
+    if (e.n == 1 && labels_of(&a, false) & ~wanted)  /* of size 1, too: no view then */
+        status = sum_out(&e, &a, labels_of(&a, false) & ~wanted);
     for (size_t i = 1; status == CFX_OK && i < e.n; i++) {
         set needed = wanted;
         for (size_t later = i + 1; later < e.n; later++)

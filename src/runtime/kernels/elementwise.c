@@ -136,8 +136,7 @@ typedef struct row {
     X(hardsigmoid, hardsigmoid, CFXI_FLOATS, SAME)                                                 \
     X(hardswish, hardswish, CFXI_FLOATS, SAME)                                                     \
     X(log_sigmoid, log_sigmoid, CFXI_FLOATS, SAME)                                                 \
-    X(tanhshrink, tanhshrink, CFXI_NUMBERS, FLOAT)                                                 \
-    X(softsign, softsign, CFXI_NUMBERS, FLOAT)
+    X(tanhshrink, tanhshrink, CFXI_NUMBERS, FLOAT)
 
 /* Those whose kernels (unary.c, activation.c) do more: which types they take. */
 #define OTHER_UNARY_ROWS(X)                                                                        \
@@ -161,7 +160,8 @@ typedef struct row {
     X(rrelu, leaky_relu, CFXI_FLOATS, SAME)                                                        \
     X(hardshrink, hardshrink, CFXI_FLOATS, SAME)                                                   \
     X(softshrink, softshrink, CFXI_FLOATS, SAME)                                                   \
-    X(softplus, softplus, CFXI_FLOATS, SAME)
+    X(softplus, softplus, CFXI_FLOATS, SAME)                                                       \
+    X(softsign, softsign, CFXI_NUMBERS, FLOAT)
 
 /* row, function, types that they have together, result */
 #define BINARY_ROWS(X)                                                                             \

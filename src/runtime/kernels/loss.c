@@ -76,23 +76,14 @@ static double clamped_log(double l) { return l < -100 ? -100 : l; }
 
 static double poisson_nll(const loss *k, double x, double t)
 {
-    double l = k->flag[0] ? exp(x) - t * x : x - t * log(x + k->number);
+    double l = k->flag[0] ? exp(x) - cfxi_wrapped(k->common, t * x)
+                          : x - t * log(x + k->number);
     if (k->flag[1] && t > 1)
         l += t * log(t) - t + 0.5 * log(2 * 3.14159265358979323846 * t);
     return l;
 }
 
 /* v: input, target, then what else the row takes; 1 where it is missing. */
-/* Integers are multiplied as such, and wrap around, before a number joins them. */
-static double wrapped(const loss *k, double d)
-{
-    int64_t memory;
-    if (!cfx_dtype_is_integer(k->common))
-        return d;
-    cfxi_store_float(k->common, &memory, d);
-    return (double)cfxi_load_int(k->common, &memory);
-}
-
 static double element_loss(const loss *k, const double *v)
 {
     double x = v[0];
@@ -117,7 +108,7 @@ static double element_loss(const loss *k, const double *v)
     case CFX_OPID_hinge_embedding_loss:
         return (t != 1 && !(n - x <= 0) ? n - x : 0) + (t != -1 ? x : 0);
     case CFX_OPID_margin_ranking_loss:
-        d = wrapped(k, -v[2] * (x - t)) + n;
+        d = cfxi_wrapped(k->common, -v[2] * (x - t)) + n;
         return d > 0 || d != d ? d : 0;
     case CFX_OPID_soft_margin_loss: return log1p(exp(-t * x));
     }
@@ -229,6 +220,12 @@ static cfx_status check_same(cfxi_call *c, const cfx_tensor *const *t)
                 : cfxi_fail(c, CFX_E_VALUE, "Target size must be the same as input size");
 }
 
+static bool needs_float(cfx_operator op)
+{
+    return op == CFX_OPID_mse_loss || op == CFX_OPID_smooth_l1_loss || op == CFX_OPID_huber_loss ||
+           op == CFX_OPID_binary_cross_entropy_with_logits || op == CFX_OPID_soft_margin_loss;
+}
+
 static cfx_status check_loss(cfxi_call *c, const layout *l, const cfx_tensor *const *t)
 {
     double n = l->number < 0 ? 1 : cfxi_float(c, (size_t)l->number);
@@ -242,9 +239,11 @@ static cfx_status check_loss(cfxi_call *c, const layout *l, const cfx_tensor *co
     if (c->op == CFX_OPID_huber_loss && !(n > 0))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "huber_loss does not support non-positive values for delta.");
+    if (c->op == CFX_OPID_l1_loss || c->op == CFX_OPID_margin_ranking_loss)
+        CFX_TRY(cfxi_check_subtraction(c));
     if (c->op == CFX_OPID_kl_div && !cfx_dtype_is_float(dtype))
         return cfxi_fail(c, CFX_E_SHAPE, "kl_div: Integral inputs not supported.");
-    if ((c->op == CFX_OPID_mse_loss && !cfx_dtype_is_float(dtype)) ||
+    if ((needs_float(c->op) && !cfx_dtype_is_float(dtype)) ||
         (cfx_dtype_is_complex(dtype) && c->op != CFX_OPID_l1_loss))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(dtype));
     return CFX_OK;
@@ -309,6 +308,16 @@ static cfx_tensor *losses(cfxi_call *c, loss *k, const cfx_tensor *const t[4], c
     return y;
 }
 
+/* |input - target| in their own type, where integers wrap around. */
+static cfx_tensor *whole_distances(cfxi_call *c)
+{
+    cfx_tensor *apart = cfxi_sub_tensor(c, CFX_OPID_sub, c->args, 2);
+    cfx_datum d = cfx_datum_tensor(apart);
+    cfx_tensor *all = apart ? cfxi_sub_tensor(c, CFX_OPID_abs, &d, 1) : NULL;
+    cfx_tensor_release(apart);
+    return all;
+}
+
 static cfx_status loss_kernel(cfxi_call *c)
 {
     const layout *l = layout_of(c->op);
@@ -320,7 +329,8 @@ static cfx_status loss_kernel(cfxi_call *c)
     for (size_t i = 0; i < 2; i++)
         k.flag[i] = l->flag[i] >= 0 && cfxi_bool(c, (size_t)l->flag[i]);
     cfxi_reduce_how how = cfxi_reduction_of(c, (size_t)l->reduction);
-    cfx_tensor *all = losses(c, &k, t, loss_dtype(c, t));
+    bool whole = c->op == CFX_OPID_l1_loss && cfx_dtype_is_integer(k.common);
+    cfx_tensor *all = whole ? whole_distances(c) : losses(c, &k, t, loss_dtype(c, t));
     if (all && atomic_load(&k.outside)) {
         cfx_tensor_release(all);
         return cfxi_fail(c, CFX_E_SHAPE, "all elements of input should be between 0 and 1");

@@ -192,12 +192,13 @@ static double rounded(cfx_dtype dtype, double f)
 /* Number i of n, counted from the nearer end so that both are exact. */
 static double between(cfx_dtype dtype, double start, double end, int64_t i, int64_t n)
 {
-    bool front = i < n / 2 || n == 1;
+    if (n == 1)
+        return start;
+    bool front = i < n / 2;
     double steps = rounded(dtype, (double)(front ? i : n - 1 - i));
     start = rounded(dtype, start);
     end = rounded(dtype, end);
-    double step = n > 1 ? rounded(dtype, rounded(dtype, end - start) /
-                                             rounded(dtype, (double)(n - 1))) : 0;
+    double step = rounded(dtype, rounded(dtype, end - start) / rounded(dtype, (double)(n - 1)));
     step = rounded(dtype, step * steps);
     return front ? start + step : end - step;
 }

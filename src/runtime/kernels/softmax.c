@@ -252,4 +252,17 @@ cfx_status cfxi_kernel_softmax(cfxi_call *c) { return softmax_kernel(c, false, f
 cfx_status cfxi_kernel_log_softmax(cfxi_call *c) { return softmax_kernel(c, true, false); }
 cfx_status cfxi_kernel__softmax(cfxi_call *c) { return softmax_kernel(c, false, false); }
 cfx_status cfxi_kernel__log_softmax(cfxi_call *c) { return softmax_kernel(c, true, false); }
-cfx_status cfxi_kernel_softmin(cfxi_call *c) { return softmax_kernel(c, false, true); }
+
+/* Integers are negated as such, and wrap around. */
+cfx_status cfxi_kernel_softmin(cfxi_call *c)
+{
+    if (cfx_dtype_is_float(cfx_tensor_dtype(cfxi_tensor(c, 0))))
+        return softmax_kernel(c, false, true);
+    cfx_tensor *less = cfxi_sub_tensor(c, CFX_OPID_neg, c->args, 1);
+    cfx_tensor *dense = less ? cfxi_contiguous(c, less, cfx_tensor_dtype(cfxi_result_at(c, 0)))
+                             : NULL;
+    cfx_status status = dense ? softmax_run(c, dense, false, false) : c->err->status;
+    cfx_tensor_release(less);
+    cfx_tensor_release(dense);
+    return status;
+}

@@ -8,6 +8,7 @@ typedef struct windows {
     int64_t stride[CFXI_SPATIAL];
     int64_t image[CFXI_SPATIAL];
     int64_t count[CFXI_SPATIAL];     /* places of the window */
+    int64_t taps;                    /* elements of the window */
 } windows;
 
 /* ---- rules --------------------------------------------------------------------------------- */
@@ -39,6 +40,8 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
                              cfxi_shape_ints(w->kernel + 1, 2, ", ").text,
                              cfxi_shape_ints(w->count + 1, d, ", ").text);
     }
+    if (__builtin_mul_overflow(w->kernel[1], w->kernel[2], &w->taps))
+        return cfxi_fail(c, CFX_E_SHAPE, "a window that does not fit in 64 bits");
     return CFX_OK;
 }
 
@@ -77,7 +80,7 @@ cfx_status cfxi_rule_im2col(cfxi_call *c)
     CFX_TRY(check_type(c));
     if (x->ndim == 4)
         sizes[n++] = x->size[0];
-    sizes[n++] = cfx_dim_mul(c->dims, x->size[x->ndim - 3], w.kernel[1] * w.kernel[2], c->err);
+    sizes[n++] = cfx_dim_mul(c->dims, x->size[x->ndim - 3], w.taps, c->err);
     sizes[n++] = cfx_dim_mul(c->dims, w.count[1], w.count[2], c->err);
     return cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
 }
@@ -92,9 +95,8 @@ static cfx_status read_col2im(cfxi_call *c, windows *w)
                          cfxi_shape_of(x).text);
     CFX_TRY(read_windows(c, 2, w));
     int64_t rows = x->size[x->ndim - 2];
-    int64_t area = w->kernel[1] * w->kernel[2];
     int64_t columns = cfx_dim_mul(c->dims, w->count[1], w->count[2], c->err);
-    if (!cfx_dim_is_symbol(rows) && (rows % area != 0 || rows == 0))
+    if (!cfx_dim_is_symbol(rows) && (rows % w->taps != 0 || rows == 0))
         return cfxi_fail(c, CFX_E_SHAPE, "Expected size of input's dimension 1 to be divisible by "
                          "the product of kernel_size, but got input.size(1)=%lld and "
                          "kernel_size=(%s).", (long long)rows,
@@ -117,7 +119,7 @@ cfx_status cfxi_rule_col2im(cfxi_call *c)
     CFX_TRY(check_type(c));
     if (x->ndim == 3)
         sizes[n++] = x->size[0];
-    sizes[n++] = cfx_dim_div(c->dims, x->size[x->ndim - 2], w.kernel[1] * w.kernel[2], c->err);
+    sizes[n++] = cfx_dim_div(c->dims, x->size[x->ndim - 2], w.taps, c->err);
     sizes[n++] = w.image[1];
     sizes[n++] = w.image[2];
     return cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
@@ -125,15 +127,31 @@ cfx_status cfxi_rule_col2im(cfxi_call *c)
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
+/* Both ways, plane by plane; an image and its columns lie without gaps. */
 typedef struct job {
     windows w;
     const char *x;
     char *y;
     size_t item;
-    size_t parts;     /* of an element: 2 for complex numbers */
+    size_t parts;       /* of an element: 2 for complex numbers */
     cfx_dtype type;
-    int64_t xs[3];    /* from plane to plane, row to row, column to column of the image */
+    int64_t image;      /* bytes of a plane */
+    int64_t columns;    /* and of what its windows show */
 } job;
+
+static void run_planes(cfxi_call *c, job *j, const cfx_tensor *x, cfx_tensor *y,
+                       const cfx_tensor *image, cfxi_range_fn *fn)
+{
+    const windows *w = &j->w;
+    const int64_t area = w->image[1] * w->image[2];
+    j->x = x->data;
+    j->y = y->data;
+    j->item = cfxi_itemsize(x);
+    j->image = area * (int64_t)j->item;
+    j->columns = w->taps * w->count[1] * w->count[2] * (int64_t)j->item;
+    if (area > 0)
+        cfxi_parallel(c->rt, cfxi_numel(image) / area, 1 + 16384 / area, fn, j);
+}
 
 /* The row (tap y, x) of a plane: one element for each place of the window. */
 static void unfold_tap(const job *j, const char *plane, int64_t ky, int64_t kx, char *to)
@@ -141,11 +159,12 @@ static void unfold_tap(const job *j, const char *plane, int64_t ky, int64_t kx, 
     const windows *w = &j->w;
     for (int64_t oy = 0; oy < w->count[1]; oy++) {
         int64_t y = oy * w->stride[1] - w->pad[1] + ky * w->dilation[1];
-        const char *row = y >= 0 && y < w->image[1] ? plane + y * j->xs[1] : NULL;
+        const char *row = y >= 0 && y < w->image[1]
+                              ? plane + y * w->image[2] * (int64_t)j->item : NULL;
         for (int64_t ox = 0; ox < w->count[2]; ox++, to += j->item) {
             int64_t x = ox * w->stride[2] - w->pad[2] + kx * w->dilation[2];
             if (row && x >= 0 && x < w->image[2])
-                memcpy(to, row + x * j->xs[2], j->item);
+                memcpy(to, row + x * (int64_t)j->item, j->item);
             else
                 memset(to, 0, j->item);
         }
@@ -156,13 +175,11 @@ static void unfold_planes(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     const windows *w = &j->w;
-    int64_t area = w->kernel[1] * w->kernel[2];
-    int64_t row = w->count[1] * w->count[2] * (int64_t)j->item;
-    for (int64_t i = begin; i < end; i++) {
-        char *to = j->y + i * area * row;
-        for (int64_t k = 0; k < area; k++)
-            unfold_tap(j, j->x + i * j->xs[0], k / w->kernel[2], k % w->kernel[2], to + k * row);
-    }
+    const int64_t row = j->columns / w->taps;
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t k = 0; k < w->taps; k++)
+            unfold_tap(j, j->x + i * j->image, k / w->kernel[2], k % w->kernel[2],
+                       j->y + i * j->columns + k * row);
 }
 
 cfx_status cfxi_kernel_im2col(cfxi_call *c)
@@ -172,14 +189,7 @@ cfx_status cfxi_kernel_im2col(cfxi_call *c)
     cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), (cfx_dtype)cfxi_tensor(c, 0)->dtype);
     if (!x)
         return c->err->status;
-    j.x = x->data;
-    j.y = cfxi_result_at(c, 0)->data;
-    j.item = cfxi_itemsize(x);
-    j.xs[2] = (int64_t)j.item;
-    j.xs[1] = j.xs[2] * j.w.image[2];
-    j.xs[0] = j.xs[1] * j.w.image[1];
-    int64_t area = j.w.image[1] * j.w.image[2];
-    cfxi_parallel(c->rt, cfxi_numel(x) / area, 1 + 16384 / area, unfold_planes, &j);
+    run_planes(c, &j, x, cfxi_result_at(c, 0), x, unfold_planes);
     cfx_tensor_release(x);
     return CFX_OK;
 }
@@ -189,7 +199,7 @@ cfx_status cfxi_kernel_im2col(cfxi_call *c)
     static void fold_plane_##type(const job *j, const type *from, type *to)                        \
     {                                                                                              \
         const windows *w = &j->w;                                                                  \
-        for (int64_t k = 0; k < w->kernel[1] * w->kernel[2]; k++)                                  \
+        for (int64_t k = 0; k < w->taps; k++)                                                      \
             for (int64_t o = 0; o < w->count[1] * w->count[2]; o++, from += j->parts) {            \
                 int64_t y = o / w->count[2] * w->stride[1] - w->pad[1] +                           \
                             k / w->kernel[2] * w->dilation[1];                                     \
@@ -208,13 +218,10 @@ FOLD(int64_t)
 static void fold_planes(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
-    const windows *w = &j->w;
-    size_t in = (size_t)(w->kernel[1] * w->kernel[2] * w->count[1] * w->count[2]) * j->item;
-    size_t out = (size_t)(w->image[1] * w->image[2]) * j->item;
     for (int64_t i = begin; i < end; i++) {
-        const void *from = j->x + (size_t)i * in;
-        void *to = j->y + (size_t)i * out;
-        memset(to, 0, out);
+        const void *from = j->x + i * j->columns;
+        void *to = j->y + i * j->image;
+        memset(to, 0, (size_t)j->image);
         if (j->type == CFX_DTYPE_FLOAT32)
             fold_plane_float(j, from, to);
         else if (j->type == CFX_DTYPE_INT64)
@@ -229,16 +236,11 @@ cfx_status cfxi_kernel_col2im(cfxi_call *c)
     job j = {0};
     CFX_TRY(read_col2im(c, &j.w));
     j.type = cfxi_compute_dtype((cfx_dtype)cfxi_tensor(c, 0)->dtype);
-    j.item = cfx_dtype_size(j.type);
     j.parts = j.type == CFX_DTYPE_COMPLEX128 ? 2 : 1;
     cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), j.type);
     cfx_tensor *y = x ? cfxi_work(c, 0, j.type, true) : NULL;
-    int64_t area = j.w.image[1] * j.w.image[2];
-    if (y && area > 0) {
-        j.x = x->data;
-        j.y = y->data;
-        cfxi_parallel(c->rt, cfxi_numel(y) / area, 1 + 16384 / area, fold_planes, &j);
-    }
+    if (y)
+        run_planes(c, &j, x, y, y, fold_planes);
     cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
     cfx_tensor_release(x);
     return status;

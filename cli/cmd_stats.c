@@ -1,0 +1,276 @@
+/* cmd_stats.c - cfx stats: what a graph is made of, and what it costs. */
+#include "cli.h"
+
+#include <string.h>
+
+enum { STATS_WEIGHTS, STATS_SHAPES, STATS_JSON };
+
+const cli_option stats_options[] = {
+    [STATS_WEIGHTS] = {"--weights", "FILE", false, "the parameters: .safetensors or .npz", false},
+    [STATS_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
+                      "also operations and memory, for such inputs", false},
+    [STATS_JSON] = {"--json", NULL, false, "everything, as JSON", false},
+    {NULL, NULL, false, NULL, false},
+};
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+enum { NUMBER_SIZE = 32 };
+
+/* 1234567 as "1,234,567". */
+static const char *grouped(int64_t n, char out[NUMBER_SIZE])
+{
+    char digits[24];
+    int size = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    char *to = out;
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && digits[i - 1] != '-' && (size - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return out;
+}
+
+/* 3639 as " (3.64 K)", of bytes as " (3.55 KiB)"; "" if it says no more than the number. */
+static const char *brief(int64_t n, bool bytes, char out[NUMBER_SIZE])
+{
+    static const char letters[] = " KMGTPE";
+    const double step = bytes ? 1024 : 1000;
+    double value = (double)n;
+    size_t power = 0;
+    for (; value >= step && letters[power + 1]; power++)
+        value /= step;
+    out[0] = '\0';
+    if (power > 0)
+        snprintf(out, NUMBER_SIZE, " (%.*f %c%s)", value < 10 ? 2 : value < 100 ? 1 : 0, value,
+                 letters[power], bytes ? "iB" : "");
+    return out;
+}
+
+static bool is_number(int64_t n) { return !cfx_dim_is_symbol(n) && n != CFX_DIM_UNKNOWN; }
+
+/* A size: a number with commas, or an expression. */
+static cfx_status print_size(const cli_program *p, int64_t n, bool bytes, cfx_error *err)
+{
+    char number[NUMBER_SIZE];
+    char rough[NUMBER_SIZE];
+    const char *unit = bytes ? " bytes" : "";
+    if (is_number(n)) {
+        printf("%s%s%s", grouped(n, number), unit, brief(n, bytes, rough));
+        return CFX_OK;
+    }
+    cfx_status status = cfx_dims_print(p->dims, n, cli_stdout(), err);
+    printf("%s", unit);
+    return status;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static void title(const char *text)
+{
+    printf("%s%-12s%s", cli_ink_on(stdout, CLI_BOLD), text, cli_ink_on(stdout, CLI_PLAIN));
+}
+
+static void print_nodes(const cfx_stats *s)
+{
+    title("nodes");
+    printf("%zu", s->nodes);
+    if (s->regions)
+        printf(", some of them in %zu region%s", s->regions, s->regions == 1 ? "" : "s");
+    printf("\n");
+    for (int op = 0; op < CFX_OPCODE_COUNT; op++)
+        if (s->opcodes[op])
+            printf("  %-14s%6zu\n", cfx_opcode_name((cfx_opcode)op), s->opcodes[op]);
+}
+
+static void print_weights(const cfx_stats *s)
+{
+    char number[NUMBER_SIZE];
+    char rough[NUMBER_SIZE];
+    size_t tensors = 0;
+    int64_t elements = 0;
+    for (int d = 0; d < CFX_DTYPE_COUNT; d++) {
+        tensors += s->tensors[d];
+        elements += s->elements[d];
+    }
+    if (!tensors)
+        return;
+    title("weights");
+    printf("%s in %zu tensor%s, ", grouped(elements, number), tensors, tensors == 1 ? "" : "s");
+    printf("%s bytes%s\n", grouped(s->weight_bytes, number),
+           brief(s->weight_bytes, true, rough));
+    for (int d = 0; d < CFX_DTYPE_COUNT; d++)
+        if (s->tensors[d])
+            printf("  %-14s%6zu  %s\n", cfx_dtype_name((cfx_dtype)d), s->tensors[d],
+                   grouped(s->elements[d], number));
+}
+
+/* One line for each operator; what it costs only where that is known. */
+static cfx_status print_rows(const cfx_stats *s, const cli_program *p, cfx_error *err)
+{
+    size_t width = 14;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        size_t size = strlen(s->rows[i].name);
+        width = size > width && size <= 40 ? size : width;
+    }
+    if (s->n_rows > 0) {
+        title("calls");
+        printf("%*s%s\n", (int)width - 4, "count", s->has_costs ? "  operations" : "");
+    }
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const cfx_stats_row *row = &s->rows[i];
+        printf("  %-*s%6zu", (int)width, row->name, row->count ? row->count : row->calls);
+        cfx_status status = CFX_OK;
+        if (row->flops != 0) {
+            printf("  ");
+            status = print_size(p, row->flops, false, err);
+        }
+        if (status != CFX_OK)
+            return status;
+        printf("\n");
+    }
+    return CFX_OK;
+}
+
+static cfx_status print_costs(const cfx_stats *s, const cli_program *p, cfx_error *err)
+{
+    title("operations");
+    cfx_status status = print_size(p, s->flops, false, err);
+    if (status != CFX_OK)
+        return status;
+    printf("\n");
+    title("results");
+    status = print_size(p, s->result_bytes, true, err);
+    if (status != CFX_OK)
+        return status;
+    printf("\n");
+    title("peak");
+    printf("%s", s->peak_depends ? "at least " : "");
+    status = print_size(p, s->peak_bytes, true, err);
+    printf("%s%s\n", s->peak_node ? ", at %" : "", s->peak_node ? s->peak_node : "");
+    return status;
+}
+
+static cfx_status print_stats(const cfx_stats *s, const cli_program *p, cfx_error *err)
+{
+    print_nodes(s);
+    print_weights(s);
+    cfx_status status = print_rows(s, p, err);
+    return status == CFX_OK && s->has_costs ? print_costs(s, p, err) : status;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/* A number, or an expression as a string. */
+static cfx_status json_size(const cli_program *p, const char *key, int64_t n, cfx_error *err)
+{
+    cfx_buffer text;
+    printf(", \"%s\": ", key);
+    if (is_number(n)) {
+        printf("%lld", (long long)n);
+        return CFX_OK;
+    }
+    cfx_buffer_init(&text, NULL);
+    cfx_status status = cfx_dims_print(p->dims, n, cfx_buffer_sink(&text), err);
+    if (status == CFX_OK)
+        status = cfx_json_string(text.data, text.size, cli_stdout());
+    cfx_buffer_free(&text);
+    return status;
+}
+
+static cfx_status json_rows(const cfx_stats *s, const cli_program *p, cfx_error *err)
+{
+    cfx_status status = CFX_OK;
+    printf(", \"calls\": [");
+    for (size_t i = 0; status == CFX_OK && i < s->n_rows; i++) {
+        const cfx_stats_row *row = &s->rows[i];
+        printf("%s\n {\"name\": ", i ? "," : "");
+        cfx_json_string(row->name, strlen(row->name), cli_stdout());
+        printf(", \"operator\": %s, \"count\": %zu", row->op ? "true" : "false", row->count);
+        if (s->has_costs) {
+            status = json_size(p, "flops", row->flops, err);
+            status = status ? status : json_size(p, "result_bytes", row->bytes, err);
+        }
+        printf("}");
+    }
+    printf("%s]", s->n_rows ? "\n" : "");
+    return status;
+}
+
+static void json_counts(const cfx_stats *s)
+{
+    const char *comma = "";
+    printf("{\"nodes\": %zu, \"regions\": %zu, \"opcodes\": {", s->nodes, s->regions);
+    for (int op = 0; op < CFX_OPCODE_COUNT; op++)
+        printf("%s\"%s\": %zu", op ? ", " : "", cfx_opcode_name((cfx_opcode)op), s->opcodes[op]);
+    printf("}, \"weights\": {");
+    for (int d = 0; d < CFX_DTYPE_COUNT; d++) {
+        if (!s->tensors[d])
+            continue;
+        printf("%s\"%s\": {\"tensors\": %zu, \"elements\": %lld}", comma,
+               cfx_dtype_name((cfx_dtype)d), s->tensors[d], (long long)s->elements[d]);
+        comma = ", ";
+    }
+    printf("}, \"weight_bytes\": %lld", (long long)s->weight_bytes);
+}
+
+static cfx_status json_stats(const cfx_stats *s, const cli_program *p, cfx_error *err)
+{
+    json_counts(s);
+    cfx_status status = CFX_OK;
+    if (s->has_costs) {
+        status = json_size(p, "flops", s->flops, err);
+        status = status ? status : json_size(p, "result_bytes", s->result_bytes, err);
+        status = status ? status : json_size(p, "peak_bytes", s->peak_bytes, err);
+        printf(", \"peak_depends\": %s, \"peak_node\": ", s->peak_depends ? "true" : "false");
+        if (s->peak_node)
+            cfx_json_string(s->peak_node, strlen(s->peak_node), cli_stdout());
+        else
+            printf("null");
+    }
+    status = status ? status : json_rows(s, p, err);
+    printf("}\n");
+    return status;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static cfx_status collect(const cli_args *args, const cli_input *in, cli_program *p, cfx_stats *s,
+                          bool *told, cfx_error *err)
+{
+    const char *shapes = args->values[STATS_SHAPES];
+    const char *weights = args->values[STATS_WEIGHTS];
+    cfx_status status = shapes ? cli_program_shapes(p, in, shapes, weights, told, err)
+                               : cli_program_begin(p, weights, NULL, err);
+    if (status == CFX_OK)
+        status = cfx_stats_add_graph(s, in->graph, err);
+    if (status == CFX_OK)
+        status = cfx_stats_add_state(s, p->state, err);
+    if (status == CFX_OK && shapes)
+        status = cfx_stats_add_costs(s, p->program, p->rt, p->dims, p->inputs, p->num_inputs, err);
+    return status;
+}
+
+int cmd_stats(const cli_args *args)
+{
+    cli_input in;
+    cli_program p = {0};
+    cfx_stats s;
+    cfx_error err = {.status = CFX_OK};
+    bool told = false;
+    if (!cli_open(&in, args->file)) {
+        cli_close(&in);
+        return CLI_UNREADABLE;
+    }
+    cfx_status status = cfx_stats_init(&s, NULL, &err);
+    if (status == CFX_OK)
+        status = collect(args, &in, &p, &s, &told, &err);
+    if (status == CFX_OK)
+        status = args->values[STATS_JSON] ? json_stats(&s, &p, &err) : print_stats(&s, &p, &err);
+    int code = status == CFX_OK ? CLI_OK : told ? CLI_BAD_INPUT : cli_failed(&in, &err);
+    cfx_stats_free(&s);
+    cli_program_end(&p);
+    cli_close(&in);
+    return code;
+}

@@ -1,0 +1,160 @@
+"""`python -m cfx trace`: captures a module, writes files, and compares them with the module."""
+import argparse
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from .. import weights
+from ..text import text
+from . import compare as comparing
+from .capture import all_tensors, capture, lower
+from .errors import Wrong, in_line
+from .target import find, fixed_inputs, load, make
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+class Written(NamedTuple):
+    """A graph as text, and the tensors that it reads."""
+
+    nodes: Any
+    text: str
+    tensors: dict[str, Any]
+
+
+def _count(things: Any, word: str) -> str:
+    return f"{len(things)} {word}{'s' * (len(things) != 1)}"
+
+
+@contextlib.contextmanager
+def _replaced(files: dict[str, Callable[[str], None]]) -> Iterator[dict[str, str]]:
+    """Writes files beside those of these names, whose places they take at the end, all or none."""
+    new = {path: f"{path}.{os.getpid()}.new" for path in files}
+    try:
+        for path, write in files.items():
+            if os.path.isdir(path):
+                raise Wrong(f"cannot write '{path}': it is a folder")
+            try:
+                write(new[path])
+            except OSError as error:
+                why = error.strerror or in_line(error)
+                raise Wrong(f"cannot write '{path}': {why.rpartition(': ')[2]}") from error
+            except (TypeError, ValueError, NotImplementedError) as error:
+                raise Wrong(f"cannot write '{path}': {in_line(error)}") from error
+        yield new
+        for path in files:
+            os.replace(new[path], path)
+    finally:
+        for path in new.values():
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _weights_file(options: argparse.Namespace, tensors: dict[str, Any]) -> str | None:
+    if options.no_weights:
+        return None
+    if options.weights:
+        return options.weights
+    if options.output and tensors:
+        return os.path.splitext(options.output)[0] + ".safetensors"
+    if tensors:
+        print(f"cfx trace: the graph reads {_count(tensors, 'tensor')}; --weights FILE writes them",
+              file=sys.stderr)
+    return None
+
+
+def _save(written: Written, options: argparse.Namespace,
+          compare: Callable[[str, dict[str, Any]], bool]) -> bool:
+    """Writes the files, and compares what stands in them."""
+    files: dict[str, Callable[[str], None]] = {}
+    path = _weights_file(options, written.tensors)
+    if options.output:
+        files[options.output] = lambda new: _write_text(new, written.text)
+    if path:
+        save = weights.save_npz if path.endswith(".npz") else weights.save_weights
+        files[path] = lambda new: save(written.tensors, new)
+    with _replaced(files) as new:
+        source, tensors = written.text, written.tensors
+        if options.output:
+            source = Path(new[options.output]).read_text(encoding="utf-8")
+        if path:
+            tensors = weights.load_tensors(new[path])
+        agrees = compare(source, tensors)
+    if not options.output:
+        sys.stdout.write(written.text)
+        sys.stdout.flush()
+    else:
+        rest = f", {path}: {_count(written.tensors, 'tensor')}" if path else ""
+        print(f"{options.output}: {_count(written.nodes, 'node')}{rest}", file=sys.stderr)
+    return agrees
+
+
+def _write_text(path: str, source: str) -> None:
+    with open(path, "x", encoding="utf-8") as f:
+        f.write(source)
+
+
+# ---- the verb ----------------------------------------------------------------------------------
+
+
+def _usage(options: argparse.Namespace) -> None:
+    if options.output == "-":
+        options.output = None
+    if options.weights and options.weights == options.output:
+        raise Wrong("--weights and --output name the same file", 2)
+    if options.weights and options.no_weights:
+        raise Wrong("--weights and --no-weights exclude each other", 2)
+    if options.output and options.output.endswith((".safetensors", ".npz", ".npy")):
+        raise Wrong(f"--output is for the IR text, which is no "
+                    f"{Path(options.output).suffix} file; --weights names the tensors' file", 2)
+    if options.check and not options.lower:
+        raise Wrong("--check runs the graph in C: it has to be lowered for that", 2)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    _usage(options)
+    fixed = fixed_inputs(options.concrete)
+    given = comparing.parse(options.check)
+    torch.manual_seed(options.seed)
+    root = make(find(options.target), options.target, options.arg)
+    if isinstance(root, nn.Module):
+        root.train(options.train)
+    if options.checkpoint:
+        load(root, options.checkpoint)
+    module = capture(root, fixed, options.leaf)
+    if options.lower:
+        lowered = lower(module)
+        graph, tensors = lowered.graph, dict(lowered.state)
+    else:
+        graph, tensors = module.graph, all_tensors(module)
+    written = Written(graph.nodes, text(graph), tensors)
+
+    def compare(source: str, tensors: dict[str, Any]) -> bool:
+        if not given:
+            return True
+        inputs = comparing.make(given, options.seed)
+        return comparing.compare(root, fixed, inputs, source, tensors)
+
+    return 0 if _save(written, options, compare) else 1
+
+
+def trace(options: argparse.Namespace) -> int:
+    """Runs the verb; returns what the command exits with."""
+    try:
+        return _trace(options)
+    except Wrong as wrong:
+        if options.traceback:
+            traceback.print_exception(wrong)
+        else:
+            print(f"cfx trace: {wrong}", file=sys.stderr)
+        return wrong.code
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

@@ -1,0 +1,123 @@
+"""--check: what a module gives, beside what the files give that were written of it."""
+import re
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree
+
+from .. import checking, lowering, weights
+from ..text import parse as parse_text
+from .errors import Wrong, in_line, near, place_of, why_of
+from .target import value
+
+_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^,;\[\s]*)\s*(\[[^\]]*\])?\s*(?:[,;]|$)")
+_MOST = 10  # random integers are below
+
+
+def parse(words: list[str]) -> dict[str, Any]:
+    """'x=float32[2, 3], n=4, ids=ids.npy': what is a tensor as (dtype, sizes)."""
+    found: dict[str, Any] = {}
+    for word in words:
+        at = 0
+        while at < len(word):
+            one = _INPUT.match(word, at)
+            if not one:
+                raise Wrong(f"--check: expected NAME=TYPE[SIZES], NAME=NUMBER or NAME=FILE.npy, "
+                            f"found '{word[at:].strip()}'", 2)
+            if one[1] in found:
+                raise Wrong(f"--check: '{one[1]}' is given twice", 2)
+            found[one[1]] = _described(one[2], one[3])
+            at = one.end()
+    return found
+
+
+def _described(word: str, sizes: str | None) -> Any:
+    if sizes is None:
+        return word if word.endswith(".npy") else (value(word, "--check"),)
+    if word == "":  # a list of numbers
+        return (value(sizes, "--check"),)
+    dtype = getattr(torch, word, None)
+    if not isinstance(dtype, torch.dtype):
+        kinds = [name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)]
+        raise Wrong(f"--check: there is no type '{word}'{near(word, kinds)}", 2)
+    parts = [part.strip() for part in sizes[1:-1].split(",")]
+    if parts == [""]:
+        parts = []
+    if not all(part.isdecimal() for part in parts):
+        raise Wrong(f"--check: sizes have to be numbers, not {sizes}; there is something to "
+                    "compute", 2)
+    return dtype, [int(part) for part in parts]
+
+
+def _random(dtype: torch.dtype, sizes: list[int], numbers: torch.Generator) -> torch.Tensor:
+    if dtype.is_floating_point or dtype.is_complex:
+        wide = torch.complex128 if dtype.is_complex else torch.float64
+        return torch.randn(sizes, generator=numbers, dtype=wide).to(dtype)
+    most = 2 if dtype == torch.bool else _MOST
+    return torch.randint(most, sizes, generator=numbers).to(dtype)
+
+
+def make(given: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The inputs; those that are the same every time."""
+    numbers = torch.Generator().manual_seed(seed)
+    made: dict[str, Any] = {}
+    for name, what in given.items():
+        if isinstance(what, str):
+            try:
+                made[name] = weights.load_npy(what).torch()
+            except (OSError, ValueError, NotImplementedError) as error:
+                raise Wrong(f"--check: {name}: {in_line(error)}") from error
+        else:
+            made[name] = _random(what[0], what[1], numbers) if len(what) == 2 else what[0]
+    return made
+
+
+def _module_gives(root: Any, inputs: dict[str, Any]) -> Any:
+    program = root if isinstance(root, nn.Module) else None
+    try:
+        with checking._as_it_was(program), torch.no_grad():
+            return root(**checking._copied(inputs))
+    except Exception as error:
+        raise Wrong(f"{place_of(error)}--check: the module does not take these inputs: "
+                    f"{why_of(error)}") from error
+
+
+def _files_give(source: str, tensors: dict[str, Any], inputs: dict[str, Any]) -> Any:
+    graph = parse_text(source)
+    lowered = lowering.Lowered(graph, tensors, graph)
+    try:
+        return lowered.run(**checking._copied(inputs))
+    except Exception as error:
+        raise Wrong(f"--check: what was captured does not take these inputs: {why_of(error)}"
+                    ) from error
+
+
+def _distance(want: Any, got: Any) -> tuple[float, float]:
+    """The largest difference of two results of the same structure, and that in proportion to the
+    largest number of the tensor it is in."""
+    most = (0.0, 0.0)
+    for a, b in zip(_pytree.tree_leaves(want), _pytree.tree_leaves(got)):
+        if isinstance(a, torch.Tensor) and a.numel() and a.shape == b.shape:
+            wide = torch.complex128 if a.is_complex() else torch.float64
+            gap = (a.to(wide) - b.to(wide)).abs().nan_to_num(0.0).max().item()
+            size = a.to(wide).abs().nan_to_num(0.0).max().item()
+            most = max(most[0], gap), max(most[1], gap / size if size else gap)
+    return most
+
+
+def compare(root: Any, fixed: dict[str, Any], inputs: dict[str, Any], source: str,
+            tensors: dict[str, Any]) -> bool:
+    """Tells how far apart results are; whether they agree as far as rounding lets them."""
+    want = _module_gives(root, {**inputs, **fixed})
+    got = _files_give(source, tensors, inputs)
+    difference = checking._compare(want, got, checking.TOLERANCES)
+    if difference:
+        print(f"check: result{difference.where} differs: {difference.what}; the module gives "
+              f"{difference.before}, the files {difference.after}", file=sys.stderr)
+        return False
+    apart, share = _distance(want, got)
+    print(f"check: the files give what the module gives; largest difference {apart:.2g}, "
+          f"{share:.2g} of the largest number", file=sys.stderr)
+    return True
