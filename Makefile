@@ -66,6 +66,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 PROP_SRC  := $(wildcard tests/prop/prop_*.c)
 PROP_LIB  := $(wildcard tests/prop/random_*.c)
 EX_SRC    := $(wildcard examples/*.c)
+PROBE_SRC := $(wildcard tests/c_models/*.c)
 BENCH_SRC := $(wildcard bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -75,6 +76,7 @@ PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
 PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
 EX_BIN    := $(EX_SRC:%.c=$(B)/%)
+PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
@@ -117,9 +119,9 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
 $(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
 $(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a
-$(EX_BIN) $(BENCH_BIN): %: %.o $(B)/libcfx.a
+$(EX_BIN) $(BENCH_BIN) $(PROBE_BIN): %: %.o $(B)/libcfx.a
 $(FUZZ_BIN): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/driver.o $(B)/libcfx.a
-$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(BENCH_BIN) $(FUZZ_BIN):
+$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(BENCH_BIN) $(FUZZ_BIN):
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(link)
@@ -139,7 +141,7 @@ python: $(B)/python/_core.so
 demo: all
 	$(Q)sh examples/demo.sh $(B)/cfx
 
-programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN)
 
 check: programs $(B)/libcfx.a $(B)/libcfx.so
 	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
@@ -193,10 +195,15 @@ install: all
 	ln -sf $(SONAME) "$$d$(LIBDIR)/libcfx.so"; \
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    cfx.pc.in >"$$d$(LIBDIR)/pkgconfig/cfx.pc"; \
-	$(if $(CLI_SRC),install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"); \
+	install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"; \
+	share() { install -d "$$d$(PREFIX)/share/$$1"; to="$$d$(PREFIX)/share/$$1/$$2"; shift 2; \
+	    $(B)/cfx "$$@" >"$$to"; }; \
+	share man/man1 cfx.1 help --man; share zsh/site-functions _cfx completion zsh; \
+	share bash-completion/completions cfx completion bash; \
+	share fish/vendor_completions.d cfx.fish completion fish; \
 	echo 'Programs find $(SONAME) after ldconfig, or with LD_LIBRARY_PATH=$(LIBDIR)'
 
 clean:
 	rm -rf build build-debug build-san build-tsan build-cov build-fuzz python/cfx/_core.*.so
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -type f -name '*.d' 2>/dev/null)

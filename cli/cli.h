@@ -12,7 +12,7 @@ enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_UNREADABLE = 3 };
 
 enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64 };
 
-/* ---- verbs and options (main.c, args.c, help.c) ---------------------------------------------------- */
+/* ---- verbs and options (main.c, args.c, help.c) -------------------------------------------- */
 
 typedef struct cli_args cli_args;
 

@@ -59,7 +59,7 @@ static cfx_status print_flags(unsigned flags)
     return CFX_OK;
 }
 
-/* "- %a = call_function[target=torch.neg](%x)", with what differs behind the last line of a pair. */
+/* "- %a = call_function[target=torch.neg](%x)", and what differs behind the last line of a pair. */
 static cfx_status print_line(const differ *d, const cfx_change *change, char sign, cfx_node *n,
                              unsigned flags)
 {

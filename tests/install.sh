@@ -18,5 +18,9 @@ fi
 ${CC:-cc} -std=c11 -Wall -Werror "$stage/hello.c" -o "$stage/hello" $flags
 LD_LIBRARY_PATH="$stage/lib" "$stage/hello"
 test -x "$stage/bin/cfx"
+for file in man/man1/cfx.1 bash-completion/completions/cfx zsh/site-functions/_cfx \
+    fish/vendor_completions.d/cfx.fish; do
+    grep -q stats "$stage/share/$file"
+done
 ! grep -n '@' "$stage/lib/pkgconfig/cfx.pc"
 echo "install: 1 passed, 0 failed"

@@ -91,12 +91,32 @@ static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_
     return type->forward_n(s, m, in, n);
 }
 
+/* A torch.nn.Sequential: each child is called with what the one before it gave. */
+static cfx_var run_children(cfx_at at, const cfx_module *m, cfx_var x)
+{
+    for (size_t i = 0; i < m->members.size && cfx_ok(at.scope); i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            x = cfx_call_at(at, e->child, cfx_vars_make(&x, 1));
+    }
+    return x;
+}
+
+/* Whether calling it is calling other modules: a user's, and a Sequential. */
+static bool has_forward(const cfx_module *m) { return m->type || m->nn == CFX_NN_Sequential; }
+
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_scope *s = at.scope;
     cfx_var all[MOST_INPUTS];
-    size_t n;
-    if (!fill_inputs(at, m, in, all, &n))
+    size_t n = 1;
+    if (!m->type && in.n == 1)
+        all[0] = in.items[0];
+    else if (!m->type)
+        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_module_title(m), in.n);
+    else
+        fill_inputs(at, m, in, all, &n);
+    if (!cfx_ok(s))
         return cfx_var_empty();
     if (s->depth >= CFXI_MOST_CALLS) {
         cfx_fail(at, CFX_E_LIMIT, "modules call each other more than %d deep", CFXI_MOST_CALLS);
@@ -104,7 +124,7 @@ cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
     }
     const size_t mark = cfx_scope_mark(s);
     s->depth++;
-    cfx_var result = run_forward(s, m, all, n);
+    cfx_var result = m->type ? run_forward(s, m, all, n) : run_children(at, m, all[0]);
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
@@ -157,7 +177,7 @@ static bool is_leaf(const cfxi_trace *t, const cfx_module *m, const char *path)
 {
     if (t->options && t->options->is_leaf)
         return t->options->is_leaf(t->options->ctx, m, path);
-    return m->nn || (m->type && m->type->leaf);
+    return m->type ? m->type->leaf : !has_forward(m);
 }
 
 /* What the module gives for what is known of its inputs; the scope fails if they do not fit. */
@@ -243,7 +263,7 @@ static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
                  "one that is (cfx_module_add)", cfxi_module_title(m));
         return cfx_var_empty();
     }
-    if (!m->type || is_leaf(at.scope->trace, m, path))
+    if (!has_forward(m) || is_leaf(at.scope->trace, m, path))
         return note_call(at, m, path, in);
     return follow(at, m, path, in);
 }
@@ -266,5 +286,5 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
     }
     if (at.scope->trace)
         return trace_call(at, m, in);
-    return m->type ? cfxi_call_forward(at, m, in) : run_program(at, m, in);
+    return has_forward(m) ? cfxi_call_forward(at, m, in) : run_program(at, m, in);
 }

@@ -5,7 +5,8 @@
  *     scope.c   scopes and their variables        var.c     variables in and out
  *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
  *     program.c graphs of modules made to run     control.c branches and loops
- *     trace.c   capturing                         nn*.c     the classes of torch.nn
+ *     trace.c   capturing                         graft.c   what a captured module has
+ *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
@@ -178,6 +179,11 @@ cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n);
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
+
+/* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
+ * trace that made it. (graft.c) */
+cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
+                      const cfx_trace_options *options, cfx_error *err);
 
 /* ---- operators (apply.c) -------------------------------------------------------------------- */
 

@@ -227,62 +227,6 @@ static size_t add_inputs(cfx_at at, const cfx_class *type, cfx_var *in)
 
 /* ---- what it becomes ----------------------------------------------------------------------- */
 
-/* Puts what is at `path` below `from` there below `to`, with plain modules on the way. */
-static cfx_status bring(cfx_module *to, const cfx_module *from, const char *path, cfx_error *err)
-{
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
-    const cfxi_member *e = cfxi_module_at(from, path);
-    const char *dot;
-    if (!e)
-        return CFX_OK;  /* a constant that is there already, or nothing: the verifier of others */
-    while ((dot = strchr(path, '.')) != NULL) {
-        const size_t size = (size_t)(dot - path);
-        const cfxi_member *child = cfxi_module_find(to, path, size);
-        const cfx_module *source = cfxi_module_find(from, path, size)->child;
-        if (child && child->child == source)
-            return CFX_OK;  /* it was brought as a whole */
-        if (!child) {
-            cfx_module *made = cfxi_module_make(to->allocator, err);
-            if (!made)
-                return CFX_E_NOMEM;
-            made->training = source->training;
-            made->owner = to->owner ? to->owner : to;
-            cfx_status status = cfxi_module_put(to, path, size, CFXI_MEMBER_CHILD, made, none, err);
-            cfx_module_release(made);
-            CFX_TRY(status);
-        }
-        to = cfxi_module_find(to, path, size)->child;
-        from = source;
-        path = dot + 1;
-    }
-    return cfxi_module_put(to, path, strlen(path), e->kind, e->child, e->value, err);
-}
-
-static cfx_status bring_all(cfx_module *to, const cfx_module *from, cfx_graph *g, cfx_error *err);
-
-/* What the regions of a node read. */
-static cfx_status bring_regions(cfx_module *to, const cfx_module *from, cfx_value v, cfx_error *err)
-{
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    cfx_graph *region = cfx_value_graph(v);
-    if (region)
-        return bring_all(to, from, region, err);
-    for (size_t i = 0; i < n; i++)
-        CFX_TRY(bring_regions(to, from, items[i], err));
-    return CFX_OK;
-}
-
-static cfx_status bring_all(cfx_module *to, const cfx_module *from, cfx_graph *g, cfx_error *err)
-{
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_CALL_MODULE)
-            CFX_TRY(bring(to, from, cfx_node_target(n, NULL, NULL), err));
-        CFX_TRY(bring_regions(to, from, cfx_node_args(n), err));
-    }
-    return CFX_OK;
-}
-
 /* An empty module over a graph, which is retained. */
 static cfx_module *captured(const cfx_allocator *allocator, cfx_graph *g, const char *class_name,
                             cfx_error *err)
@@ -314,7 +258,7 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
     cfx_module *m = captured(at.scope->allocator, g, class_name ? class_name : "Model", &err);
     if (m && from)
         m->training = from->training;
-    if (m && (!from || bring_all(m, from, g, &err) == CFX_OK))
+    if (m && (!from || cfxi_graft(at, m, from, g, NULL, &err) == CFX_OK))
         return cfxi_scope_own(at, m);
     cfx_module_release(m);
     cfxi_scope_take(at, &err);
@@ -329,7 +273,8 @@ static void record(cfx_at at, cfx_module *m)
     cfxi_trace *t = at.scope->trace;
     cfx_var in[MOST_INPUTS];
     cfx_error err = {0};
-    const size_t n = add_inputs(at, m->type, in);
+    static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
+    const size_t n = add_inputs(at, m->type ? m->type : &one_input, in);
     cfx_var result = cfx_ok(at.scope) ? cfxi_call_forward(at, m, cfx_vars_make(in, n))
                                       : cfx_var_empty();
     if (!cfx_ok(at.scope))
@@ -384,16 +329,16 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
     cfx_error err = {0};
     if (!cfx_ok(at.scope))
         return NULL;
-    if (!m || !m->type) {
-        cfx_fail(at, CFX_E_VALUE, "only a module with a forward can be captured, not %s",
-                 m ? cfxi_module_title(m) : "NULL");
+    if (!m || (!m->type && m->nn != CFX_NN_Sequential)) {
+        cfx_fail(at, CFX_E_VALUE, "only a module with a forward, or a torch.nn.Sequential, can be "
+                 "captured, not %s", m ? cfxi_module_title(m) : "NULL");
         return NULL;
     }
     cfx_status status = begin(at, &t, m, &err);
     if (status == CFX_OK)
         status = run_trace(at, &t, &err);
     if (status == CFX_OK)
-        status = bring_all(t.made, m, t.top, &err);
+        status = cfxi_graft(at, t.made, m, t.top, &options, &err);
     free_places(&t);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);

@@ -209,6 +209,10 @@ static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_da
         return CFX_E_NOMEM;
     if (d.kind == CFX_DATUM_INVALID)
         return cfxi_fail(c, CFX_E_TYPE, "'%.*s' is missing", (int)param.name.size, param.name.text);
+    if (d.kind == CFX_DATUM_TENSOR)  /* some can stand for numbers */
+        return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not a %s tensor with %u dimension(s)",
+                         (int)param.name.size, param.name.text, param.type,
+                         cfx_dtype_name(cfx_tensor_dtype(d.as.tensor)), d.as.tensor->ndim);
     return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not %s", (int)param.name.size,
                      param.name.text, param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }

@@ -362,11 +362,10 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     } else if (status == CFX_OK) {
         result = run_plain(&c, s);
     }
-    if (result.kind == CFX_DATUM_INVALID) {
-        if (cfx_operator_regions(op) == 0)  /* what fails in a region says where */
-            cfxi_call_explain(&c, cfx_operator_name(op), s);
-    } else if (watch && watch->meter &&
-               cfxi_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
+    if (result.kind == CFX_DATUM_INVALID && cfx_operator_regions(op) == 0)
+        cfxi_call_explain(&c, cfx_operator_name(op), s);  /* what fails in a region says where */
+    else if (result.kind != CFX_DATUM_INVALID && watch && watch->meter &&
+             cfxi_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
         cfx_datum_release(result);
         result.kind = CFX_DATUM_INVALID;
     }

@@ -246,6 +246,12 @@ static const word types[] = {
     {"", "builtins.complex", CFX_DTYPE_COMPLEX128}, {"", "complex", CFX_DTYPE_COMPLEX128},
 };
 
+static bool is_word_for(const cfxi_lowered *c, const cfx_param *param, const word *w)
+{
+    return cfxi_text_is(param->name, w->param, strlen(w->param)) &&
+           (strcmp(w->text, "batchmean") != 0 || c->op == CFX_OPID_kl_div);
+}
+
 /* What the row wants in the place of what the caller may write. */
 static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param *param,
                            cfx_value v)
@@ -256,7 +262,7 @@ static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param
                                       strcmp(cfx_value_text(v, NULL), "batchmean") == 0);
     if (v.kind == CFX_KIND_STR && strncmp(param->type, "int", 3) == 0 && !strchr(param->type, '['))
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (cfxi_text_is(param->name, words[i].param, strlen(words[i].param)) &&
+            if (is_word_for(c, param, &words[i]) &&
                 strcmp(cfx_value_text(v, NULL), words[i].text) == 0)
                 return cfx_int(words[i].number);
     if (v.kind == CFX_KIND_STR && cfxi_text_is(param->name, "p", 1) &&
@@ -269,6 +275,26 @@ static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param
                 return cfx_from_dtype((cfx_dtype)types[i].number);
     }
     return v;
+}
+
+static void add_why(cfxi_lowered *c, const char *before, const char *what)
+{
+    const size_t used = strlen(c->why);
+    snprintf(c->why + used, sizeof c->why - used, "%s%s", before, what);
+}
+
+/* Of a word, which others there are; of anything else, the type. */
+static void tell_choices(cfxi_lowered *c, const cfx_param *param, cfx_value v)
+{
+    bool any = false;
+    for (size_t i = 0; v.kind == CFX_KIND_STR && i < sizeof words / sizeof *words; i++) {
+        if (!is_word_for(c, param, &words[i]))
+            continue;
+        add_why(c, any ? ", " : ", which is one of ", words[i].text);
+        any = true;
+    }
+    if (!any)
+        add_why(c, ", which is ", param->type);
 }
 
 /* Checks one argument of the row; None for what cannot be None is not given. */
@@ -286,8 +312,7 @@ static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly
     if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly))
         return true;
     misfit(c, "this is nothing for", param.name);
-    const size_t used = strlen(c->why);
-    snprintf(c->why + used, sizeof c->why - used, ", which is %s", param.type);
+    tell_choices(c, &param, c->args[i]);
     return false;
 }
 

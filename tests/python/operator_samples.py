@@ -22,8 +22,8 @@ FULL = os.environ.get("CFX_FULL") == "1"
 ALL_DTYPES = FULL or os.environ.get("CFX_NOTE") == "1"  # conftest.py then notes what agreed
 PER_DTYPE = None if FULL else 8  # samples of one operator and dtype
 AT_MOST = 2000 if FULL else 80  # of which they are taken
-# What computes: CFX_JUDGE=plain and so on; else the runtime that is there from the start, and in short
-# runs one of these, by turns, on the same samples.
+# What computes: CFX_JUDGE=plain and so on; else the runtime that is there from the start, and in
+# short runs one of these, by turns, on the same samples.
 RUNTIMES = {"reference": {"reference": True}, "plain": {"isa": "plain"}, "avx2": {"isa": "avx2"},
             "avx512": {"isa": "avx512"}}
 JUDGED = os.environ.get("CFX_JUDGE")
@@ -44,6 +44,7 @@ PARSER = "invalid combination of arguments|must be Tensor, not (int|float|bool)"
 SKIPPED_INFOS = {
     "as_strided.partial_views": "reads what lies outside of the tensor it is given",
 }
+TOO_DEEP = "more than 8 dimensions"  # CFX_MAX_DIMS
 # Rows that read memory around the tensor they are given: a view of a larger one fails.
 ONLY_WHOLE = {"as_strided", "as_strided_scatter"}
 
@@ -93,8 +94,12 @@ KNOWN = {
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), (
         "strides .* torch", "torch copies what lies between a tensor's elements, too")),
     "triplet_margin_loss": ("margin must be greater", "aten's function, the same row, takes it"),
+    **dict.fromkeys(("add", "sub", "mul", "div", "floor_divide"), (
+        "(int|float|complex) instead of a tensor",
+        "of numbers alone torch's functions make a tensor; Python's operators are the same rows")),
     **dict.fromkeys(("nan_to_num", "masked_fill", "index_fill"), (
-        "in place .* more than one element", "torch only warns of expanded tensors, or does nothing")),
+        "in place .* more than one element",
+        "torch only warns of expanded tensors, or does nothing")),
 }
 
 
@@ -226,7 +231,7 @@ def is_plain(tree):
             if leaf.dtype not in DTYPES:
                 raise NoDtype
             if leaf.dim() > 8:
-                raise Skip("more than 8 dimensions")
+                raise Skip(TOO_DEEP)
         elif isinstance(leaf, torch.Generator):
             raise Skip("a generator of torch's")
         elif isinstance(leaf, torch.dtype) and leaf not in DTYPES:
@@ -539,7 +544,15 @@ def is_expanded(tensor):
 
 
 def lies_twice(tensor):
-    """Whether two elements lie in the same place."""
+    """Whether two elements lie in the same place: not if every step is longer than all that the
+    shorter ones reach; else they are counted."""
+    reach = 1
+    for step, n in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape) if n > 1):
+        if step < reach:
+            break
+        reach += step * (n - 1)
+    else:
+        return False
     items = tensor.untyped_storage().nbytes() // tensor.element_size()
     places = torch.arange(items).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
     return places.unique().numel() < tensor.numel()
@@ -618,7 +631,8 @@ def refuses(report, info, variant, function, dtype, sample, theirs):
         report.errors -= 1
     except Exception as e:
         if not isinstance(e, type(theirs).__mro__[:-3]):
-            report.other_errors.append(where(variant, dtype, sample, f"{e!r:.150}; {theirs!r:.150}"))
+            both = f"{e!r:.150}; {theirs!r:.150}"
+            report.other_errors.append(where(variant, dtype, sample, both))
     else:
         if isinstance(theirs, TypeError) and re.search(PARSER, str(theirs)):
             report.wider += 1

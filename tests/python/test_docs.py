@@ -12,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
-NAMES = ("README.md", "docs/errors.md", "docs/interop.md", "docs/ownership.md")
+NAMES = ("README.md", "docs/cli.md", "docs/errors.md", "docs/interop.md", "docs/ownership.md")
 PAGES = [ROOT / name for name in NAMES]
+GENERATED = ROOT / "docs/cli.md"  # CFX_UPDATE=1 rewrites what its commands print
 BLOCK = re.compile(r"^```(c|python|console)\n(.*?)^```$", re.M | re.S)
 
 # What a fragment of C may count on.
@@ -31,6 +32,35 @@ int main(void)
 """
 
 
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60,
+                          **options)
+
+
+# A command with a here-document has several lines.
+COMMAND = re.compile(r"^\$ (.*<<'END'\n(?:.*\n)*?END|.*)\n", re.M)
+
+
+def print_command(command):
+    """What a command prints, on both streams."""
+    path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"
+    env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    script = f"exec 2>&1\n{command}"
+    return run("sh", "-c", script, cwd=ROOT, env=dict(env, PATH=path)).stdout
+
+
+def rewrite(match):
+    """A block with what its commands print now."""
+    if match[1] != "console":
+        return match[0]
+    commands = COMMAND.findall(match[2])
+    return "```console\n" + "".join(f"$ {c}\n{print_command(c)}" for c in commands) + "```"
+
+
+if os.environ.get("CFX_UPDATE"):
+    GENERATED.write_text(BLOCK.sub(rewrite, GENERATED.read_text()))
+
+
 def blocks(kind):
     """One test for each block of that kind, named after its page and line."""
     found = []
@@ -41,11 +71,6 @@ def blocks(kind):
                 line = text.count("\n", 0, m.start()) + 1
                 found.append(pytest.param(m[2], id=f"{page.name}:{line}"))
     return found
-
-
-def run(*command, **options):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60,
-                          **options)
 
 
 @pytest.mark.parametrize("source", blocks("c"))
@@ -68,11 +93,10 @@ def test_python(source):
 
 @pytest.mark.parametrize("source", blocks("console"))
 def test_console(source):
-    path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"
-    parts = re.split(r"^\$ (.*)\n", source, flags=re.M)
+    parts = COMMAND.split(source)
+    assert parts[0] == ""
     for command, want in zip(parts[1::2], parts[2::2]):
-        done = run("sh", "-c", f"{command} 2>&1", cwd=ROOT, env=dict(os.environ, PATH=path))
-        assert done.stdout == want
+        assert print_command(command) == want
 
 
 @pytest.mark.parametrize("name", ["checking", "operators", "rewriting", "running", "tutorial"])

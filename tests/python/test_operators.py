@@ -2,8 +2,8 @@
 
 One test for each operator of op_db. In short a few samples of three dtypes each, computed by the
 kernels for this machine and by one of the other sets of kernels; CFX_FULL=1 takes all samples, all
-dtypes, non-contiguous inputs; CFX_JUDGE=reference, plain, avx2 or avx512 names the kernels. A summary
-is printed at the end (conftest.py).
+dtypes, non-contiguous inputs; CFX_JUDGE=reference, plain, avx2 or avx512 names the kernels. A
+summary is printed at the end (conftest.py).
 """
 import warnings
 
@@ -37,7 +37,7 @@ def test_operator(row, info, number, record_property):
     record_property("operator", report.json())
     shown = "\n    ".join(report.differences[:8])
     assert not report.differences, f"{len(report.differences)} of {report.samples}\n    {shown}"
-    skipped = sum(report.skips.values())
+    skipped = sum(n for reason, n in report.skips.items() if reason != samples.TOO_DEEP)
     if samples.LOWERS:
         assert skipped <= 0.02 * (report.samples + skipped), report.skips
 

@@ -130,6 +130,73 @@ TEST(a_module_runs_and_is_captured)
     cfx_scope_free(s);
 }
 
+/* ---- modules of torch.nn -------------------------------------------------------------------- */
+
+static cfx_module *layers(cfx_scope *s)
+{
+    cfx_module *m = cfx_nn_sequential(s);
+    cfx_module_add(s, m, "0", cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_v(1)));
+    cfx_module_add(s, m, "1", cfx_nn_batch_norm2d(s, 4));
+    cfx_module_add(s, m, "2", cfx_nn_relu(s, .inplace = cfx_v(true)));
+    cfx_module_add(s, m, "3", cfx_nn_dropout(s));
+    cfx_module_train(m, false);
+    return m;
+}
+
+static float farthest(cfx_scope *s, cfx_var a, cfx_var b)
+{
+    return (float)cfx_var_number(s, cfx_max(s, cfx_abs(s, cfx_sub(s, a, b))));
+}
+
+TEST(layers_run_and_are_fused)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = layers(s);
+    cfx_var x = cfx_randn(s, cfx_ints(2, 3, 8, 8));
+    cfx_var want = cfx_call(s, m, x);
+    cfx_module *t = cfx_trace(s, m, .shapes = "input=float32[N, 3, H, W]");
+    CHECK_STR_EQ("torch.nn.Sequential", cfx_module_class_name(t));
+    CHECK(cfx_child(t, "1") == cfx_child(m, "1"));
+    CHECK(farthest(s, want, cfx_call(s, t, x)) == 0);
+    cfx_transform(s, t, "remove_dropout,fuse_bn,dce");
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    CHECK(farthest(s, want, cfx_call(s, t, x)) < 1e-5);
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
+    CHECK(cfx_child(t, "0") != cfx_child(m, "0")); /* the original is as it was */
+    CHECK(farthest(s, want, cfx_call(s, m, x)) == 0);
+    cfx_call(s, m, x, x);
+    CHECK(strstr(cfx_scope_error(s)->message, "torch.nn.Sequential takes 1 input, not 2"));
+    cfx_scope_free(s);
+}
+
+static cfx_var double_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_mul(s, cfx_call(s, cfx_child(self, "fc"), x), 2);
+}
+
+static cfx_var outer_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    x = cfx_call(s, cfx_child(self, "inner"), x);
+    return cfx_call(s, cfx_child(self, "inner"), x);
+}
+
+TEST(a_leaf_of_the_users_is_captured_in_turn)
+{
+    static const cfx_class doubled = {.name = "Double", .forward = double_forward, .leaf = true};
+    static const cfx_class outer = {.name = "Outer", .forward = outer_forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_module_new(s, &outer);
+    cfx_module *inner = cfx_module_add(s, m, "inner", cfx_module_new(s, &doubled));
+    cfx_module_add(s, inner, "fc", cfx_nn_linear(s, 3, 3));
+    cfx_var x = cfx_randn(s, cfx_ints(2, 3));
+    cfx_module *t = cfx_trace(s, m);
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(cfx_child(t, "inner"))));
+    CHECK(farthest(s, cfx_call(s, m, x), cfx_call(s, t, x)) == 0);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
 /* ---- control flow -------------------------------------------------------------------------- */
 
 static cfx_var halve(cfx_scope *s, void *ctx, const cfx_var *in)
@@ -421,6 +488,9 @@ static cfx_status everything(const cfx_allocator *a, void *ctx)
     cfx_transform(s, t, "dce");
     cfx_call(s, t, input(s));
     cfx_call(s, cfx_trace(s, flow(s)), cfx_ones(s, cfx_ints(2)));
+    t = cfx_trace(s, layers(s));
+    cfx_transform(s, t, "fuse_bn");
+    cfx_call(s, t, cfx_ones(s, cfx_ints(1, 3, 2, 2)));
     cfx_state *state = cfx_module_state(s, t);
     cfx_module_take(s, t, state, 0);
     cfx_state_free(state);

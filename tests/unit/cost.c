@@ -273,8 +273,9 @@ TEST(regions_count_once)
 {
     CHECK_STR_EQ("loop/a:6/24/48 loop/b:6/24/72 loop:0/24/48 i:0/0/48 r:6/24/72",
                  costs(HEAD CALL("loop", "cfx.for_loop", "3, graph {\n"
-                       " %i = placeholder[target=i]()\n %y = placeholder[target=y]()\n" CALL("a", "torch.relu", "%y")
-                       CALL("b", "torch.relu", "%a") " output((%b,))\n }, (%x,)")
+                       " %i = placeholder[target=i]()\n %y = placeholder[target=y]()\n"
+                       CALL("a", "torch.relu", "%y") CALL("b", "torch.relu", "%a")
+                       " output((%b,))\n }, (%x,)")
                        CALL("i", "operator.getitem", "%loop, 0") CALL("r", "torch.relu", "%i")
                        " output(%r)", "[2, 3]"));
 }

@@ -165,6 +165,64 @@ TEST(operands_broadcast_and_may_run_backwards)
     cfx_runtime_free(rt);
 }
 
+/* other - self: the order of dimensions is that of what is subtracted from. */
+TEST(rsub_is_laid_out_like_its_second_argument)
+{
+    cfx_runtime *rt = runtime_with(false, -1);
+    float x[] = {1, 2, 3, 4, 5, 6};
+    int64_t sizes[] = {2, 3};
+    int64_t turned[] = {4, 8};
+    cfx_datum a = cfx_datum_tensor(cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, sizes, turned, 2, x,
+                                                          true, NULL, NULL, NULL, NULL));
+    cfx_datum b = cfx_datum_tensor(cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, sizes, NULL, 2, x,
+                                                          true, NULL, NULL, NULL, NULL));
+    cfx_datum y = run(rt, CFX_OPID_rsub, a, b, NULL);
+    const float want[] = {0, -1, -2, 2, 1, 0};
+    CHECK(cfx_tensor_is_contiguous(y.as.tensor));
+    CHECK(memcmp(want, cfx_tensor_data(y.as.tensor), sizeof want) == 0);
+    cfx_datum_release(y);
+    cfx_runtime_free(rt);
+}
+
+TEST(integers_wrap_around_before_they_become_floats)
+{
+    cfx_runtime *rt = runtime_with(false, -1);
+    int64_t a[] = {INT64_MIN, INT64_MAX, 3};
+    int64_t b[] = {INT64_MAX, 0, 5};
+    cfx_datum y = run(rt, CFX_OPID_softsign, ints(a, 3), nothing, NULL);
+    const float *f = cfx_tensor_data(y.as.tensor);
+    CHECK(f[0] == 1 && f[1] == -1 && f[2] == 0.75f);
+    cfx_datum_release(y);
+    y = run(rt, CFX_OPID_pairwise_distance, ints(a, 1), ints(b, 1), NULL);
+    CHECK(fabsf(*(const float *)cfx_tensor_data(y.as.tensor) - 1) < 1e-5f);
+    cfx_datum_release(y);
+    y = run(rt, CFX_OPID_isclose, ints(a, 3), ints(b, 3), NULL);
+    const bool *close = cfx_tensor_data(y.as.tensor);
+    CHECK(!close[0] && !close[1] && !close[2]);
+    cfx_datum_release(y);
+    cfx_runtime_free(rt);
+}
+
+/* All elements of an expanded tensor are one: only what makes them the same may be written. */
+TEST(an_expanded_tensor_may_be_filled)
+{
+    cfx_error err = {0};
+    cfx_runtime *rt = runtime_with(false, -1);
+    float x = 1;
+    int64_t n = 3;
+    int64_t step = 0;
+    cfx_tensor *t = cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, &n, &step, 1, &x, false, NULL, NULL,
+                                           NULL, NULL);
+    cfx_datum y = run(rt, CFX_OPID_fill_, cfx_datum_tensor(cfx_tensor_retain(t)),
+                      cfx_datum_float(7), &err);
+    CHECK(y.kind == CFX_DATUM_TENSOR && x == 7);
+    cfx_datum_release(y);
+    y = run(rt, CFX_OPID_neg_, cfx_datum_tensor(t), nothing, &err);
+    CHECK(y.kind == CFX_DATUM_INVALID && x == 7);
+    CHECK(strstr(err.message, "more than one element of the written-to tensor") != NULL);
+    cfx_runtime_free(rt);
+}
+
 TEST(sizes_that_do_not_fit_are_told)
 {
     cfx_error err = {0};
@@ -204,4 +262,36 @@ static cfx_status close_once(const cfx_allocator *allocator, void *ctx)
     return err.status;
 }
 
-TEST(memory_may_run_out) { test_oom_sweep(close_once, NULL); }
+/* Rows of integers that are made of others. */
+static cfx_status whole_once(const cfx_allocator *allocator, void *ctx)
+{
+    static const cfx_operator ops[] = {CFX_OPID_softsign, CFX_OPID_pairwise_distance,
+                                       CFX_OPID_l1_loss, CFX_OPID_isclose, CFX_OPID_softmin};
+    cfx_error err = {0};
+    int64_t data[] = {1, 2, 3};
+    int64_t n = 3;
+    cfx_runtime_options o = {.allocator = allocator, .threads = 1};
+    cfx_runtime *rt = cfx_runtime_new(&o, &err);
+    (void)ctx;
+    if (!rt)
+        return err.status;
+    cfx_tensor *x = cfx_tensor_from_memory(CFX_DTYPE_INT64, &n, NULL, 1, data, true, NULL, NULL,
+                                           allocator, &err);
+    for (size_t k = 0; x && k < sizeof ops / sizeof *ops && err.status == CFX_OK; k++) {
+        bool softmin = ops[k] == CFX_OPID_softmin;
+        cfx_datum args[4] = {cfx_datum_tensor(x), softmin ? cfx_datum_int(0) : cfx_datum_tensor(x),
+                             softmin ? cfx_datum_dtype(CFX_DTYPE_FLOAT32) : cfx_datum_int(2)};
+        size_t given = ops[k] == CFX_OPID_softsign ? 1
+                       : softmin || ops[k] == CFX_OPID_l1_loss ? 3 : 2;
+        cfx_datum_release(cfx_operator_run(rt, ops[k], args, given, &err));
+    }
+    cfx_tensor_release(x);
+    cfx_runtime_free(rt);
+    return err.status;
+}
+
+TEST(memory_may_run_out)
+{
+    test_oom_sweep(close_once, NULL);
+    test_oom_sweep(whole_once, NULL);
+}

@@ -1,0 +1,129 @@
+"""Where operators do what a formula does not say: at the ends of integer types, on complex
+infinities, on strides that are in order but have gaps. Everything is compared with PyTorch."""
+import itertools
+
+import operator_samples as samples
+import pytest
+import torch
+from torch.nn import functional as F
+
+INF, NAN = float("inf"), float("nan")
+
+
+def same(function, *args, **kwargs):
+    want = function(*args, **kwargs)
+    got = samples.lowered(None, function, args, kwargs)
+    assert not samples.difference(want, got, samples.elements(function.__name__, None))
+    return want, got
+
+
+def pairs(dtype):
+    """Every two of the numbers around the ends and 0."""
+    info = torch.iinfo(dtype)
+    ends = (info.min, info.min + 1, 0, 1, 2, 3, 5, info.max - 1, info.max)
+    return torch.tensor(list(itertools.product(ends, ends)), dtype=dtype).unbind(1)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_integers_wrap_around(dtype):
+    a, b = pairs(dtype)
+    same(F.softsign, a)
+    same(torch.isclose, a, b)
+    same(torch.isclose, a, b, atol=3)
+    same(F.softmin, a, 0, dtype=torch.float64)
+    for reduction in ("none", "sum"):
+        same(F.l1_loss, a, b, reduction=reduction)
+    for p in (1.0, 2.0, INF):
+        same(torch.pairwise_distance, a.unsqueeze(1), b.unsqueeze(1), p=p)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+def test_products_of_integers_wrap_around(dtype):
+    a, b = pairs(dtype)
+    same(F.poisson_nll_loss, a, b, reduction="none")
+    same(F.margin_ranking_loss, a, b, b.flip(0), reduction="none")
+    same(F.cosine_embedding_loss, a.unsqueeze(1), b.unsqueeze(1), torch.ones(len(a)),
+         reduction="none")
+
+
+@pytest.mark.parametrize("function", [F.smooth_l1_loss, F.huber_loss, F.soft_margin_loss,
+                                      F.binary_cross_entropy_with_logits])
+def test_losses_of_integers_alone_are_refused(function):
+    x = torch.ones(3, dtype=torch.int64)
+    for call in (function, lambda *args: samples.lowered(None, function, args, {})):
+        with pytest.raises((NotImplementedError, RuntimeError)):
+            call(x, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_infinities(dtype):
+    parts = (0.0, 1.0, -2.0, INF, -INF, NAN)
+    numbers = [complex(re, im) for re in parts for im in parts]
+    a, b = torch.tensor(list(itertools.product(numbers, numbers)), dtype=dtype).unbind(1)
+    for function in (torch.add, torch.sub, torch.rsub, torch.mul, torch.logaddexp):
+        want, got = same(function, a, b)
+        for w, g in zip(torch.view_as_real(want).unbind(-1), torch.view_as_real(got).unbind(-1)):
+            assert torch.equal(w.isnan(), g.isnan()), function
+    same(torch.sub, a, b, alpha=2)
+
+
+def test_complex_log1p_near_minus_one():
+    x = torch.tensor([-1 + 8.7e-8j, -1 + 1e-300j, -1 - 3e-9 + 0j, 1e-12 + 1e-12j])
+    x = x.to(torch.complex128)
+    got = samples.lowered(None, torch.log1p, (x,), {})
+    want = torch.log1p(x)
+    torch.testing.assert_close(got, want, rtol=1e-12, atol=0)
+
+
+def strided(shape, order, gaps):
+    """A tensor whose dimensions lie in memory in that order, with gaps between elements."""
+    whole = torch.arange(1.0, 1 + torch.Size(shape).numel() * 2 ** len(shape))
+    sizes = [n * (2 if gap else 1) for n, gap in zip(shape, gaps)]
+    memory = whole[: torch.Size(sizes).numel()].view([sizes[d] for d in order])
+    places = [order.index(d) for d in range(len(shape))]
+    return memory.permute(places)[tuple(slice(n) for n in shape)]
+
+
+FORMATS = {4: (torch.contiguous_format, torch.channels_last),
+           5: (torch.contiguous_format, torch.channels_last_3d), 3: (torch.contiguous_format,)}
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 2, 3), (2, 1, 2, 3), (1, 3, 1, 1),
+                                   (2, 1, 1, 1), (3, 1, 2, 1), (1, 1, 1, 1), (2, 3, 1, 2, 2)])
+def test_casts_to_the_same_type_keep_what_is_in_order(shape):
+    ndim = len(shape)
+    orders = [tuple(range(ndim)), (0, *range(2, ndim), 1), tuple(reversed(range(ndim)))]
+    for order, gap, memory_format in itertools.product(orders, range(-1, ndim), FORMATS[ndim]):
+        x = strided(shape, order, [d == gap for d in range(ndim)])
+        for function in (torch.Tensor.float, torch.Tensor.contiguous):
+            want, got = same(function, x, memory_format=memory_format)
+            assert (want.data_ptr() == x.data_ptr()) == (got.data_ptr() == x.data_ptr())
+
+
+def test_sums_over_dimensions_of_one_are_no_views():
+    x = torch.arange(6.0).view(1, 3, 2)[:, :, :1]
+    for equation in ("iji->j", "ijk->j", "ijk->jik"):
+        want, got = same(torch.einsum, equation, x)
+        assert (want.data_ptr() == x.data_ptr()) == (got.data_ptr() == x.data_ptr())
+
+
+def test_log_sigmoid_is_contiguous():
+    same(F.logsigmoid, torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last))
+    same(F.logsigmoid, torch.randn(4, 3).t())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_one_element_of_logspace_is_rounded_once(dtype):
+    same(torch.logspace, 4.3, -3, 1, dtype=dtype)
+
+
+@pytest.mark.parametrize("reduction, choices", [("abc", "none, mean, sum"), ("batchmean", "sum")])
+def test_an_unknown_reduction_is_told_the_known_ones(reduction, choices):
+    x = torch.ones(2)
+    with pytest.raises(TypeError, match=f"'reduction', which is one of .*{choices} "):
+        samples.lowered(None, F.l1_loss, (x, x), {"reduction": reduction})
+
+
+def test_a_tensor_for_a_number_is_described():
+    with pytest.raises(TypeError, match="'end' must be Scalar, not a float32 tensor with 1 dim"):
+        samples.lowered(None, torch.linspace, (torch.tensor(0.0), torch.ones(2), 3), {})
