@@ -182,8 +182,9 @@ typedef struct cfx_cost {
 
 /* Tells what each call of a program costs, for inputs of these types and shapes; nothing is
  * computed. Tensors that may share memory are taken to share it, and values to die at their last
- * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Operators
- * of a library are not told of: their results take memory, but what they compute nobody knows. */
+ * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Calls of
+ * a library's operators are not told of: their results count as memory, what they compute nobody
+ * knows. */
 typedef cfx_status cfx_cost_fn(void *ctx, const cfx_cost *cost);
 CFX_API cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                     const cfx_datum *inputs, size_t n, cfx_cost_fn *each, void *ctx,
