@@ -332,6 +332,8 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
 bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+/* The same in a rule: CFX_E_SHAPE in PyTorch's words if it may not. (call.c) */
+cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to);
 /* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
 cfx_status cfxi_check_subtraction(cfxi_call *c);
 
