@@ -254,7 +254,9 @@ TEST(their_results_take_memory)
     cfx_program *p = cfx_program_new(g, NULL, &options, &err);
     cfx_runtime *rt = cfx_runtime_new(NULL, &err);
     cfx_datum x = cfx_datum_tensor(cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, &n, 1, NULL, &err));
-    CHECK_INT_EQ(CFX_OK, cfx_program_cost(p, rt, NULL, &x, 1, note_cost, text, &err));
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_cost(p, rt, dims, &x, 1, note_cost, text, &err));
+    cfx_dims_free(dims);
     CHECK_STR_EQ("c:120 ", text);
     cfx_datum_release(x);
     cfx_runtime_free(rt);
