@@ -27,8 +27,10 @@ extern "C" {
 typedef cfx_status cfx_lower_fn(void *ctx, const cfx_node *n, const char *why);
 
 /* Lowers `g` and its regions in place. `modules` says of which class the modules are that it calls
- * (NULL: it calls none). Every node that cannot be is told to `each` (may be NULL);
- * then it fails once, with CFX_E_TYPE and the first of them, and `g` is as it was. */
+ * (NULL: it calls none). Calls of operators of its library (library.h) keep their targets; their
+ * arguments are bound by the schema, and those behind a '*' may stand by position, too. Every node
+ * that cannot be lowered is told to `each` (may be NULL); then it fails once, with CFX_E_TYPE and
+ * the first of them, and `g` is as it was. */
 CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_fn *each,
                                    void *ctx, cfx_error *err);
 
