@@ -1,6 +1,6 @@
 # Makefile - builds libcfx, the cfx command, the Python extension, and runs every check.
 #
-#   make demo     a short tour of the command (needs gcc and make only)
+#   make demo     a network in C, captured, transformed, run (needs gcc and make only)
 #   make test     sets up .venv, builds everything, runs every test; FULL=1 adds the slow ones
 #   make check    the C tests alone (gcc, make, sh)
 #   make lint python golden bench fuzz coverage install clean
@@ -108,7 +108,11 @@ $(B)/%.o: %.c $(B)/flags.stamp
 	$(Q)$(CC) $(BASE_CFLAGS) $(if $(filter src/%,$<),$(TRACE)) $(includes) $(CPPFLAGS) $(CFLAGS) \
 	    -MMD -MP -c -o $@ $<
 
-link = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+# What is compiled while these run finds the library in them.
+WHOLE := -Wl,--export-dynamic -Wl,--whole-archive
+link = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(WITH) $(filter %.o %.a,$^) \
+	$(if $(WITH),-Wl$(comma)--no-whole-archive -ldl) $(LIBS)
+comma := ,
 
 $(B)/libcfx.a: $(LIB_OBJ) $(B)/objects.stamp
 	$(call say,AR  )
@@ -119,6 +123,8 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 	$(Q)$(link) $(SHARED) -Wl,-soname,$(SONAME) && ln -sf libcfx.so $(B)/$(SONAME)
 
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
+$(B)/cfx: WITH := $(WHOLE)
+$(B)/examples/c/%: WITH := $(WHOLE)
 $(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
 $(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a
 $(EX_BIN) $(BENCH_BIN) $(PROBE_BIN): %: %.o $(B)/libcfx.a
@@ -149,8 +155,8 @@ python: $(B)/python/_core.so
 	{ cmp -s $< $$ext || { echo "  PY   $$ext" && install -m 755 $< $$ext; }; }
 
 # ---- run things
-demo: all
-	$(Q)sh examples/demo.sh $(B)/cfx
+demo: $(B)/cfx
+	$(Q)CC='$(CC)' $(B)/cfx demo
 
 programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(CXX_BIN)
 
