@@ -170,6 +170,14 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
     return true;
 }
 
+cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to)
+{
+    if (cfxi_can_cast(from, to))
+        return CFX_OK;
+    return cfxi_fail(c, CFX_E_SHAPE, "result type %s can't be cast to the desired output type %s",
+                     cfx_dtype_name(from), cfx_dtype_name(to));
+}
+
 cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t)
 {
     if (cfx_tensor_is_read_only(t))
@@ -192,11 +200,7 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "the result does not have the shape of what it is written to");
-    if (!cfxi_can_cast((cfx_dtype)out->dtype, (cfx_dtype)self->dtype))
-        return cfxi_fail(c, CFX_E_SHAPE,
-                         "result type %s can't be cast to the desired output type %s",
-                         cfx_dtype_name((cfx_dtype)out->dtype),
-                         cfx_dtype_name((cfx_dtype)self->dtype));
+    CFX_TRY(cfxi_check_cast(c, (cfx_dtype)out->dtype, (cfx_dtype)self->dtype));
     return cfxi_check_written(c, self);
 }
 

@@ -260,6 +260,11 @@ cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, s
     return status == CFX_OK ? c->err->status : status;
 }
 
+cfx_status cfxi_meter_made(cfxi_meter *m, cfx_datum result, cfx_error *err)
+{
+    return note_result(m, result, false, NULL, err);
+}
+
 /* ---- for the caller ------------------------------------------------------------------------ */
 
 /* Inputs and attributes are told, too: they are no calls. */

@@ -146,6 +146,8 @@ static cfx_status meter_step(const run *r, const cfxi_instruction *i, cfx_datum 
     cfxi_meter *meter = r->watch ? r->watch->meter : NULL;
     if (!meter)
         return CFX_OK;
+    if (i->custom)
+        CFX_TRY(cfxi_meter_made(meter, result, r->err));
     for (uint32_t k = i->first; k < i->end; k++)
         if (pieces[k].kind == CFXI_PIECE_TAKE)
             CFX_TRY(cfxi_meter_drop(meter, pieces[k].index, r->err));

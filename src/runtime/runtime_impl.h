@@ -160,6 +160,8 @@ typedef struct cfxi_meter cfxi_meter;
 /* After a call: `args` are by the row's parameters, as rules see them. */
 cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
                            cfx_datum result);
+/* Likewise after a call of which nothing but the result is known. */
+cfx_status cfxi_meter_made(cfxi_meter *m, cfx_datum result, cfx_error *err);
 /* A program is run, and ends: slots 0, 1, ... are its own. What is in a slot is alive. */
 cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err);
 void cfxi_meter_leave(cfxi_meter *m);
@@ -329,6 +331,8 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
 bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+/* The same in a rule: CFX_E_SHAPE in PyTorch's words if it may not. (call.c) */
+cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to);
 /* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
 cfx_status cfxi_check_subtraction(cfxi_call *c);
 

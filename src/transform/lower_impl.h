@@ -96,9 +96,15 @@ cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operat
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* Gives `n` the target and the arguments of the call, and nothing else. */
 cfx_status cfxi_lower_set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c);
-/* A call of a row before `n`, with its location; NULL with l->err set. */
+/* The call as a node before `n`, which stays what it is; NULL with l->err set. */
+cfx_node *cfxi_lower_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c);
+/* A call of a row before `n`, or after it, with its location; NULL with l->err set. */
 cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
                          size_t count);
+cfx_node *cfxi_lower_add_after(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                               size_t count);
+/* The call, and its results written to c->out. (lower_out.c) */
+cfx_status cfxi_lower_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* Says why `n` cannot be lowered: CFX_OK, so that the others are looked at, too. */
 cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *format, ...)
     CFX_PRINTF(3, 4);

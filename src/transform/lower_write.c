@@ -171,8 +171,7 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
     return cfx_value_tuple(l->g, all, n, l->err);
 }
 
-/* The call as a node before `n`; NULL with l->err set. */
-static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+cfx_node *cfxi_lower_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     cfx_value args = arguments(l, c);
     size_t count;
@@ -183,24 +182,11 @@ static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
     return result;
 }
 
-/* op(...) and then out.copy_(result): `n` becomes the copy. */
-static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
-{
-    cfx_node *result = call_before(l, n, c);
-    if (!result)
-        return l->err->status;
-    const cfx_value out = c->out;
-    cfxi_lowered_begin(c, CFX_OPID_copy_);
-    c->args[0] = out;
-    c->args[1] = cfx_from_node(result);
-    return cfxi_lower_write(l, n, c);
-}
-
 /* kl_div(..., reduction="batchmean") is the sum, divided by the first size; by nothing if there is
  * none: math.prod(x.shape[:1]). */
 static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
-    cfx_node *sum = call_before(l, n, c);
+    cfx_node *sum = cfxi_lower_before(l, n, c);
     cfx_node *shape = sum ? cfxi_lower_add(l, n, CFX_OPID_size, c->args, 1) : NULL;
     const cfx_value first[] = {
         shape ? cfx_from_node(shape) : cfx_invalid(),
@@ -237,7 +223,7 @@ static bool is_call(const cfx_node *n, const char *name, cfx_value args, cfx_val
 /* F.embedding_bag gives only the rows. */
 static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
-    cfx_node *all = call_before(l, n, c);
+    cfx_node *all = cfxi_lower_before(l, n, c);
     if (!all)
         return l->err->status;
     cfxi_lowered_begin(c, CFX_OPID_getitem);
@@ -292,7 +278,7 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     if (c->max_norm.kind != CFX_KIND_INVALID)
         CFX_TRY(write_renorm(l, n, c));
     if (c->out.kind != CFX_KIND_INVALID)
-        return write_out(l, n, c);
+        return cfxi_lower_out(l, n, c);
     if (c->batch_mean)
         return write_batch_mean(l, n, c);
     if (c->first_only)
@@ -302,8 +288,9 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     return status;
 }
 
-cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
-                         size_t count)
+/* A call of a row beside `n`, with its location. */
+static cfx_node *add_beside(cfxi_lower *l, cfx_node *n, bool after, cfx_operator op,
+                            const cfx_value *args, size_t count)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_target target;
@@ -312,7 +299,7 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
     const cfx_insert_point old = cfx_graph_insert_point(l->g);
     row_name(op, name);
     if (row_target(l, name, &target, &keep) == CFX_OK &&
-        cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) == CFX_OK)
+        cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, after}, l->err) == CFX_OK)
         call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
     cfx_graph_set_insert_point(l->g, old, NULL);
     cfx_value_discard(l->g, keep);
@@ -323,4 +310,16 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
         cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)) != CFX_OK)
         return NULL;
     return cfxi_lower_note(l, call) == CFX_OK ? call : NULL;
+}
+
+cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                         size_t count)
+{
+    return add_beside(l, n, false, op, args, count);
+}
+
+cfx_node *cfxi_lower_add_after(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                               size_t count)
+{
+    return add_beside(l, n, true, op, args, count);
 }

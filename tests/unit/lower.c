@@ -208,6 +208,9 @@ TEST(every_allocation_can_fail)
              "  %%v = call_method[target=view](%%x, 2, 3)\n"
              "  %%s = call_function[target=torch.max](%%v, %%x)\n"
              "  %%o = call_function[target=torch.exp](%%v, out=%%x)\n"
+             "  %%e = call_method[target=new_empty](%%x, [0])\n"
+             "  %%z = call_function[target=torch.zeros]([2], out=%%e)\n"
+             "  %%m = call_function[target=torch.max](%%x, 1, out=(%%e, %%z))\n"
              "  output(%%o)\n");
     test_oom_sweep(lower_with, text);
 }
