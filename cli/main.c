@@ -31,9 +31,11 @@ const cli_verb cli_verbs[] = {
      "  cfx opt --pass cse model.ir | cfx diff model.ir -\n"
      "  cfx diff --json old.ir new.ir | jq .counts\n",
      cmd_diff},
-    {"code", "write a graph as a Python file", "[--class NAME] FILE", CLI_ONE_FILE, code_options,
+    {"code", "write a graph as a Python or C file", "[--c] [--class NAME] FILE", CLI_ONE_FILE,
+     code_options,
      "  cfx code model.ir                 a function forward(...)\n"
-     "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n",
+     "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n"
+     "  cfx code --c model.ir             C: forward(...), and cfx_model, which makes it\n",
      cmd_code},
     {"run", "compute a graph, and print or write what it gives",
      "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy]\n"

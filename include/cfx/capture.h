@@ -38,7 +38,9 @@ typedef struct cfx_module cfx_module;
  * return a variable. A class outlives its modules, usually as static const. */
 typedef struct cfx_class {
     const char *name;    /* "MLP": in messages, and in what is generated */
-    const char *inputs;  /* their names: "x", "query, key, mask=None"; NULL: "x" for forward */
+    /* Their names: "x", "query, key, mask=None, scale=0.5"; NULL: "x" for forward. Defaults are
+     * None, numbers and True or False. */
+    const char *inputs;
     cfx_var (*forward)(cfx_scope *s, cfx_module *self, cfx_var x);
     cfx_var (*forward2)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y);
     cfx_var (*forward3)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y, cfx_var z);
@@ -66,6 +68,11 @@ CFX_API void cfx_module_parameter_at(cfx_at at, cfx_module *m, const char *name,
 CFX_API void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
 #define cfx_module_parameter(s, m, name, t) cfx_module_parameter_at(CFX_HERE(s), m, name, t)
 #define cfx_module_buffer(s, m, name, t) cfx_module_buffer_at(CFX_HERE(s), m, name, t)
+
+/* Adds a parameter that has no tensor before weights are loaded or taken, and then whichever they
+ * have under its name. */
+CFX_API void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name);
+#define cfx_module_declare(s, m, name) cfx_module_declare_at(CFX_HERE(s), m, name)
 
 /* Sets any other attribute, a number, text or list of them: "eps", "num_heads". */
 CFX_API void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v);

@@ -214,8 +214,8 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
 
 /* ---- calls (call.c) ------------------------------------------------------------------------- */
 
-/* The i-th input of a class: its name, empty past the last, and whether it may be left out. */
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional);
+/* The i-th input of a class: its name, empty past the last, and its default, or EMPTY. */
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value);
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 

@@ -79,11 +79,11 @@ static void expect_lowered(const char *before, const char *after)
     const cfx_modules modules = {.library = lib};
     cfx_graph *g = parse(before, NULL, &err);
     REQUIRE(lib && g);
-    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, &err));
     CHECK_STR_EQ("", err.message);
     expect_graph(g, after);
     const uint64_t version = cfx_graph_version(g);
-    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, NULL, &err));  /* once is enough */
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, &err));  /* once is enough */
     CHECK_INT_EQ(version, cfx_graph_version(g));
     cfx_graph_release(g);
     cfx_library_release(lib);
@@ -121,7 +121,7 @@ static void expect_refused(const char *call, const char *message)
              "  %%y = call_function[target=%s  @ model.py:7\n  output(%%y)\n", call);
     cfx_graph *g = parse(text, NULL, &err);
     CHECK_STR_EQ("", err.message);
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, NULL, &err));
     CHECK_STR_EQ(message, err.message);
     expect_graph(g, text);
     cfx_graph_release(g);
@@ -173,7 +173,7 @@ static cfx_status run_in_place(const cfx_allocator *a, void *arg)
     const cfx_runtime_options limits = {.allocator = a, .threads = 1};
     cfx_graph *g = lib ? parse(text, a, &err) : NULL;
     cfx_program *p = NULL;
-    if (g && cfx_graph_lower(g, &modules, NULL, NULL, &err) == CFX_OK)
+    if (g && cfx_graph_lower(g, &modules, NULL, &err) == CFX_OK)
         p = cfx_program_new(g, NULL, &options, &err);
     cfx_graph_release(g);
     cfx_library_release(lib);
