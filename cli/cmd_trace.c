@@ -37,7 +37,8 @@ static int lower(const cli_model *m, cfx_module *captured)
     const cfx_modules tree = cfx_module_tree(captured);
     cfx_error err = {.status = CFX_OK};
     bool told = false;
-    if (cfx_graph_lower(cfx_module_graph(captured), &tree, tell, &told, &err) == CFX_OK)
+    const cfx_lower_options options = {.each = tell, .ctx = &told};
+    if (cfx_graph_lower(cfx_module_graph(captured), &tree, &options, &err) == CFX_OK)
         return CLI_OK;
     if (!told)
         fprintf(stderr, "%s: %s\n", m->name, err.message);
