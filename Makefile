@@ -66,6 +66,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 PROP_SRC  := $(wildcard tests/prop/prop_*.c)
 PROP_LIB  := $(wildcard tests/prop/random_*.c)
 EX_SRC    := $(wildcard examples/*.c examples/c/*.c)
+EX_CXX    := $(if $(shell command -v $(CXX)),$(wildcard examples/c/*.cpp))
 PROBE_SRC := $(wildcard tests/c_models/*.c)
 BENCH_SRC := $(wildcard bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
@@ -76,6 +77,7 @@ PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
 PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
 EX_BIN    := $(EX_SRC:%.c=$(B)/%)
+CXX_BIN   := $(foreach std,11 20,$(EX_CXX:%.cpp=$(B)/%-c++$(std)))
 PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
@@ -132,6 +134,15 @@ $(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(BENCH_BIN) $(FUZZ_BIN)
 	$(call say,LD  )
 	$(Q)$(link)
 
+# Programs in C++, once for each standard that the headers look different in.
+$(EX_CXX:%.cpp=$(B)/%-c++11): $(B)/%-c++11: %.cpp
+$(EX_CXX:%.cpp=$(B)/%-c++20): $(B)/%-c++20: %.cpp
+$(CXX_BIN): $(B)/libcfx.a $(B)/flags.stamp
+	@mkdir -p $(@D)
+	$(call say,CXX )
+	$(Q)$(CXX) -std=$(lastword $(subst -, ,$@)) -Wall -Wextra $(WERROR) $(OPT) -Iinclude $(CPPFLAGS) \
+	    -MMD -MP -o $@ $(filter %.cpp,$^) $(B)/libcfx.a $(LDFLAGS) $(LIBS)
+
 # ---- the extension, in place: python/cfx/_core.<EXT_SUFFIX>
 $(B)/python/_core.so: $(PY_OBJ) $(LIB_OBJ) $(B)/objects.stamp
 	$(call say,LD  )
@@ -147,10 +158,11 @@ python: $(B)/python/_core.so
 demo: $(B)/cfx
 	$(Q)CC='$(CC)' $(B)/cfx demo
 
-programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN)
+programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(CXX_BIN)
 
 check: programs $(B)/libcfx.a $(B)/libcfx.so
-	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) \
+	    $(CXX_BIN)
 
 golden: $(B)/cfx
 	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
