@@ -108,7 +108,7 @@ static void print_summary(const cli_args *args, cfx_graph *g, size_t tensors)
            args->values[TRACE_KEEP] ? "with calls of modules (cfx show, cfx code)"
                                     : "every call an operator (cfx run)");
     if (args->values[TRACE_WEIGHTS])
-        printf("%s: %zu tensors\n", args->values[TRACE_WEIGHTS], tensors);
+        printf("%s: %zu tensor%s\n", args->values[TRACE_WEIGHTS], tensors, tensors == 1 ? "" : "s");
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
