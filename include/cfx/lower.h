@@ -37,9 +37,11 @@ typedef struct cfx_lower_options {
 } cfx_lower_options;
 
 /* Lowers `g` and its regions in place. `modules` says of which class the modules are that it calls
- * (NULL: it calls none); `options` may be NULL. Every node that cannot be is told to `each`; then
- * it fails once, with CFX_E_TYPE and the first of them, and `g` is as it was. Modules that were
- * captured, too, are put in the place of their calls, whatever `keep` says. */
+ * (NULL: it calls none); `options` may be NULL. Calls of operators of its library (library.h) keep
+ * their targets; their arguments are bound by the schema, and those behind a '*' may stand by
+ * position, too. Every node that cannot be lowered is told to `each`; then it fails once, with
+ * CFX_E_TYPE and the first of them, and `g` is as it was. Modules that were captured, too, are put
+ * in the place of their calls, whatever `keep` says. */
 CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
                                    const cfx_lower_options *options, cfx_error *err);
 

@@ -182,7 +182,8 @@ typedef struct cfx_cost {
 
 /* Tells what each call of a program costs, for inputs of these types and shapes; nothing is
  * computed. Tensors that may share memory are taken to share it, and values to die at their last
- * use. Both branches of a cond count, the body of a loop counts once, its test not at all. */
+ * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Of
+ * operators of one's own (library.h) only the memory of the results is known: they are not told. */
 typedef cfx_status cfx_cost_fn(void *ctx, const cfx_cost *cost);
 CFX_API cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                     const cfx_datum *inputs, size_t n, cfx_cost_fn *each, void *ctx,

@@ -299,9 +299,10 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
                  "that the module does not have");
         return cfx_var_empty();
     }
-    if (!m->type && !m->nn && !m->graph) {
+    const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
+    if (is_list || (!m->type && !m->nn && !m->graph)) {
         cfx_fail(at, CFX_E_TYPE, "a module that only holds others cannot be called: give it a "
-                 "class with a forward");
+                 "class with a forward, or make it a Sequential");
         return cfx_var_empty();
     }
     if (at.scope->trace)

@@ -5,6 +5,7 @@
  *     scope.c   scopes and their variables        var.c     variables in and out
  *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
  *     program.c graphs of modules made to run     control.c branches and loops
+ *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
  *     nn*.c     the classes of torch.nn
  */
@@ -116,6 +117,7 @@ typedef struct cfxi_ready {
 } cfxi_ready;
 
 typedef struct cfxi_trace cfxi_trace;
+typedef struct cfxi_rows cfxi_rows;
 
 struct cfx_scope {
     const cfx_allocator *allocator;
@@ -128,6 +130,8 @@ struct cfx_scope {
     cfxi_vec slots;        /* of cfxi_slot */
     cfxi_vec modules;      /* of cfx_module *, retained */
     cfxi_table ready;      /* of cfxi_ready * */
+    cfxi_rows *rows;       /* of operators that were called; NULL: none yet, */
+    bool borrows_rows;     /* or those of the scope that traces */
     cfxi_trace *trace;     /* NULL: it computes */
 };
 
@@ -184,6 +188,23 @@ cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
  * trace that made it. (graft.c) */
 cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
                       const cfx_trace_options *options, cfx_error *err);
+
+/* ---- rows of operators (rows.c) ------------------------------------------------------------- */
+
+typedef struct cfxi_row {
+    uint32_t needed;   /* bit i: parameter i must be given */
+    uint32_t is_bool;  /*   it is a bool */
+    uint32_t by_name;  /*   it can only be given by name */
+    bool method;       /* `spelled` is a method's name */
+    char spelled[CFX_SPELLING_SIZE];  /* how a captured call names it; "" for one of a library */
+} cfxi_row;
+
+/* Notes a parameter in `row`. */
+void cfxi_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed);
+/* Of an operator of the table: the scope's. NULL if memory is out. */
+const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op);
+cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator);
+void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
 
 /* ---- operators (apply.c) -------------------------------------------------------------------- */
 

@@ -298,6 +298,10 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
         return CFX_E_NOMEM;
     cfx_at here = at;
     here.scope = inner;
+    if (!at.scope->rows)
+        at.scope->rows = cfxi_rows_new(at.scope->allocator);
+    inner->rows = at.scope->rows;
+    inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
     inner->depth = at.scope->depth;
     record(here, t->root);
@@ -366,8 +370,27 @@ static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
     return pass;
 }
 
+/* Leaves the members that the graph still names. */
+static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
+{
+    cfx_module *kept = cfxi_module_make(m->allocator, err);
+    if (!kept)
+        return CFX_E_NOMEM;
+    kept->owner = m;
+    cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
+    if (status == CFX_OK) {
+        const cfxi_vec members = m->members;
+        m->members = kept->members;
+        m->version++;
+        kept->members = members;
+    }
+    cfx_module_release(kept);
+    return status;
+}
+
 void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
 {
+    cfx_error why = {0};
     if (!cfx_ok(at.scope))
         return;
     if (!m || !m->graph || !passes) {
@@ -386,4 +409,6 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
             return;
         }
     }
+    if (prune(at, m, &why) != CFX_OK)
+        cfxi_scope_take(at, &why);
 }

@@ -230,6 +230,41 @@ TEST(messages_have_the_users_line)
     cfx_library_release(lib);
 }
 
+static cfx_status note_cost(void *ctx, const cfx_cost *cost)
+{
+    char *text = ctx;
+    sprintf(text + strlen(text), "%s:%lld ", cost->node, (long long)cost->live);
+    return CFX_OK;
+}
+
+/* What is alive: the input of 40 bytes, what my.add made of it, and what relu makes of that. */
+TEST(their_results_take_memory)
+{
+    char text[100] = "";
+    const int64_t n = 10;
+    cfx_error err = {0};
+    cfx_library *lib = library(NULL, NULL, &err);
+    const cfx_program_options options = {.library = lib};
+    cfx_graph *g = parse("graph():\n"
+                         "  %x = placeholder[target=x]()\n"
+                         "  %a = call_function[target=my.add](%x)\n"
+                         "  %b = call_function[target=my.bump_](%a)\n"
+                         "  %c = call_function[target=cfx.ops.relu](%b)\n"
+                         "  output(%c)\n", NULL, &err);
+    cfx_program *p = cfx_program_new(g, NULL, &options, &err);
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    cfx_datum x = cfx_datum_tensor(cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, &n, 1, NULL, &err));
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_cost(p, rt, dims, &x, 1, note_cost, text, &err));
+    cfx_dims_free(dims);
+    CHECK_STR_EQ("c:120 ", text);
+    cfx_datum_release(x);
+    cfx_runtime_free(rt);
+    cfx_program_free(p);
+    cfx_graph_release(g);
+    cfx_library_release(lib);
+}
+
 /* ---- passes -------------------------------------------------------------------------------- */
 
 static void expect_pass(const char *pass, const char *before, const char *after)
