@@ -37,7 +37,8 @@ static int lower(const cli_model *m, cfx_module *captured)
     const cfx_modules tree = cfx_module_tree(captured);
     cfx_error err = {.status = CFX_OK};
     bool told = false;
-    if (cfx_graph_lower(cfx_module_graph(captured), &tree, tell, &told, &err) == CFX_OK)
+    const cfx_lower_options options = {.each = tell, .ctx = &told};
+    if (cfx_graph_lower(cfx_module_graph(captured), &tree, &options, &err) == CFX_OK)
         return CLI_OK;
     if (!told)
         fprintf(stderr, "%s: %s\n", m->name, err.message);
@@ -107,7 +108,7 @@ static void print_summary(const cli_args *args, cfx_graph *g, size_t tensors)
            args->values[TRACE_KEEP] ? "with calls of modules (cfx show, cfx code)"
                                     : "every call an operator (cfx run)");
     if (args->values[TRACE_WEIGHTS])
-        printf("%s: %zu tensors\n", args->values[TRACE_WEIGHTS], tensors);
+        printf("%s: %zu tensor%s\n", args->values[TRACE_WEIGHTS], tensors, tensors == 1 ? "" : "s");
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */

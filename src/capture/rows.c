@@ -28,18 +28,20 @@ static bool starts_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* How good a spelling is for a call with the row's own parameters: 0 it is none. */
+/* How good a spelling is for a call with the row's own parameters: 0 it is none. A method takes what
+ * people give it; an overload of aten only what stands in its signature: no number for a tensor. */
 static int rank(const char *name, cfx_spelling kind)
 {
+    const bool fixed = cfxi_spelling_has_params(name);
     if (kind == CFX_SPELLING_METHOD)
-        return 1;
+        return fixed ? 1 : 3;
     if (kind == CFX_SPELLING_OVERLOAD)
         return 2;
-    if (kind != CFX_SPELLING_FUNCTION || cfxi_spelling_has_params(name))
+    if (kind != CFX_SPELLING_FUNCTION || fixed)
         return 0;
     if (starts_with(name, "torch.nn.functional."))
-        return 4;
-    return starts_with(name, "torch.") ? 5 : 3;
+        return 5;
+    return starts_with(name, "torch.") ? 6 : 4;
 }
 
 /* As a person would in Python, and so that the row's parameters are the function's. */

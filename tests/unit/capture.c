@@ -334,6 +334,45 @@ TEST(branches_and_loops_run_and_are_captured)
     cfx_scope_free(s);
 }
 
+/* ---- how calls are spelled ------------------------------------------------------------------ */
+
+static cfx_var spelled_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    x = cfx_view(s, x, cfx_ints(-1));
+    x = cfx_masked_fill_(s, x, cfx_lt(s, x, 0), 0);
+    return cfx_add(s, cfx_softplus(s, x), cfx_size(s, x, .dim = cfx_v(0)));
+}
+
+/* So that PyTorch takes them, with numbers in the place of tensors, too. */
+TEST(calls_are_spelled_as_people_do)
+{
+    static const cfx_class spelled_class = {.name = "Spelled", .forward = spelled_forward};
+    static const struct {
+        const char *name, *target;
+        cfx_opcode op;
+    } want[] = {
+        {"view", "view", CFX_OP_CALL_METHOD},
+        {"masked_fill_", "masked_fill_", CFX_OP_CALL_METHOD},
+        {"size", "size", CFX_OP_CALL_METHOD},
+        {"lt", "torch.lt", CFX_OP_CALL_FUNCTION},
+        {"softplus", "torch.nn.functional.softplus", CFX_OP_CALL_FUNCTION},
+    };
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *t = cfx_trace(s, cfx_module_new(s, &spelled_class));
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const cfx_node *n = cfx_graph_find(cfx_module_graph(t), want[i].name);
+        if (CHECK(n != NULL)) {
+            CHECK_INT_EQ(want[i].op, cfx_node_op(n));
+            CHECK_STR_EQ(want[i].target, cfx_node_target(n, NULL, NULL));
+        }
+    }
+    cfx_var y = cfx_call(s, t, cfx_ones(s, cfx_ints(2, 3)));
+    CHECK_INT_EQ(6, cfx_var_size(s, y, 0));
+    cfx_scope_free(s);
+}
+
 /* ---- shapes while tracing ------------------------------------------------------------------- */
 
 static cfx_var sizes_forward(cfx_scope *s, cfx_module *self, cfx_var x)
