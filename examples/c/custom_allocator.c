@@ -57,7 +57,7 @@ static cfx_status run(const cfx_allocator *memory, int64_t n, cfx_error *err)
     const int64_t sizes[] = {n, n};
     cfx_program *program = NULL;
     cfx_graph *g = cfx_graph_parse(text, strlen(text), memory, NULL, err);
-    if (g && cfx_graph_lower(g, NULL, NULL, NULL, err) == CFX_OK)
+    if (g && cfx_graph_lower(g, NULL, NULL, err) == CFX_OK)
         program = cfx_program_new(g, NULL, &program_options, err);
     cfx_graph_release(g);
     cfx_runtime *rt = program ? cfx_runtime_new(&runtime_options, err) : NULL;

@@ -105,7 +105,7 @@ static void in_a_graph(const cfx_library *lib, cfx_error *err)
     const cfx_program_options options = {.library = lib};
     cfx_program *program = NULL;
     cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, err);
-    if (g && cfx_graph_lower(g, &known, NULL, NULL, err) == CFX_OK)
+    if (g && cfx_graph_lower(g, &known, NULL, err) == CFX_OK)
         program = cfx_program_new(g, NULL, &options, err);
     cfx_graph_release(g);
 

@@ -2,6 +2,7 @@
  *
  *   cfile.c   the driver: lowers a copy, writes the file
  *   cfunc.c   functions: the graph, and its regions
+ *   csplit.c  a very long graph as several functions
  *   cexpr.c   statements and expressions: calls, literals
  *   cmodel.c  the function that makes the module
  *   cname.c   names that are free in C
@@ -14,6 +15,7 @@
 #define CFXI_CCODE_IMPL_H
 
 #include "../ops/ops_impl.h"
+#include "../transform/transform_impl.h"
 #include "parts.h"
 #include "pycode_impl.h"
 
@@ -24,6 +26,7 @@
 typedef struct cfxi_ccode {
     cfx_graph *g;                /* the copy */
     const cfx_modules *modules;  /* or NULL */
+    const cfx_modules *given;    /* likewise; it may have but a library */
     const char *class_name;
     const cfx_allocator *allocator;
     cfx_buffer line;
@@ -92,6 +95,20 @@ cfx_status cfxi_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err);
 
 /* `forward`, with all regions before it; *inputs is how many it has. */
 cfx_status cfxi_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err);
+/* A graph with more nodes than this is written as several functions. */
+enum { CFXI_C_LONG = 500 };
+/* `forward` in parts, each of which a compiler can digest. (csplit.c) */
+cfx_status cfxi_c_long_forward(cfxi_ccode *c, size_t inputs, cfx_error *err);
+
+/* For those: an empty body; a statement; text of a function's head; "(void)x;" for what is not
+ * used; the head of `forward`, up to its first statement; the inputs of a graph, one by one. */
+void cfxi_c_begin(cfxi_ccode *c);
+void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n);
+void cfxi_c_head(cfxi_ccode *c, const char *text);
+void cfxi_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size);
+void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count);
+const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n);
+
 /* The call of a branch or a loop: "cfx_if(s, pred, cond_then, cond_else, NULL, x)". */
 void cfxi_c_control(cfxi_ccode *c, const cfx_node *n);
 

@@ -45,9 +45,9 @@ void cfxi_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...)
     if (n)
         snprintf(node, sizeof node, " (node %%%.60s)", n->name->data);
     c->refused++;
-    if (used < sizeof c->why.message)
-        snprintf(c->why.message + used, sizeof c->why.message - used, "%s%s%s%s", used ? "; " : "",
-                 where, text, node);
+    if (snprintf(c->why.message + used, sizeof c->why.message - used, "%s%s%s%s",
+                 used ? "; " : "", where, text, node) < 0)
+        c->why.message[used] = '\0';
     c->why.status = CFX_E_TYPE;
 }
 
@@ -434,6 +434,19 @@ static void put_module_call(cfxi_ccode *c, const cfx_node *n)
     c->self_used = true;
 }
 
+/* An operator of a library: by its name, all by position. */
+static void put_custom(cfxi_ccode *c, const cfx_node *n)
+{
+    const char *name = cfx_node_target(n, NULL, NULL);
+    cfxi_c_text(c, "cfx_apply_named(s, ");
+    cfxi_c_string(c, name ? name : "", name ? strlen(name) : 0);
+    for (size_t i = 0; i < cfx_node_num_args(n); i++) {
+        cfxi_c_comma(c);
+        cfxi_c_value(c, n, cfx_node_arg(n, i), NULL, CFXI_C_VAR);
+    }
+    cfxi_c_text(c, ")");
+}
+
 void cfxi_c_call(cfxi_ccode *c, const cfx_node *n)
 {
     const cfx_operator op = cfx_node_operator(n);
@@ -447,6 +460,8 @@ void cfxi_c_call(cfxi_ccode *c, const cfx_node *n)
         put_module_call(c, n);
     } else if (cfx_operator_regions(op) > 0) {
         cfxi_c_control(c, n);
+    } else if (!op) {
+        put_custom(c, n);
     } else {
         put_row(c, n, op);
     }

@@ -32,7 +32,7 @@ static cfx_status lower(cfxi_ccode *c, cfx_error *err)
     const cfx_lower_options options = {
         .each = note, .keep = c->modules ? cfxi_c_keep : NULL, .ctx = c,
     };
-    const cfx_status status = cfx_graph_lower(c->g, c->modules, &options, err);
+    const cfx_status status = cfx_graph_lower(c->g, c->given, &options, err);
     return c->refused > 0 ? refusal(c, err) : status;
 }
 
@@ -66,7 +66,8 @@ cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *c
     CFX_TRY(cfxi_expect(g, "graph", err));
     err = cfxi_error_or(err, &own);
     cfxi_ccode c = {
-        .modules = modules,
+        .modules = cfxi_modules_or_null(modules),
+        .given = modules,
         .class_name = class_name ? class_name : "Model",
         .allocator = g->allocator,
         .g = cfx_graph_clone(g, NULL, err),

@@ -10,6 +10,8 @@
  */
 #include "ccode_impl.h"
 
+enum { MOST_SEPARATE = 3 };  /* inputs: forward, forward2, forward3 */
+
 /* What a function is for; `forward` and the regions of branches and loops. */
 typedef enum c_role { ROLE_FORWARD, ROLE_BLOCK, ROLE_TEST, ROLE_STEP, ROLE_TURN } c_role;
 
@@ -41,7 +43,7 @@ static const c_form *form_of(const cfx_node *n)
     return NULL;
 }
 
-static const cfx_node *next_input(const cfx_graph *g, const cfx_node *n)
+const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n)
 {
     const cfx_node *next = n ? n->next : g->root.next;
     while (next != &g->root && next->op != CFX_OP_PLACEHOLDER)
@@ -52,7 +54,7 @@ static const cfx_node *next_input(const cfx_graph *g, const cfx_node *n)
 static size_t count_inputs(const cfx_graph *g)
 {
     size_t count = 0;
-    for (const cfx_node *n = next_input(g, NULL); n; n = next_input(g, n))
+    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
         count++;
     return count;
 }
@@ -138,7 +140,7 @@ static void put_name(cfxi_ccode *c, const cfx_node *n)
     cfxi_c_put(c, &c->line, n->name->data, n->name->size);
 }
 
-static void put_statement(cfxi_ccode *c, const cfx_node *n)
+void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n)
 {
     if (cfxi_c_is_alias(n))
         return;
@@ -183,7 +185,7 @@ static void put_return(cfxi_ccode *c, const cfx_node *output, bool single)
 static void put_inputs(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
     const cfx_node *n = first;
-    for (size_t i = 0; i < count && n; i++, n = next_input(n->graph, n)) {
+    for (size_t i = 0; i < count && n; i++, n = cfxi_c_next_input(n->graph, n)) {
         if (n->n_users == 0)
             continue;
         cfxi_c_text(c, "cfx_var ");
@@ -202,7 +204,7 @@ static cfx_status put_statements(cfxi_ccode *c, const cfx_graph *g, bool single,
             return c->nomem ? cfxi_nomem(err) : CFX_OK;
         }
         if (n->op != CFX_OP_PLACEHOLDER)
-            put_statement(c, n);
+            cfxi_c_statement(c, n);
         if (c->nomem)
             return cfxi_nomem(err);
     }
@@ -212,7 +214,7 @@ static cfx_status put_statements(cfxi_ccode *c, const cfx_graph *g, bool single,
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static void unused(cfxi_ccode *c, bool used, const char *name, size_t size)
+void cfxi_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size)
 {
     if (used)
         return;
@@ -221,7 +223,7 @@ static void unused(cfxi_ccode *c, bool used, const char *name, size_t size)
     cfxi_c_put(c, &c->text, ";\n", 2);
 }
 
-static void put_head(cfxi_ccode *c, const char *text)
+void cfxi_c_head(cfxi_ccode *c, const char *text)
 {
     cfxi_c_put(c, &c->text, text, strlen(text));
 }
@@ -229,56 +231,61 @@ static void put_head(cfxi_ccode *c, const char *text)
 /* "cfx_var x, cfx_var y": as many inputs as have a `forward` of their own. */
 static void put_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
-    for (const cfx_node *n = first; n && count > 0; n = next_input(n->graph, n), count--) {
-        put_head(c, ", cfx_var ");
+    for (const cfx_node *n = first; n && count > 0; n = cfxi_c_next_input(n->graph, n), count--) {
+        cfxi_c_head(c, ", cfx_var ");
         cfxi_c_put(c, &c->text, n->name->data, n->name->size);
     }
 }
 
 static void unused_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
-    for (const cfx_node *n = first; n && count > 0; n = next_input(n->graph, n), count--)
-        unused(c, n->n_users > 0, n->name->data, n->name->size);
+    for (const cfx_node *n = first; n && count > 0; n = cfxi_c_next_input(n->graph, n), count--)
+        cfxi_c_unused(c, n->n_users > 0, n->name->data, n->name->size);
 }
 
-enum { MOST_SEPARATE = 3 };  /* inputs: forward, forward2, forward3 */
-
-static void finish_forward(cfxi_ccode *c, const cfx_graph *g, size_t count)
+void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count)
 {
-    const cfx_node *first = next_input(g, NULL);
+    const cfx_node *first = cfxi_c_next_input(g, NULL);
     const bool separate = count >= 1 && count <= MOST_SEPARATE;
-    put_head(c, "\nstatic cfx_var forward(cfx_scope *s, cfx_module *self");
+    cfxi_c_head(c, "\nstatic cfx_var forward(cfx_scope *s, cfx_module *self");
     if (separate)
         put_parameters(c, first, count);
-    put_head(c, separate ? ")\n{\n" : ", const cfx_var *in, size_t n)\n{\n");
-    unused(c, c->scope_used, "s", 1);
-    unused(c, c->self_used, "self", 4);
-    unused(c, separate || c->in_used, "in", 2);
-    unused(c, separate, "n", 1);
+    cfxi_c_head(c, separate ? ")\n{\n" : ", const cfx_var *in, size_t n)\n{\n");
+    cfxi_c_unused(c, c->scope_used, "s", 1);
+    cfxi_c_unused(c, c->self_used, "self", 4);
+    cfxi_c_unused(c, separate || c->in_used, "in", 2);
+    cfxi_c_unused(c, separate, "n", 1);
     if (separate)
         unused_parameters(c, first, count);
 }
 
 static void finish_region(cfxi_ccode *c, const cfx_graph *g, c_role role, const char *name)
 {
-    const cfx_node *index = role == ROLE_TURN ? next_input(g, NULL) : NULL;
-    put_head(c, "\nstatic cfx_var ");
-    put_head(c, name);
-    put_head(c, "(cfx_scope *s, void *ctx");
+    const cfx_node *index = role == ROLE_TURN ? cfxi_c_next_input(g, NULL) : NULL;
+    cfxi_c_head(c, "\nstatic cfx_var ");
+    cfxi_c_head(c, name);
+    cfxi_c_head(c, "(cfx_scope *s, void *ctx");
     if (index)
         put_parameters(c, index, 1);
     else if (role == ROLE_TURN)
-        put_head(c, ", cfx_var i");
-    put_head(c, ", const cfx_var *in)\n{\n");
+        cfxi_c_head(c, ", cfx_var i");
+    cfxi_c_head(c, ", const cfx_var *in)\n{\n");
     if (c->self_used)
-        put_head(c, "    cfx_module *self = (cfx_module *)ctx;\n");
-    unused(c, c->scope_used, "s", 1);
-    unused(c, c->self_used, "ctx", 3);
+        cfxi_c_head(c, "    cfx_module *self = (cfx_module *)ctx;\n");
+    cfxi_c_unused(c, c->scope_used, "s", 1);
+    cfxi_c_unused(c, c->self_used, "ctx", 3);
     if (role == ROLE_TURN && index)
         unused_parameters(c, index, 1);
     else
-        unused(c, role != ROLE_TURN, "i", 1);
-    unused(c, c->in_used, "in", 2);
+        cfxi_c_unused(c, role != ROLE_TURN, "i", 1);
+    cfxi_c_unused(c, c->in_used, "in", 2);
+}
+
+void cfxi_c_begin(cfxi_ccode *c)
+{
+    c->body.size = 0;
+    c->location = 0;
+    c->scope_used = c->self_used = c->in_used = false;
 }
 
 static cfx_status put_function(cfxi_ccode *c, cfx_graph *g, c_role role, const char *name,
@@ -286,23 +293,23 @@ static cfx_status put_function(cfxi_ccode *c, cfx_graph *g, c_role role, const c
 {
     const size_t count = count_inputs(g);
     const bool array = role != ROLE_FORWARD || count == 0 || count > MOST_SEPARATE;
-    const cfx_node *first = next_input(g, NULL);
+    const cfx_node *first = cfxi_c_next_input(g, NULL);
     const bool single = (role == ROLE_STEP && count == 1) || (role == ROLE_TURN && count == 2);
     CFX_TRY(cfxi_c_rename(c, g, err));
-    c->body.size = 0;
-    c->location = 0;
-    c->scope_used = c->self_used = c->in_used = false;
+    if (role == ROLE_FORWARD && g->size > CFXI_C_LONG)
+        return cfxi_c_long_forward(c, count, err);
+    cfxi_c_begin(c);
     if (role == ROLE_TURN && first)
-        put_inputs(c, next_input(g, first), count - 1);
+        put_inputs(c, cfxi_c_next_input(g, first), count - 1);
     else if (array)
         put_inputs(c, first, count);
     CFX_TRY(put_statements(c, g, single, err));
     if (role == ROLE_FORWARD)
-        finish_forward(c, g, count);
+        cfxi_c_forward_head(c, g, count);
     else
         finish_region(c, g, role, name);
     cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    put_head(c, "}\n");
+    cfxi_c_head(c, "}\n");
     return c->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 

@@ -1,12 +1,10 @@
 /* cname.c - names for C: what is a word of C or C++, a macro, or a name of cfx, gets a '_'. */
 #include "ccode_impl.h"
 
-#include "../transform/transform_impl.h"
-
 /* Macros of the headers that a file includes, or that compilers have by themselves; functions at
  * whose redefinition they take offence; what the functions that are written have as parameters. */
 static const char *const others[] = {"NULL", "linux", "unix", "i386", "main", "self", "ctx", "in",
-                                     "n", "forward", "model_class"};
+                                     "n", "forward", "model_class", "vars", "parts", "part"};
 
 static bool is_upper(char c) { return (c >= 'A' && c <= 'Z') || c == '_' || cfxi_is_digit(c); }
 
@@ -22,7 +20,8 @@ static bool looks_like_macro(const char *name, size_t size)
 static bool is_free(const char *name, size_t size)
 {
     if (cfx_c_name_is_taken(name, size) || looks_like_macro(name, size) ||
-        strncmp(name, "cfx", 3) == 0 || strncmp(name, "CFX", 3) == 0)
+        strncmp(name, "cfx", 3) == 0 || strncmp(name, "CFX", 3) == 0 ||
+        strncmp(name, "forward_", 8) == 0)
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strncmp(others[i], name, size) == 0 && others[i][size] == '\0')

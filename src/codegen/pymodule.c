@@ -41,11 +41,11 @@ static void refuse(py_init *p, const char *path, const char *class_name)
     const size_t used = strlen(p->why.message);
     const bool known = class_name[0] != '\0';
     p->refused++;
-    if (used < sizeof p->why.message)
-        snprintf(p->why.message + used, sizeof p->why.message - used, "%s'%.100s' %s %s",
-                 used ? "; " : "the constructor cannot make ", path,
-                 known ? "is of the class" : "is no module of torch.nn, and no tensor",
-                 known ? class_name : "");
+    if (snprintf(p->why.message + used, sizeof p->why.message - used, "%s'%.100s' %s%s",
+                 used ? "; " : "the constructor cannot make all: ", path,
+                 known ? "is of the class " : "is no module of torch.nn, and no tensor",
+                 class_name) < 0)
+        p->why.message[used] = '\0';
 }
 
 /* ---- expressions --------------------------------------------------------------------------- */

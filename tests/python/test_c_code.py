@@ -126,6 +126,8 @@ def test_odd_names(tmp_path):
     assert 'cfx_module_add(s, self, "again", cfx_child(self, "int"));' in code or \
         code.count("cfx_nn_linear(") == 2
     check(tmp_path, module, torch.randn(3, 4), torch.randn(3, 4))
+    call("g++", "-std=c++20", "-Wall", "-Werror", "-x", "c++", "-I", ROOT / "include", "-c",
+         tmp_path / "first.c", "-o", tmp_path / "first.o")
 
 
 def test_training_flags():
@@ -150,6 +152,21 @@ def test_what_cannot_be_written():
         cfx.c_code(Own())
 
 
+def test_what_no_constructor_makes():
+    class Leaf(nn.Module):
+        def forward(self, x):
+            return x
+
+    class Tracer(cfx.Tracer):
+        def is_leaf_module(self, m, path):
+            return True
+
+    model = nn.Sequential(Leaf(), nn.Linear(2, 2), Leaf())
+    module = cfx.GraphModule(model, Tracer().trace(model))
+    with pytest.raises(TypeError, match=r"'0' is of the class \S*Leaf; '2' is of the class"):
+        cfx.python_module(module)
+
+
 @cfx.wrap
 def unknown(x):
     return x
@@ -158,6 +175,23 @@ def unknown(x):
 @cfx.wrap
 def other(x):
     return x
+
+
+def test_very_long_models(tmp_path):
+    """More than one function: each input is used in the last part, and results cross parts."""
+    lines = ["graph():", *(f"  %x{i} = placeholder[target=x{i}]()" for i in range(4))]
+    names = [f"x{i}" for i in range(4)]
+    for i in range(1200):
+        a, b = names[-1], names[i * 7919 % len(names)]
+        lines.append(f"  %n{i} = call_function[target=cfx.ops.maximum](%{a}, %{b})")
+        names.append(f"n{i}")
+    lines.append("  output((%n1199, [%x0, %x1, %x2, %x3, %n3]))\n")
+    text = "\n".join(lines)
+    done = subprocess.run([str(BUILD / "cfx"), "code", "--c", "-"], input=text,
+                          capture_output=True, text=True, timeout=60, check=True)
+    assert "forward_7(" in done.stdout
+    got = call(program(tmp_path, "long", done.stdout), "text")
+    assert canonical(cfx.parse(got)) == canonical(lowered(text))
 
 
 # ---- every graph of the tests that can be lowered ---------------------------------------------
