@@ -32,9 +32,10 @@ class Many(torch.nn.Module):
 
 def in_c():
     """{name: (nodes, ns per node)}"""
-    lines = subprocess.run([PROGRAM], check=True, capture_output=True, text=True).stdout.splitlines()
+    done = subprocess.run([PROGRAM], check=True, capture_output=True, text=True)
     return {name.strip(): (int(nodes), float(ns))
-            for name, nodes, ns in (line.rsplit(maxsplit=2) for line in lines)}
+            for name, nodes, ns in
+            (line.rsplit(maxsplit=2) for line in done.stdout.splitlines())}
 
 
 def in_python(capture, model, repeats):

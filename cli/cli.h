@@ -8,7 +8,13 @@
 
 /* What the command exits with: done, or yes; no, or it cannot be done with this input; the command
  * line is wrong; a file cannot be read as a graph; Ctrl-C, as shells count it. */
-enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_UNREADABLE = 3, CLI_INTERRUPTED = 130 };
+enum {
+    CLI_OK = 0,
+    CLI_BAD_INPUT = 1,
+    CLI_BAD_USAGE = 2,
+    CLI_UNREADABLE = 3,
+    CLI_INTERRUPTED = 130
+};
 
 enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64 };
 

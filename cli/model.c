@@ -1,5 +1,4 @@
-/* model.c - models whose source is C: compiled, loaded, made; interrupted, and gone when they
- * crash.
+/* model.c - models whose source is C: compiled, loaded, made; what Ctrl-C and crashes do.
  *
  * The compiler makes a shared object that finds the functions of cfx in this executable, which
  * exports them. It lies in a scratch folder that is gone as soon as the object is loaded.

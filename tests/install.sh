@@ -44,6 +44,7 @@ if command -v "${CXX:-g++}" >/dev/null; then
 else
     echo "install: programs in C++ skipped, because there is no ${CXX:-g++} here"
 fi
-test -x "$stage/bin/cfx"
+env -u CFX_INCLUDE "$stage/bin/cfx" trace examples/c/mlp.c >"$stage/mlp.ir"
+"$stage/bin/cfx" check "$stage/mlp.ir"
 ! grep -n '@' "$stage/lib/pkgconfig/cfx.pc"
 echo "install: $passed passed, 0 failed"

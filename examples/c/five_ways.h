@@ -172,9 +172,9 @@ static double five_ways(cfx_scope *s, const char *folder, void **library)
 
 static void remove_all(const char *folder)
 {
-    static const char *const names[] = {"model.c",  "model.py",            "model.ir",
-                                        "model.so", "weights.safetensors", "transformed.safetensors",
-                                        "x.npy",    "y.npy"};
+    static const char *const names[] = {
+        "model.c", "model.so", "model.py", "model.ir", "x.npy", "y.npy", "weights.safetensors",
+        "transformed.safetensors"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         remove(in_folder(folder, names[i]));
     rmdir(folder);

@@ -42,7 +42,7 @@ static cfx_var newton_step(cfx_scope *s, void *self, const cfx_var *in)
     return cfx_tuple(s, in[0], better);
 }
 
-/* ---- a counted loop: in[0] is x, in[1] the sum, in[2] its last term x^i / i! ------------------ */
+/* ---- a counted loop: in[0] is x, in[1] the sum, in[2] its last term, x^i / i! ---------------- */
 
 static cfx_var add_term(cfx_scope *s, void *self, cfx_var i, const cfx_var *in)
 {

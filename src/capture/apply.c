@@ -131,10 +131,10 @@ static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_erro
     cfx_value kwargs = cfx_invalid();
     if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
         kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);
+    const cfx_opcode op = f->row->method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && (kwargs.kind != CFX_KIND_INVALID || p->n_kwargs == 0))
-        n = cfx_graph_create(g, f->row->method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION, target, args,
-                             kwargs, NULL, cfx_invalid(), err);
+        n = cfx_graph_create(g, op, target, args, kwargs, NULL, cfx_invalid(), err);
     if (!n) {
         cfx_value_discard(g, args);
         cfx_value_discard(g, kwargs);

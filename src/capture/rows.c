@@ -28,8 +28,8 @@ static bool starts_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* How good a spelling is for a call with the row's own parameters: 0 it is none. A method takes what
- * people give it; an overload of aten only what stands in its signature: no number for a tensor. */
+/* How good a spelling is for a call with the row's own parameters: 0 it is none. A method takes
+ * what people give it; an overload of aten only what its signature says: no number for a tensor. */
 static int rank(const char *name, cfx_spelling kind)
 {
     const bool fixed = cfxi_spelling_has_params(name);
