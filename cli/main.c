@@ -35,7 +35,7 @@ const cli_verb cli_verbs[] = {
      code_options,
      "  cfx code model.ir                 a function forward(...)\n"
      "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n"
-     "  cfx code --c model.ir             C: forward(...), and cfx_model\n",
+     "  cfx code --c model.ir             C: forward(...), and cfx_model(...)\n",
      cmd_code},
     {"run", "compute a graph, and print or write what it gives",
      "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy]\n"
