@@ -156,7 +156,10 @@ python: $(B)/python/_core.so
 	{ cmp -s $< $$ext || { echo "  PY   $$ext" && install -m 755 $< $$ext; }; }
 
 # ---- run things
-demo: $(B)/cfx
+# On all processors, unless -j says otherwise: it is the first thing that people do.
+demo:
+	$(Q)$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell \
+	    getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)) $(B)/cfx
 	$(Q)CC='$(CC)' $(B)/cfx demo
 
 programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(CXX_BIN)

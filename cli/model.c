@@ -36,6 +36,17 @@ bool cli_interrupted(void *ctx)
     return interrupted != 0;
 }
 
+/* The first Ctrl-C asks to stop, the second one kills. */
+static void watch_interrupts(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  /* they do this better */
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -58,20 +69,9 @@ static void on_crash(int number)
     _exit(CLI_BAD_INPUT);
 }
 
-/* The first Ctrl-C asks to stop, the second one kills. */
-static void watch_interrupts(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
-
-/* On a stack of its own: recursion without an end is a crash, too. Sanitizers do this better. */
+/* On a stack of its own: recursion without an end is a crash, too. */
 static void watch_crashes(void)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     static char memory[1 << 16];
     const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
@@ -81,8 +81,10 @@ static void watch_crashes(void)
         return;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
-#endif
 }
+#else
+static void watch_crashes(void) {}
+#endif
 
 /* ---- where the headers are ----------------------------------------------------------------- */
 
