@@ -172,11 +172,11 @@ golden: $(B)/cfx
 	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
 
 lint:
-	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py c_api.py \
+	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py c_api.py documented.py \
 	    'ops_index.py --check'; do \
 	    $(PYTHON) tools/$$tool || bad=$$((bad + 1)); done; \
 	CC='$(CC)' CXX='$(CXX)' sh tools/headers.sh || bad=$$((bad + 1)); \
-	echo "lint: $$((7 - bad)) passed, $$bad failed"; exit $$bad
+	echo "lint: $$((8 - bad)) passed, $$bad failed"; exit $$bad
 
 # tests/run.py starts make itself, with the variables given here but not this make's job server.
 test:
