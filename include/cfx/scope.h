@@ -58,6 +58,7 @@ CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
 /* Forgets the failure: the scope can be used again. */
 CFX_API void cfx_scope_forgive(cfx_scope *s);
 
+/* Whether what is called is noted in a graph; false: it is computed. */
 CFX_API bool cfx_scope_is_tracing(const cfx_scope *s);
 CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);      /* borrowed */
 CFX_API cfx_graph *cfx_scope_graph(cfx_scope *s);          /* that is being made, or NULL */
@@ -93,7 +94,11 @@ typedef enum cfx_var_kind {
     CFX_VAR_DTYPE,
     CFX_VAR_STR,    /* borrowed from the caller */
     CFX_VAR_INTS,   /* likewise */
-    CFX_VAR_VALUE   /* a scope's: a tensor, a number, a list of them; or a node */
+    CFX_VAR_VALUE,  /* a scope's: a tensor, a number, a list of them; or a node */
+    CFX_VAR_ELLIPSIS,
+    CFX_VAR_LAYOUT,
+    CFX_VAR_MEMORY_FORMAT,
+    CFX_VAR_DEVICE  /* text, as a STR */
 } cfx_var_kind;
 
 /* To be passed around, not to be looked into. All zero is empty. */
@@ -124,6 +129,13 @@ static inline cfx_var cfx_var_empty(void) { return cfx_var_make(CFX_VAR_EMPTY, 0
 static inline cfx_var cfx_var_none(void) { return cfx_var_make(CFX_VAR_NONE, 0); }
 static inline cfx_var cfx_var_int(int64_t i) { return cfx_var_make(CFX_VAR_INT, i); }
 static inline cfx_var cfx_var_dtype(cfx_dtype t) { return cfx_var_make(CFX_VAR_DTYPE, t); }
+static inline cfx_var cfx_var_layout(cfx_layout l) { return cfx_var_make(CFX_VAR_LAYOUT, l); }
+static inline cfx_var cfx_var_memory_format(cfx_memory_format f)
+{
+    return cfx_var_make(CFX_VAR_MEMORY_FORMAT, f);
+}
+/* x[..., 0] is cfx_getitem(s, x, cfx_tuple(s, cfx_var_ellipsis(), cfx_v(0))). */
+static inline cfx_var cfx_var_ellipsis(void) { return cfx_var_make(CFX_VAR_ELLIPSIS, 0); }
 static inline cfx_var cfx_var_bool(bool b)
 {
     cfx_var v = cfx_var_make(CFX_VAR_BOOL, 0);
@@ -141,6 +153,12 @@ static inline cfx_var cfx_var_str(const char *text)
 {
     cfx_var v = cfx_var_make(CFX_VAR_STR, 0);
     v.as.text = text;
+    return v;
+}
+static inline cfx_var cfx_var_device(const char *name)  /* "cpu"; likewise */
+{
+    cfx_var v = cfx_var_make(CFX_VAR_DEVICE, 0);
+    v.as.text = name;
     return v;
 }
 static inline cfx_var cfx_var_ints(const int64_t *ints, size_t n)
@@ -185,11 +203,17 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
+/* A list, tuple, dict or slice of variables: see the macros. */
 CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
 /* cfx_list(s, x, y): what cat and stack take; cfx_tuple(s, x, y): what a function with several
  * results returns. cfx_getitem(s, v, i) takes one apart. */
 #define cfx_list(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_LIST, CFX_VARS(__VA_ARGS__))
 #define cfx_tuple(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, CFX_VARS(__VA_ARGS__))
+/* cfx_dict(s, cfx_v("a"), x, cfx_v("b"), y): keys and values by turns. cfx_slice_of(s, 0, 5,
+ * cfx_var_none()) is 0:5 of an index; any part may be None. */
+#define cfx_dict(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_DICT, CFX_VARS(__VA_ARGS__))
+#define cfx_slice_of(s, start, stop, step)                                                         \
+    cfx_seq_at(CFX_HERE(s), CFX_DATUM_SLICE, CFX_VARS(cfx_v(start), cfx_v(stop), cfx_v(step)))
 
 /* ---- operators ----------------------------------------------------------------------------- */
 

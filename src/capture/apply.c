@@ -11,6 +11,7 @@ static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 typedef struct callee {
     cfx_operator op;
     const cfx_custom_operator *custom;  /* instead of `op`; or NULL */
+    const cfxi_row *row;
 } callee;
 
 static const char *name_of(const callee *f)
@@ -27,9 +28,7 @@ static bool param_at(const callee *f, size_t i, cfx_param *param)
 /* In C `true` is a number: a parameter that is a bool takes 0 and 1 for False and True. */
 static cfx_var as_param(const callee *f, size_t i, cfx_var v)
 {
-    cfx_param param;
-    if (v.kind == CFX_VAR_INT && (v.as.i == 0 || v.as.i == 1) &&
-        param_at(f, i, &param) && strncmp(param.type, "bool", 4) == 0)
+    if (v.kind == CFX_VAR_INT && (v.as.i == 0 || v.as.i == 1) && f->row->is_bool >> i & 1)
         return cfx_var_bool(v.as.i == 1);
     return v;
 }
@@ -74,45 +73,6 @@ static cfx_var compute(cfx_at at, const callee *f, const cfx_var *args, size_t n
 
 /* ---- noting -------------------------------------------------------------------------------- */
 
-static bool starts_with(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* How good a spelling is for a call with the row's own parameters: 0 it is none. */
-static int rank(const char *name, cfx_spelling kind)
-{
-    if (kind == CFX_SPELLING_METHOD)
-        return 1;
-    if (kind == CFX_SPELLING_OVERLOAD)
-        return 2;
-    if (kind != CFX_SPELLING_FUNCTION || cfxi_spelling_has_params(name))
-        return 0;
-    if (starts_with(name, "torch.nn.functional."))
-        return 4;
-    return starts_with(name, "torch.") ? 5 : 3;
-}
-
-/* How a captured program spells the operator: as a person would in Python, and so that the row's
- * parameters are the function's. *method: the name is a method's. */
-static void spell(cfx_operator op, char out[CFX_SPELLING_SIZE], bool *method)
-{
-    char name[CFX_SPELLING_SIZE];
-    cfx_spelling kind;
-    int best = 0;
-    snprintf(out, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
-    *method = false;
-    for (size_t i = 0; cfx_operator_spelling(op, i, name, &kind); i++) {
-        const int good = rank(name, kind);
-        if (good <= best)
-            continue;
-        best = good;
-        *method = kind == CFX_SPELLING_METHOD;
-        const char *start = *method ? strrchr(name, '.') + 1 : name;
-        memmove(out, start, strlen(start) + 1);
-    }
-}
-
 typedef struct passed {
     cfx_value args[CFXI_MOST_PARAMS];
     size_t n;
@@ -136,8 +96,8 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
     cfx_error err = {0};
     cfx_param param;
     bool gap = false;
-    for (size_t i = 0; i < n && param_at(f, i, &param); i++) {
-        gap = gap || param.keyword_only;
+    for (size_t i = 0; i < n; i++) {
+        gap = gap || f->row->by_name >> i & 1;
         if (args[i].kind == CFX_VAR_EMPTY) {
             gap = true;
             continue;
@@ -149,7 +109,9 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
             p->args[p->n++] = v;
             continue;
         }
-        const cfx_value name = cfx_value_str(g, param.name.text, param.name.size, &err);
+        cfx_value name = cfx_invalid();
+        if (param_at(f, i, &param))
+            name = cfx_value_str(g, param.name.text, param.name.size, &err);
         if (name.kind == CFX_KIND_INVALID) {
             cfx_value_discard(g, v);
             cfxi_scope_take(at, &err);
@@ -163,20 +125,16 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
 
 static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_error *err)
 {
-    char spelled[CFX_SPELLING_SIZE];
-    bool method = false;
-    if (!f->custom)
-        spell(f->op, spelled, &method);
-    const char *name = f->custom ? f->custom->name : spelled;
+    const char *name = f->custom ? f->custom->name : f->row->spelled;
     const cfx_target target = {.name = name, .size = strlen(name)};
     cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
     cfx_value kwargs = cfx_invalid();
     if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
         kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);
+    const cfx_opcode op = f->row->method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && (kwargs.kind != CFX_KIND_INVALID || p->n_kwargs == 0))
-        n = cfx_graph_create(g, method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION, target, args,
-                             kwargs, NULL, cfx_invalid(), err);
+        n = cfx_graph_create(g, op, target, args, kwargs, NULL, cfx_invalid(), err);
     if (!n) {
         cfx_value_discard(g, args);
         cfx_value_discard(g, kwargs);
@@ -202,8 +160,11 @@ static cfx_node *note_call(cfx_at at, const callee *f, const cfx_var *args, size
 
 cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
 {
-    const callee f = {.op = op};
-    return note_call(at, &f, args, n);
+    const callee f = {.op = op, .row = cfxi_row_of(at.scope, op)};
+    if (f.row)
+        return note_call(at, &f, args, n);
+    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    return NULL;
 }
 
 /* What the rule says of the result, if all is known of the arguments: INVALID without a failure if
@@ -243,9 +204,8 @@ static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_param param;
-    for (size_t i = 0; i < n && param_at(f, i, &param); i++) {
-        const bool optional = f->custom && param.type[strlen(param.type) - 1] == '?';
-        if (args[i].kind == CFX_VAR_EMPTY && !param.value.text && !param.variadic && !optional) {
+    for (size_t i = 0; i < n; i++) {
+        if (args[i].kind == CFX_VAR_EMPTY && f->row->needed >> i & 1 && param_at(f, i, &param)) {
             cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
                      (int)param.name.size, param.name.text);
             return cfx_var_empty();
@@ -256,14 +216,28 @@ static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 
 cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
 {
-    const callee f = {.op = op};
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
     if (!cfx_operator_has_kernel(op) || n > CFXI_MOST_PARAMS) {
         cfx_fail(at, CFX_E_TYPE, "there is no operator number %d with so many parameters", (int)op);
         return cfx_var_empty();
     }
-    return apply(at, &f, args, n);
+    const callee f = {.op = op, .row = cfxi_row_of(at.scope, op)};
+    if (f.row)
+        return apply(at, &f, args, n);
+    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    return cfx_var_empty();
+}
+
+/* A library's row is read each time. */
+static void read_row(const callee *f, cfxi_row *row)
+{
+    cfx_param param;
+    *row = (cfxi_row){.needed = 0};
+    for (size_t i = 0; i < CFXI_MOST_PARAMS && param_at(f, i, &param); i++) {
+        const bool optional = param.type[strlen(param.type) - 1] == '?';
+        cfxi_row_param(row, i, &param, !param.value.text && !param.variadic && !optional);
+    }
 }
 
 cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
@@ -272,7 +246,8 @@ cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
     const cfx_library *library = cfx_runtime_library(at.scope->rt);
-    const callee f = {.custom = cfx_library_find(library, name)};
+    callee f = {.custom = cfx_library_find(library, name)};
+    cfxi_row row;
     if (!f.custom)
         cfx_fail(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"
                                         : "the scope has no library with an operator '%.100s' "
@@ -280,7 +255,9 @@ cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
     else if (args.n > 0 && !param_at(&f, args.n - 1, &param))
         cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name, f.custom->schema,
                  args.n);
-    else
-        return apply(at, &f, args.items, args.n);
-    return cfx_var_empty();
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    read_row(&f, &row);
+    f.row = &row;
+    return apply(at, &f, args.items, args.n);
 }

@@ -7,17 +7,36 @@ static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 
 /* ---- inputs of a user's class -------------------------------------------------------------- */
 
-/* The i-th name of "x, mask=None"; an empty text past the last. *optional: it says "=None". */
-static cfx_schema_text input_name(const char *inputs, size_t i, bool *optional)
+/* "None", "0.5", "True"; EMPTY for anything else. */
+static cfx_var parse_default(cfx_schema_text text)
+{
+    int64_t i;
+    double f;
+    for (; text.size > 0 && *text.text == ' '; text.size--)
+        text.text++;
+    if (cfxi_text_is_word(text, "None"))
+        return cfx_var_none();
+    if (cfxi_text_is_word(text, "True") || cfxi_text_is_word(text, "False"))
+        return cfx_var_bool(text.text[0] == 'T');
+    if (cfxi_parse_int(text.text, text.size, &i))
+        return cfx_var_int(i);
+    return cfxi_parse_float(text.text, text.size, &f) ? cfx_var_float(f) : cfx_var_empty();
+}
+
+/* The i-th name of "x, mask=None"; an empty text past the last. */
+static cfx_schema_text input_name(const char *inputs, size_t i, cfx_var *value)
 {
     cfx_schema_text name = {inputs, 0};
     const char *at = inputs;
     for (size_t k = 0; k <= i; k++)
         name = cfxi_schema_next(&at);
     const char *equals = memchr(name.text, '=', name.size);
-    *optional = equals != NULL;
-    if (equals)
-        name.size = (size_t)(equals - name.text);
+    *value = cfx_var_empty();
+    if (equals) {
+        const size_t size = (size_t)(equals - name.text);
+        *value = parse_default((cfx_schema_text){equals + 1, name.size - size - 1});
+        name.size = size;
+    }
     while (name.size > 0 && name.text[name.size - 1] == ' ')
         name.size--;
     return name;
@@ -30,18 +49,18 @@ static const char *inputs_of(const cfx_class *type)
     return type->forward ? "x" : type->forward2 ? "x, y" : type->forward3 ? "x, y, z" : "";
 }
 
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional)
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value)
 {
-    return input_name(inputs_of(type), i, optional);
+    return input_name(inputs_of(type), i, value);
 }
 
 /* How many inputs the class takes: from *least to *most. */
 static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
 {
-    bool optional;
+    cfx_var value;
     *least = *most = 0;
-    while (cfxi_class_input(type, *most, &optional).size > 0) {
-        *least += !optional;
+    while (cfxi_class_input(type, *most, &value).size > 0) {
+        *least += value.kind == CFX_VAR_EMPTY;
         ++*most;
     }
     if (type->forward_n && !type->inputs)
@@ -54,8 +73,8 @@ static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
 
 enum { MOST_INPUTS = 32 };
 
-/* `in` with None for what is not given, in `all`; false, and the scope fails, if it does not fit.
- * */
+/* `in` with the defaults of what is not given, in `all`; false, and the scope fails, if it does not
+ * fit. */
 static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all[MOST_INPUTS],
                         size_t *n)
 {
@@ -69,7 +88,10 @@ static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all
     }
     *n = most == SIZE_MAX || most > MOST_INPUTS ? in.n : most;
     for (size_t i = 0; i < *n; i++) {
-        all[i] = i < in.n ? in.items[i] : cfx_var_none();
+        if (i < in.n)
+            all[i] = in.items[i];
+        else if (cfxi_class_input(m->type, i, &all[i]).size == 0)
+            all[i] = cfx_var_none();
         if (all[i].kind == CFX_VAR_EMPTY) {
             cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable", cfxi_module_title(m),
                      i);
@@ -128,8 +150,9 @@ cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
-    if (result.kind == CFX_VAR_STR || result.kind == CFX_VAR_INTS)  /* it may be on its stack */
-        result = cfx_ok(s) ? cfx_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(&result, 1)) : result;
+    if (cfx_ok(s) && result.kind == CFX_VAR_INTS)
+        cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
+                 "function: return a cfx_tuple", cfxi_module_title(m));
     return cfx_scope_return(s, mark, result);
 }
 
@@ -279,9 +302,10 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
                  "that the module does not have");
         return cfx_var_empty();
     }
-    if (!m->type && !m->nn && !m->graph) {
+    const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
+    if (is_list || (!m->type && !m->nn && !m->graph)) {
         cfx_fail(at, CFX_E_TYPE, "a module that only holds others cannot be called: give it a "
-                 "class with a forward");
+                 "class with a forward, or make it a Sequential");
         return cfx_var_empty();
     }
     if (at.scope->trace)

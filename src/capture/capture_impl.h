@@ -5,6 +5,7 @@
  *     scope.c   scopes and their variables        var.c     variables in and out
  *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
  *     program.c graphs of modules made to run     control.c branches and loops
+ *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
  *     nn*.c     the classes of torch.nn
  */
@@ -116,6 +117,7 @@ typedef struct cfxi_ready {
 } cfxi_ready;
 
 typedef struct cfxi_trace cfxi_trace;
+typedef struct cfxi_rows cfxi_rows;
 
 struct cfx_scope {
     const cfx_allocator *allocator;
@@ -128,6 +130,8 @@ struct cfx_scope {
     cfxi_vec slots;        /* of cfxi_slot */
     cfxi_vec modules;      /* of cfx_module *, retained */
     cfxi_table ready;      /* of cfxi_ready * */
+    cfxi_rows *rows;       /* of operators that were called; NULL: none yet, */
+    bool borrows_rows;     /* or those of the scope that traces */
     cfxi_trace *trace;     /* NULL: it computes */
 };
 
@@ -185,6 +189,23 @@ cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
 cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
                       const cfx_trace_options *options, cfx_error *err);
 
+/* ---- rows of operators (rows.c) ------------------------------------------------------------- */
+
+typedef struct cfxi_row {
+    uint32_t needed;   /* bit i: parameter i must be given */
+    uint32_t is_bool;  /*   it is a bool */
+    uint32_t by_name;  /*   it can only be given by name */
+    bool method;       /* `spelled` is a method's name */
+    char spelled[CFX_SPELLING_SIZE];  /* how a captured call names it; "" for one of a library */
+} cfxi_row;
+
+/* Notes a parameter in `row`. */
+void cfxi_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed);
+/* Of an operator of the table: the scope's. NULL if memory is out. */
+const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op);
+cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator);
+void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
+
 /* ---- operators (apply.c) -------------------------------------------------------------------- */
 
 /* Appends a call of a function: of `args` empty ones are left out, and what follows a gap, or is
@@ -193,8 +214,8 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
 
 /* ---- calls (call.c) ------------------------------------------------------------------------- */
 
-/* The i-th input of a class: its name, empty past the last, and whether it may be left out. */
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional);
+/* The i-th input of a class: its name, empty past the last, and its default, or EMPTY. */
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value);
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 

@@ -51,6 +51,8 @@ void cfx_scope_free(cfx_scope *s)
         cfx_module_release(((cfx_module **)s->modules.data)[i]);
     cfxi_vec_free(&s->modules, sizeof(cfx_module *), s->allocator);
     cfxi_vec_free(&s->slots, sizeof(cfxi_slot), s->allocator);
+    if (!s->borrows_rows)
+        cfxi_rows_free(s->rows, s->allocator);
     if (s->owns_runtime)
         cfx_runtime_free(s->rt);
     cfxi_free(s->allocator, s, sizeof *s);

@@ -102,7 +102,7 @@ cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 {
     cfx_error err = {0};
-    if (!at.scope->trace->dims)
+    if (!at.scope->trace->dims || cfx_tensor_is_abstract(t))  /* only declared so far */
         return nothing;
     cfx_tensor *abstract = cfx_tensor_new_abstract(cfx_tensor_dtype(t), cfx_tensor_sizes(t),
                                                    cfx_tensor_ndim(t), at.scope->allocator, &err);
@@ -147,6 +147,11 @@ cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
     }
     if (at.scope->trace && e->value.kind == CFX_DATUM_TENSOR)
         return read_tensor(at, e->value.as.tensor);
+    if (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)) {
+        cfx_fail(at, CFX_E_KEY, "the parameter '%.100s' of %s has no tensor before weights are "
+                 "loaded (cfx_module_load)", path, cfxi_module_title(m));
+        return cfx_var_empty();
+    }
     return cfxi_var_of_datum(at, cfx_datum_retain(e->value));
 }
 
@@ -188,15 +193,15 @@ static cfx_datum input_shape(cfx_at at, cfx_schema_text name)
     return d;
 }
 
-/* A placeholder, with None as its default if it may be left out. */
-static cfx_var add_input(cfx_at at, cfx_schema_text name, bool optional)
+/* A placeholder; `value` is its default, or EMPTY. */
+static cfx_var add_input(cfx_at at, cfx_schema_text name, cfx_var value)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
-    const cfx_value none = cfx_none();
+    const cfx_value usual = cfxi_var_value(at, value);
     const cfx_target target = {.name = name.text, .size = name.size};
     cfx_datum known = input_shape(at, name);
-    cfx_value args = cfx_value_tuple(g, &none, optional, &err);
+    cfx_value args = cfx_value_tuple(g, &usual, value.kind != CFX_VAR_EMPTY, &err);
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && cfx_ok(at.scope))
         n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
@@ -215,12 +220,12 @@ enum { MOST_INPUTS = 32 };
 static size_t add_inputs(cfx_at at, const cfx_class *type, cfx_var *in)
 {
     size_t n = 0;
-    bool optional;
+    cfx_var value;
     for (cfx_schema_text name; n < MOST_INPUTS && cfx_ok(at.scope); n++) {
-        name = cfxi_class_input(type, n, &optional);
+        name = cfxi_class_input(type, n, &value);
         if (name.size == 0)
             break;
-        in[n] = add_input(at, name, optional);
+        in[n] = add_input(at, name, value);
     }
     return n;
 }
@@ -293,6 +298,10 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
         return CFX_E_NOMEM;
     cfx_at here = at;
     here.scope = inner;
+    if (!at.scope->rows)
+        at.scope->rows = cfxi_rows_new(at.scope->allocator);
+    inner->rows = at.scope->rows;
+    inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
     inner->depth = at.scope->depth;
     record(here, t->root);
@@ -361,8 +370,27 @@ static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
     return pass;
 }
 
+/* Leaves the members that the graph still names. */
+static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
+{
+    cfx_module *kept = cfxi_module_make(m->allocator, err);
+    if (!kept)
+        return CFX_E_NOMEM;
+    kept->owner = m;
+    cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
+    if (status == CFX_OK) {
+        const cfxi_vec members = m->members;
+        m->members = kept->members;
+        m->version++;
+        kept->members = members;
+    }
+    cfx_module_release(kept);
+    return status;
+}
+
 void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
 {
+    cfx_error why = {0};
     if (!cfx_ok(at.scope))
         return;
     if (!m || !m->graph || !passes) {
@@ -381,4 +409,6 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
             return;
         }
     }
+    if (prune(at, m, &why) != CFX_OK)
+        cfxi_scope_take(at, &why);
 }

@@ -253,8 +253,8 @@ static cfx_status apply(cfx_kernel_call *c)
     return check_results(c);
 }
 
-cfx_datum cfxi_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_custom *f,
-                           const cfx_datum *args, size_t n, cfx_error *err)
+cfx_datum cfxi_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                           const cfxi_custom *f, const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};
     cfx_datum full[CFXI_MOST_PARAMS];
@@ -271,8 +271,13 @@ cfx_datum cfxi_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cf
         status = apply(&c);
     if (status == CFX_OK)
         result = cfxi_call_pack(&c.c, f->signature);
-    if (result.kind == CFX_DATUM_INVALID)
+    if (result.kind == CFX_DATUM_INVALID) {
         cfxi_call_explain(&c.c, f->row.name, f->signature);
+    } else if (watch && watch->meter &&
+               cfxi_meter_custom(watch->meter, &c.c, f->signature, result) != CFX_OK) {
+        cfx_datum_release(result);
+        result.kind = CFX_DATUM_INVALID;
+    }
     cfxi_call_drop_results(&c.c);
     for (size_t i = 0; i < f->signature->num_results; i++)
         cfx_datum_release(c.described[i]);
@@ -292,7 +297,7 @@ static cfx_datum call_named(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
         return result;
     const cfxi_custom *f = cfxi_library_find(rt->library, name);
     if (f)
-        result = cfxi_custom_call(rt, dims, infer, f, args, n, &own);
+        result = cfxi_custom_call(rt, dims, infer, NULL, f, args, n, &own);
     else if (rt->library)
         cfx_error_set(&own, CFX_E_KEY, "the runtime's library has no operator '%.100s'", name);
     else

@@ -160,6 +160,9 @@ typedef struct cfxi_meter cfxi_meter;
 /* After a call: `args` are by the row's parameters, as rules see them. */
 cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
                            cfx_datum result);
+/* Likewise of a row of a library: what it computes, nobody knows, but its results take memory. */
+cfx_status cfxi_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
+                             cfx_datum result);
 /* A program is run, and ends: slots 0, 1, ... are its own. What is in a slot is alive. */
 cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err);
 void cfxi_meter_leave(cfxi_meter *m);

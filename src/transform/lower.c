@@ -121,12 +121,14 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     return status;
 }
 
-cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_fn *each, void *ctx,
-                           cfx_error *err)
+cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+                           const cfx_lower_options *options, cfx_error *err)
 {
     cfx_error own;
-    cfxi_lower trial = {.library = modules ? modules->library : NULL, .each = each, .ctx = ctx};
-    cfxi_lower real = {.library = trial.library};
+    cfxi_lower trial = {.library = modules ? modules->library : NULL,
+                        .options = options ? *options : (cfx_lower_options){0}};
+    cfxi_lower real = trial;
+    real.options.each = NULL;
     CFX_TRY(cfxi_expect(g, "graph", err));
     trial.modules = real.modules = cfxi_modules_or_null(modules);
     err = cfxi_error_or(err, &own);
@@ -153,7 +155,7 @@ cfx_status cfx_pass_lower(cfx_graph *g, const cfx_modules *modules, const void *
 {
     const uint64_t before = cfx_graph_version(g);
     (void)opts;
-    cfx_status status = cfx_graph_lower(g, modules, NULL, NULL, err);
+    cfx_status status = cfx_graph_lower(g, modules, NULL, err);
     if (changed)
         *changed = cfx_graph_version(g) != before;
     return status;

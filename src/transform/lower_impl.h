@@ -33,8 +33,7 @@ typedef struct cfxi_lower {
     const cfx_modules *modules;  /* or NULL */
     const cfx_library *library;  /* or NULL */
     cfx_node_map *what;  /* of nodes, as integers */
-    cfx_lower_fn *each;  /* or NULL */
-    void *ctx;
+    cfx_lower_options options;
     size_t refused;      /* nodes that cannot be lowered */
     cfx_error first;     /* of them */
     cfx_error *err;      /* never NULL */
@@ -92,6 +91,9 @@ cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operat
 
 /* ---- the graph (lower_write.c) ------------------------------------------------------------- */
 
+/* A default as the schema writes it, as a value: it fills the gap before an argument that is given.
+ * Floating. */
+cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err);
 /* Makes `n` the call; reports it if it cannot be. */
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* Gives `n` the target and the arguments of the call, and nothing else. */

@@ -63,7 +63,7 @@ cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *forma
     if (l->refused++ == 0)
         l->first = why;
     *l->err = (cfx_error){0};
-    cfx_status status = l->each ? l->each(l->ctx, n, why.message) : CFX_OK;
+    cfx_status status = l->options.each ? l->options.each(l->options.ctx, n, why.message) : CFX_OK;
     return status == CFX_OK ? CFX_OK : cfxi_failed(l->err, status);
 }
 
@@ -89,9 +89,7 @@ static cfx_value numbers(cfx_graph *g, cfx_schema_text t, cfx_error *err)
     return cfx_value_list(g, items, n, err);
 }
 
-/* What the schema writes, as a value: it fills the gap before an argument that is given. */
-static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
-                               cfx_error *err)
+cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err)
 {
     if (!t.text || cfxi_text_is_word(t, "None"))
         return cfx_none();
@@ -166,7 +164,7 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
     for (size_t i = 0; i < n; i++) {
         all[i] = c->args[i];
         if (all[i].kind == CFX_KIND_INVALID && param_at(c, i, &param))
-            all[i] = default_value(l->g, &param, c->defaults[i], l->err);
+            all[i] = cfxi_row_default(l->g, &param, c->defaults[i], l->err);
     }
     return cfx_value_tuple(l->g, all, n, l->err);
 }

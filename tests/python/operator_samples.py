@@ -94,6 +94,9 @@ KNOWN = {
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), (
         "strides .* torch", "torch copies what lies between a tensor's elements, too")),
     "triplet_margin_loss": ("margin must be greater", "aten's function, the same row, takes it"),
+    "multi_head_attention_forward": (
+        r"float32: \[0\] .* Greatest absolute difference: 0\.0[0-4]",
+        "scores in the hundreds: torch is off by 0.2, too, on inputs that are one rounding away"),
     **dict.fromkeys(("add", "sub", "mul", "div", "floor_divide"), (
         "(int|float|complex) instead of a tensor",
         "of numbers alone torch's functions make a tensor; Python's operators are the same rows")),

@@ -116,7 +116,6 @@ DOCUMENTED = {  # inspect only sees (*args, **kwargs)
     "GRU": "input_size hidden_size num_layers=1 bias=True batch_first=False dropout=0.0 "
            "bidirectional=False dtype=None",
 }
-LEFT_OUT = {"device", "custom_encoder", "custom_decoder"}
 
 
 def declared(name):
@@ -125,7 +124,7 @@ def declared(name):
         return [(k, eval(v) if e else inspect.Parameter.empty) for k, e, v in items]
     found = []
     for p in inspect.signature(getattr(nn, name)).parameters.values():
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name in LEFT_OUT:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name == "device":
             continue
         default = "relu" if p.name == "activation" else p.default
         found.append((p.name, default))

@@ -161,9 +161,9 @@ static cfx_status lab_open(lab *l, const char *text, const char *x, const cfx_al
     if (l->x.kind == CFX_DATUM_INVALID)
         return err->status;
     l->g = cfx_graph_parse(text, strlen(text), allocator, NULL, err);
-    if (!l->g || cfx_graph_lower(l->g, NULL, NULL, NULL, err) != CFX_OK)
+    if (!l->g || cfx_graph_lower(l->g, NULL, NULL, err) != CFX_OK)
         return err->status;
-    l->p = cfx_program_new(l->g, l->state, allocator, err);
+    l->p = cfx_program_new(l->g, l->state, &(cfx_program_options){.allocator = allocator}, err);
     return l->p ? CFX_OK : err->status;
 }
 

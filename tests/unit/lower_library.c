@@ -79,11 +79,11 @@ static void expect_lowered(const char *before, const char *after)
     const cfx_modules modules = {.library = lib};
     cfx_graph *g = parse(before, NULL, &err);
     REQUIRE(lib && g);
-    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, &err));
     CHECK_STR_EQ("", err.message);
     expect_graph(g, after);
     const uint64_t version = cfx_graph_version(g);
-    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, NULL, &err));  /* once is enough */
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, &err));  /* once is enough */
     CHECK_INT_EQ(version, cfx_graph_version(g));
     cfx_graph_release(g);
     cfx_library_release(lib);
@@ -121,7 +121,7 @@ static void expect_refused(const char *call, const char *message)
              "  %%y = call_function[target=%s  @ model.py:7\n  output(%%y)\n", call);
     cfx_graph *g = parse(text, NULL, &err);
     CHECK_STR_EQ("", err.message);
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, NULL, &err));
     CHECK_STR_EQ(message, err.message);
     expect_graph(g, text);
     cfx_graph_release(g);
@@ -173,7 +173,7 @@ static cfx_status run_in_place(const cfx_allocator *a, void *arg)
     const cfx_runtime_options limits = {.allocator = a, .threads = 1};
     cfx_graph *g = lib ? parse(text, a, &err) : NULL;
     cfx_program *p = NULL;
-    if (g && cfx_graph_lower(g, &modules, NULL, NULL, &err) == CFX_OK)
+    if (g && cfx_graph_lower(g, &modules, NULL, &err) == CFX_OK)
         p = cfx_program_new(g, NULL, &options, &err);
     cfx_graph_release(g);
     cfx_library_release(lib);
@@ -224,6 +224,41 @@ TEST(messages_have_the_users_line)
     const cfx_datum x = cfx_datum_int(1);
     CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_program_run(p, rt, &x, 1, &err).kind);
     CHECK_STR_EQ("model.py:3: my.check(int64[]): not today (node %y)", err.message);
+    cfx_runtime_free(rt);
+    cfx_program_free(p);
+    cfx_graph_release(g);
+    cfx_library_release(lib);
+}
+
+static cfx_status note_cost(void *ctx, const cfx_cost *cost)
+{
+    char *text = ctx;
+    sprintf(text + strlen(text), "%s:%lld ", cost->node, (long long)cost->live);
+    return CFX_OK;
+}
+
+/* What is alive: the input of 40 bytes, what my.add made of it, and what relu makes of that. */
+TEST(their_results_take_memory)
+{
+    char text[100] = "";
+    const int64_t n = 10;
+    cfx_error err = {0};
+    cfx_library *lib = library(NULL, NULL, &err);
+    const cfx_program_options options = {.library = lib};
+    cfx_graph *g = parse("graph():\n"
+                         "  %x = placeholder[target=x]()\n"
+                         "  %a = call_function[target=my.add](%x)\n"
+                         "  %b = call_function[target=my.bump_](%a)\n"
+                         "  %c = call_function[target=cfx.ops.relu](%b)\n"
+                         "  output(%c)\n", NULL, &err);
+    cfx_program *p = cfx_program_new(g, NULL, &options, &err);
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    cfx_datum x = cfx_datum_tensor(cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, &n, 1, NULL, &err));
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_program_cost(p, rt, dims, &x, 1, note_cost, text, &err));
+    cfx_dims_free(dims);
+    CHECK_STR_EQ("c:120 ", text);
+    cfx_datum_release(x);
     cfx_runtime_free(rt);
     cfx_program_free(p);
     cfx_graph_release(g);

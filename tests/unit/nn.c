@@ -197,6 +197,9 @@ TEST(mistakes_are_told_with_the_line)
     CHECK_MISTAKE(s, cfx_nn_make_at(CFX_HERE(s), CFX_NN_TransformerEncoder, NULL, 0),
                   "TransformerEncoder: it takes modules: it is made as a part of "
                   "torch.nn.Transformer");
+    CHECK_MISTAKE(s, cfx_nn_transformer(s, .custom_encoder = cfx_v(1)),
+                  "Transformer: custom_encoder and custom_decoder cannot be given: a class of your "
+                  "own can call such modules");
     cfx_scope_free(s);
 }
 
@@ -303,6 +306,11 @@ TEST(what_no_call_makes)
     err = (cfx_error){0};
     CHECK_INT_EQ(CFX_E_TYPE,
                  args_of(root, "fc", CFX_NN_TransformerDecoder, NULL, got, sizeof got, &err));
+    err = (cfx_error){0};
+    cfx_module_set(s, cfx_child(root, "fc"), "in_features", 5);
+    CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
+    CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes "
+                 "than it says: 'in_features'", err.message);
     cfx_scope_free(s);
 }
 
