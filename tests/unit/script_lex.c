@@ -135,7 +135,7 @@ TEST(names_are_one)
 {
     cfxi_arena arena;
     cfxi_names names;
-    char name[16];
+    char name[24];
     cfxi_arena_init(&arena, cfxi_allocator(NULL));
     REQUIRE(cfxi_names_init(&names, &arena));
     CHECK_INT_EQ(CFXI_TOK_yield - CFXI_FIRST_KEYWORD, cfxi_names_add(&names, "yield", 5));
