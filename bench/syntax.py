@@ -2,8 +2,9 @@
 
     python bench/syntax.py [--repeats 5]
 
-Both parse all files that both accept, in one process; the clock is that of the process, so that other
-programs on the machine count less. ast.parse makes Python objects, cfx its own tree, which it frees.
+Both parse all files that both accept, in one process; the clock is that of the process, so that
+other programs on the machine count less. ast.parse makes Python objects, cfx its own tree, which it
+frees.
 """
 import argparse
 import ast

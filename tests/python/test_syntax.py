@@ -1,5 +1,5 @@
-"""Python source parsed in C (src/capture/script), against Python's own `ast`: the trees are the same,
-places included, and what one refuses the other refuses in the same line.
+"""Python source parsed in C (src/capture/script), against Python's own `ast`: the trees are the
+same, places included, and what one refuses the other refuses in the same line.
 
 The files of the standard library and of torch are parsed by both; a part of them, another each day,
 unless CFX_FULL=1. Not compared:
@@ -143,8 +143,8 @@ def test_wrong(source):
     ("x = (1,\ny = 2", "line 1, column 5: '(' was never closed\n  x = (1,\n      ^"),
     ("if x:\n    a\n  b", "line 3, column 3: unindent does not match any outer indentation level\n"
      "    b\n    ^"),
-    ("f(x) = 1", "line 1, column 1: cannot assign to function call here; maybe you meant '==' instead"
-     " of '='?\n  f(x) = 1\n  ^"),
+    ("f(x) = 1", "line 1, column 1: cannot assign to function call here; maybe you meant '==' "
+     "instead of '='?\n  f(x) = 1\n  ^"),
     ("print 'a'", "line 1, column 1: missing parentheses in call to 'print': write print(...)\n"
      "  print 'a'\n  ^"),
     ("x = “a”", "line 1, column 5: invalid character '“' (U+201C)\n  x = “a”\n      ^"),

@@ -88,8 +88,8 @@ TEST(f_strings)
 {
     CHECK_STR_EQ("an f-string a '{' b '!' r ':' > '{' c '}' '}' the end of the f-string " EOL END,
                  tokens("f'a{b!r:>{c}}'"));
-    CHECK_STR_EQ("an f-string {{}} '{' an f-string '{' 'x' '}' the end of the f-string '}' the end of "
-                 "the f-string " EOL END, tokens("f'{{}}{f'{'x'}'}'"));
+    CHECK_STR_EQ("an f-string {{}} '{' an f-string '{' 'x' '}' the end of the f-string '}' the "
+                 "end of the f-string " EOL END, tokens("f'{{}}{f'{'x'}'}'"));
 }
 
 static void check_error(const char *source, unsigned line, unsigned column, const char *what)

@@ -134,22 +134,27 @@ TEST(dumps)
                "col_offset=0, end_lineno=1, end_col_offset=1), lineno=1, col_offset=0, "
                "end_lineno=1, end_col_offset=1)])");
     check_dump("def f(): pass", 11, false, "Module(body=[FunctionDef(name='f', args=arguments("
-               "posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), body=[Pass()], "
+               "posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), "
+               "body=[Pass()], "
                "decorator_list=[])], type_ignores=[])");
     check_dump("def f(): pass", 12, false, "Module(body=[FunctionDef(name='f', args=arguments("
-               "posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), body=[Pass()], "
+               "posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), "
+               "body=[Pass()], "
                "decorator_list=[], type_params=[])], type_ignores=[])");
     check_dump("{**a}, 1j, 0x10000000000000000", 13, false, "Module(body=[Expr(value=Tuple(elts=["
                "Dict(keys=[None], values=[Name(id='a', ctx=Load())]), Constant(value=1j), "
                "Constant(value=18446744073709551616)], ctx=Load()))])");
     check_dump("f'a{b!r:>{c}}'", 13, false, "Module(body=[Expr(value=JoinedStr(values=[Constant("
                "value='a'), FormattedValue(value=Name(id='b', ctx=Load()), conversion=114, "
-               "format_spec=JoinedStr(values=[Constant(value='>'), FormattedValue(value=Name(id='c', "
+               "format_spec=JoinedStr(values=[Constant(value='>'), "
+               "FormattedValue(value=Name(id='c', "
                "ctx=Load()), conversion=-1)]))]))])");
     check_dump("match a:\n case [1, *_] | b(c=None): pass", 13, false, "Module(body=[Match(subject="
-               "Name(id='a', ctx=Load()), cases=[match_case(pattern=MatchOr(patterns=[MatchSequence("
+               "Name(id='a', ctx=Load()), "
+               "cases=[match_case(pattern=MatchOr(patterns=[MatchSequence("
                "patterns=[MatchValue(value=Constant(value=1)), MatchStar()]), MatchClass(cls=Name("
-               "id='b', ctx=Load()), kwd_attrs=['c'], kwd_patterns=[MatchSingleton(value=None)])]), "
+               "id='b', ctx=Load()), kwd_attrs=['c'], "
+               "kwd_patterns=[MatchSingleton(value=None)])]), "
                "body=[Pass()])])])");
 }
 
