@@ -13,6 +13,8 @@ import ast
 import datetime
 import importlib.util
 import os
+import random
+import re
 import sys
 import unicodedata
 import warnings
@@ -120,6 +122,45 @@ def test_newer(source, want):
 def test_bytes(source):
     want, got = by_python(source), by_cfx(source)
     assert want == got, first_difference(want, got)
+
+
+# ---- damaged sources ----------------------------------------------------------------------------
+
+WORDS = re.compile(r"\w+|.", re.S)
+FORMATTED = re.compile(r"[fF][rR]?['\"]|[rR][fF]['\"]")
+NEW_HERE = re.compile(r"\btype\b|\bdef \w+\[|\bclass \w+\[")
+
+
+def damaged(random, sources, words):
+    """A source with a few words left out, put in, or exchanged."""
+    source = WORDS.findall(random.choice(sources))
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        at = random.randrange(len(source) + 1)
+        what = random.choice(("leave out", "put in", "replace"))
+        source[at:at + (what != "put in")] = [] if what == "leave out" else [random.choice(words)]
+    return "".join(source)
+
+
+def result(parse, source):
+    try:
+        return parse(source.encode())
+    except SyntaxError:
+        return "refused"
+
+
+@pytest.mark.parametrize("seed", range(20 if FULL else 4))
+def test_damaged(seed):
+    """Both take it, and give the same tree, or both refuse it. (The line may differ: where there
+    are several mistakes, Python may look for those of the lexer first.)"""
+    sources = EXPRESSIONS.strip("\n").split("\n") + STATEMENTS.strip("\n").split("\n---\n") + WRONG
+    words = [word for source in sources for word in WORDS.findall(source)]
+    chance = random.Random(seed)
+    for _ in range(1_000):
+        source = damaged(chance, sources, words)
+        if not JOINED and (FORMATTED.search(source) or NEW_HERE.search(source)):
+            continue
+        want, got = result(by_python, source), result(by_cfx, source)
+        assert want == got, f"{source!r}{first_difference(want, got)}"
 
 
 # ---- what is wrong ------------------------------------------------------------------------------

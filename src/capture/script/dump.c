@@ -14,11 +14,6 @@ static void dump(dumper *d, const cfxi_ast *node);
 /* Hexadecimal digits by the million are not worth a faster algorithm. */
 enum { LIMB = 1000000000, MAX_LIMBS = 4300 / 9 + 1 };
 
-static unsigned digit_value(char c)
-{
-    return cfxi_is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
-}
-
 /* An integer that no int64 holds, in decimal digits; as it is spelled if it has more than Python
  * shows. */
 static void dump_big(dumper *d, const cfxi_constant *value)
@@ -28,7 +23,7 @@ static void dump_big(dumper *d, const cfxi_constant *value)
     const char letter = (char)(value->text[1] | 32);
     const unsigned base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
     for (size_t i = base == 10 ? 0 : 2; i < value->size; i++) {
-        uint64_t carry = digit_value(value->text[i]);
+        uint64_t carry = cfxi_digit_value(value->text[i]);
         for (size_t k = 0; k < n; k++) {
             carry += (uint64_t)limbs[k] * base;
             limbs[k] = (uint32_t)(carry % LIMB);

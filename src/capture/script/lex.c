@@ -396,7 +396,7 @@ static bool measure(cfxi_pylex *lex, uint32_t *column, uint32_t *alt)
         if (c == '\\') {
             if (!join_lines(lex))
                 return false;
-            joined = true;  /* the indentation is that of the first line */
+            joined = joined || *column > 0;  /* the indentation is that of the first line */
             continue;
         }
         if (c != ' ' && c != '\t' && c != '\f')

@@ -67,6 +67,12 @@ typedef struct cfxi_token {
     uint8_t prefix;         /* STRING: bytes before the quote */
 } cfxi_token;
 
+/* The value of a digit of any base up to 16; the byte must be one. */
+static inline unsigned cfxi_digit_value(char c)
+{
+    return cfxi_is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
+}
+
 /* How a token is called in messages: "':'", "a name". */
 enum { CFXI_TOKEN_TEXT = 32 };
 const char *cfxi_token_text(cfxi_token_kind kind, char out[CFXI_TOKEN_TEXT]);

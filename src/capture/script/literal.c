@@ -9,18 +9,13 @@
 /* Python's own limit for the conversion of decimal digits. */
 enum { MAX_DECIMAL_DIGITS = 4300 };
 
-static unsigned digit_value(char c)
-{
-    return cfxi_is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
-}
-
 /* Whether the digits fit into an int64, and then their value. */
 static bool int_value(const char *digits, size_t n, unsigned base, int64_t *out)
 {
     int64_t value = 0;
     for (size_t i = 0; i < n; i++) {
         if (__builtin_mul_overflow(value, (int64_t)base, &value) ||
-            __builtin_add_overflow(value, (int64_t)digit_value(digits[i]), &value))
+            __builtin_add_overflow(value, (int64_t)cfxi_digit_value(digits[i]), &value))
             return false;
     }
     *out = value;
@@ -101,7 +96,7 @@ static bool fail_escape(parser *p, const char *at, cfx_status status, const char
 static int hex_digit(char c)
 {
     const bool digit = cfxi_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
-    return digit ? (int)digit_value(c) : -1;
+    return digit ? (int)cfxi_digit_value(c) : -1;
 }
 
 /* "\x41", "\u0041", "\U00000041": at the backslash; gives where it ends. */

@@ -184,6 +184,22 @@ bool cfxi_sp_pop_list(parser *p, size_t mark, cfxi_ast_list *list)
     return true;
 }
 
+bool cfxi_sp_pop_pairs(parser *p, size_t mark, cfxi_ast_list *firsts, cfxi_ast_list *seconds)
+{
+    const size_t n = (p->n_stack - mark) / 2;
+    cfxi_ast **items = n ? cfxi_arena_alloc(p->arena, 2 * n * sizeof *items) : NULL;
+    if (n && !items)
+        return cfxi_sp_fail_nomem(p);
+    for (size_t i = 0; i < n; i++) {
+        items[i] = p->stack[mark + 2 * i];
+        items[n + i] = p->stack[mark + 2 * i + 1];
+    }
+    p->n_stack = mark;
+    *firsts = (cfxi_ast_list){items, n};
+    *seconds = (cfxi_ast_list){n ? items + n : NULL, n};
+    return true;
+}
+
 bool cfxi_sp_pop_names(parser *p, size_t mark, cfxi_name_list *list)
 {
     const size_t n = p->n_stack - mark;

@@ -161,18 +161,7 @@ static bool dict_item(parser *p)
 static cfxi_ast *dict_node(parser *p, size_t mark, place from)
 {
     cfxi_Dict *node = NEW(p, Dict, from);
-    const size_t n = (p->n_stack - mark) / 2;
-    cfxi_ast **items = node && n ? cfxi_arena_alloc(p->arena, 2 * n * sizeof *items) : NULL;
-    if (!node || (n && !items))
-        return node ? cfxi_sp_fail_nomem(p) : NULL;
-    for (size_t i = 0; i < n; i++) {
-        items[i] = p->stack[mark + 2 * i];
-        items[n + i] = p->stack[mark + 2 * i + 1];
-    }
-    p->n_stack = mark;
-    node->keys = (cfxi_ast_list){items, n};
-    node->values = (cfxi_ast_list){n ? items + n : NULL, n};
-    return &node->ast;
+    return node && cfxi_sp_pop_pairs(p, mark, &node->keys, &node->values) ? &node->ast : NULL;
 }
 
 static cfxi_ast *dict_comprehension(parser *p, size_t mark, place from)
@@ -250,7 +239,7 @@ static cfxi_ast *bracketed(parser *p, cfxi_ast *(*inside)(parser *, place))
     return node;
 }
 
-static cfxi_ast *constant(parser *p, cfxi_constant_kind kind)
+cfxi_ast *cfxi_sp_constant(parser *p, cfxi_constant_kind kind)
 {
     const place from = here(p);
     take(p);
@@ -290,13 +279,13 @@ static cfxi_ast *atom(parser *p)
     case CFXI_TOK_LBRACE:
         return bracketed(p, brace_display);
     case CFXI_TOK_None:
-        return constant(p, CFXI_CONST_NONE);
+        return cfxi_sp_constant(p, CFXI_CONST_NONE);
     case CFXI_TOK_True:
-        return constant(p, CFXI_CONST_TRUE);
+        return cfxi_sp_constant(p, CFXI_CONST_TRUE);
     case CFXI_TOK_False:
-        return constant(p, CFXI_CONST_FALSE);
+        return cfxi_sp_constant(p, CFXI_CONST_FALSE);
     case CFXI_TOK_ELLIPSIS:
-        return constant(p, CFXI_CONST_ELLIPSIS);
+        return cfxi_sp_constant(p, CFXI_CONST_ELLIPSIS);
     default:
         return cfxi_sp_fail_expected(p, "an expression");
     }

@@ -196,6 +196,9 @@ static bool has_bracketed_items(const parser *p)
         case CFXI_TOK_lambda:
             lambda = lambda || depth == 1;
             break;
+        case CFXI_TOK_COLON:
+            lambda = lambda && depth != 1;
+            break;
         case CFXI_TOK_STAR:
             if (depth == 1 && !lambda && (t[-1].kind == CFXI_TOK_LPAR ||
                                           t[-1].kind == CFXI_TOK_COMMA))

@@ -116,6 +116,8 @@ static inline bool push(parser *p, void *node)
 }
 /* Moves what was pushed since `mark` into a list. */
 bool cfxi_sp_pop_list(parser *p, size_t mark, cfxi_ast_list *list);
+/* The same for what was pushed in turn, as keys and values are. */
+bool cfxi_sp_pop_pairs(parser *p, size_t mark, cfxi_ast_list *firsts, cfxi_ast_list *seconds);
 /* The same for names, which are pushed as they are. */
 bool cfxi_sp_pop_names(parser *p, size_t mark, cfxi_name_list *list);
 
@@ -146,6 +148,7 @@ cfxi_ast *cfxi_sp_tuple_rest(parser *p, cfxi_ast *first, place from, cfxi_ast *(
 cfxi_ast *cfxi_sp_yield_expression(parser *p);  /* at `yield` */
 cfxi_ast *cfxi_sp_yield_or_star(parser *p);     /* the right side of an assignment */
 cfxi_ast *cfxi_sp_primary(parser *p);           /* parse_atom.c: an atom with calls, ... */
+cfxi_ast *cfxi_sp_constant(parser *p, cfxi_constant_kind kind);  /* at None, ..., which it takes */
 cfxi_ast *cfxi_sp_strings(parser *p);           /* parse_string.c: at STRING or FSTART */
 cfxi_ast *cfxi_sp_number(parser *p);            /* literal.c: at NUMBER */
 

@@ -219,23 +219,12 @@ static cfxi_ast *bracketed_pattern(parser *p)
 
 /* ---- mappings ------------------------------------------------------------------------------ */
 
-static cfxi_ast *constant_node(parser *p, cfxi_constant_kind kind)
-{
-    const place from = here(p);
-    take(p);
-    cfxi_Constant *node = NEW(p, Constant, from);
-    if (!node)
-        return NULL;
-    node->value.kind = kind;
-    return &node->ast;
-}
-
 static cfxi_ast *mapping_key(parser *p)
 {
     switch (peek(p)) {
-    case CFXI_TOK_None: return constant_node(p, CFXI_CONST_NONE);
-    case CFXI_TOK_True: return constant_node(p, CFXI_CONST_TRUE);
-    case CFXI_TOK_False: return constant_node(p, CFXI_CONST_FALSE);
+    case CFXI_TOK_None: return cfxi_sp_constant(p, CFXI_CONST_NONE);
+    case CFXI_TOK_True: return cfxi_sp_constant(p, CFXI_CONST_TRUE);
+    case CFXI_TOK_False: return cfxi_sp_constant(p, CFXI_CONST_FALSE);
     case CFXI_TOK_STRING:
     case CFXI_TOK_FSTART: return string_value(p);
     case CFXI_TOK_NUMBER:
@@ -247,23 +236,6 @@ static cfxi_ast *mapping_key(parser *p)
         return cfxi_sp_fail_node(p, node,
                                  "a key of a mapping pattern must be a literal or an attribute");
     return node;
-}
-
-/* Keys and patterns lie on the stack in turn. */
-static bool split_mapping(parser *p, size_t mark, cfxi_MatchMapping *node)
-{
-    const size_t n = (p->n_stack - mark) / 2;
-    cfxi_ast **items = n ? cfxi_arena_alloc(p->arena, 2 * n * sizeof *items) : NULL;
-    if (n && !items)
-        return cfxi_sp_fail_nomem(p);
-    for (size_t i = 0; i < n; i++) {
-        items[i] = p->stack[mark + 2 * i];
-        items[n + i] = p->stack[mark + 2 * i + 1];
-    }
-    p->n_stack = mark;
-    node->keys = (cfxi_ast_list){items, n};
-    node->patterns = (cfxi_ast_list){n ? items + n : NULL, n};
-    return true;
 }
 
 static cfxi_ast *mapping_pattern(parser *p)
@@ -296,7 +268,7 @@ static cfxi_ast *mapping_pattern(parser *p)
         return NULL;
     leave(p);
     cfxi_MatchMapping *node = NEW(p, MatchMapping, from);
-    if (!node || !split_mapping(p, mark, node))
+    if (!node || !cfxi_sp_pop_pairs(p, mark, &node->keys, &node->patterns))
         return NULL;
     node->rest = rest;
     return &node->ast;
@@ -383,7 +355,7 @@ static cfxi_ast *named_pattern(parser *p)
 {
     const place from = here(p);
     const cfxi_token_kind next = peek_second(p);
-    if (next != CFXI_TOK_DOT && next != CFXI_TOK_LPAR) {
+    if (at_soft(p, CFXI_SOFT__) || (next != CFXI_TOK_DOT && next != CFXI_TOK_LPAR)) {
         const char *name = capture_name(p);
         return as_node(p, NULL, name, from);
     }
