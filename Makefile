@@ -1,6 +1,6 @@
 # Makefile - builds libcfx, the cfx command, the Python extension, and runs every check.
 #
-#   make demo     a short tour of the command (needs gcc and make only)
+#   make demo     a network in C, captured, transformed, run (needs gcc and make only)
 #   make test     sets up .venv, builds everything, runs every test; FULL=1 adds the slow ones
 #   make check    the C tests alone (gcc, make, sh)
 #   make lint python golden bench fuzz coverage install clean
@@ -26,7 +26,8 @@ SONAME  := libcfx.so.$(MAJOR)
 
 # ---- flavour
 B   := build
-OPT := -O2 -DNDEBUG
+# No tables for unwinding: nothing is thrown through the library, and they are a tenth of it.
+OPT := -O2 -DNDEBUG -fno-asynchronous-unwind-tables
 ifeq ($(DEBUG),1)
 B   := build-debug
 OPT := -O0 -g
@@ -65,7 +66,9 @@ PY_SRC    := $(wildcard python/src/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 PROP_SRC  := $(wildcard tests/prop/prop_*.c)
 PROP_LIB  := $(wildcard tests/prop/random_*.c)
-EX_SRC    := $(wildcard examples/*.c)
+EX_SRC    := $(wildcard examples/*.c examples/c/*.c)
+EX_CXX    := $(if $(shell command -v $(CXX)),$(wildcard examples/c/*.cpp))
+PROBE_SRC := $(wildcard tests/c_models/*.c)
 BENCH_SRC := $(wildcard bench/*.c)
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -75,6 +78,8 @@ PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
 PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
 EX_BIN    := $(EX_SRC:%.c=$(B)/%)
+CXX_BIN   := $(foreach std,11 20,$(EX_CXX:%.cpp=$(B)/%-c++$(std)))
+PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
@@ -104,7 +109,11 @@ $(B)/%.o: %.c $(B)/flags.stamp
 	$(Q)$(CC) $(BASE_CFLAGS) $(if $(filter src/%,$<),$(TRACE)) $(includes) $(CPPFLAGS) $(CFLAGS) \
 	    -MMD -MP -c -o $@ $<
 
-link = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+# What is compiled while these run finds the library in them.
+WHOLE := -Wl,--export-dynamic -Wl,--whole-archive
+link = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(WITH) $(filter %.o %.a,$^) \
+	$(if $(WITH),-Wl$(comma)--no-whole-archive -ldl) $(LIBS)
+comma := ,
 
 $(B)/libcfx.a: $(LIB_OBJ) $(B)/objects.stamp
 	$(call say,AR  )
@@ -115,14 +124,25 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 	$(Q)$(link) $(SHARED) -Wl,-soname,$(SONAME) && ln -sf libcfx.so $(B)/$(SONAME)
 
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
+$(B)/cfx: WITH := $(WHOLE)
+$(B)/examples/c/%: WITH := $(WHOLE)
 $(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
 $(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a
-$(EX_BIN) $(BENCH_BIN): %: %.o $(B)/libcfx.a
+$(EX_BIN) $(BENCH_BIN) $(PROBE_BIN): %: %.o $(B)/libcfx.a
 $(FUZZ_BIN): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/driver.o $(B)/libcfx.a
-$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(BENCH_BIN) $(FUZZ_BIN):
+$(B)/cfx $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(BENCH_BIN) $(FUZZ_BIN):
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(link)
+
+# Programs in C++, once for each standard that the headers look different in.
+$(EX_CXX:%.cpp=$(B)/%-c++11): $(B)/%-c++11: %.cpp
+$(EX_CXX:%.cpp=$(B)/%-c++20): $(B)/%-c++20: %.cpp
+$(CXX_BIN): $(B)/libcfx.a $(B)/flags.stamp
+	@mkdir -p $(@D)
+	$(call say,CXX )
+	$(Q)$(CXX) -std=$(lastword $(subst -, ,$@)) -Wall -Wextra $(WERROR) $(OPT) -Iinclude $(CPPFLAGS) \
+	    -MMD -MP -o $@ $(filter %.cpp,$^) $(B)/libcfx.a $(LDFLAGS) $(LIBS)
 
 # ---- the extension, in place: python/cfx/_core.<EXT_SUFFIX>
 $(B)/python/_core.so: $(PY_OBJ) $(LIB_OBJ) $(B)/objects.stamp
@@ -136,13 +156,17 @@ python: $(B)/python/_core.so
 	{ cmp -s $< $$ext || { echo "  PY   $$ext" && install -m 755 $< $$ext; }; }
 
 # ---- run things
-demo: all
-	$(Q)sh examples/demo.sh $(B)/cfx
+# On all processors, unless -j says otherwise: it is the first thing that people do.
+demo:
+	$(Q)$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell \
+	    getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)) $(B)/cfx
+	$(Q)CC='$(CC)' $(B)/cfx demo
 
-programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(CXX_BIN)
 
 check: programs $(B)/libcfx.a $(B)/libcfx.so
-	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN)
+	$(Q)CC='$(CC)' CXX='$(CXX)' sh tests/check.sh $(B) $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) \
+	    $(CXX_BIN)
 
 golden: $(B)/cfx
 	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
@@ -173,7 +197,7 @@ fuzz-run: $(FUZZ_BIN)
 # Data races: the tests that use threads.
 tsan:
 	$(Q)$(MAKE) --no-print-directory TSAN=1 tsan-run
-tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent)
+tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent library_call)
 	$(Q)bad=0; for t in $^; do $$t || bad=$$((bad + 1)); done; \
 	echo "tsan: $$(($(words $^) - bad)) passed, $$bad failed"; exit $$bad
 
@@ -193,10 +217,15 @@ install: all
 	ln -sf $(SONAME) "$$d$(LIBDIR)/libcfx.so"; \
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    cfx.pc.in >"$$d$(LIBDIR)/pkgconfig/cfx.pc"; \
-	$(if $(CLI_SRC),install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"); \
+	install -m 755 $(B)/cfx "$$d$(PREFIX)/bin/cfx"; \
+	share() { install -d "$$d$(PREFIX)/share/$$1"; to="$$d$(PREFIX)/share/$$1/$$2"; shift 2; \
+	    $(B)/cfx "$$@" >"$$to"; }; \
+	share man/man1 cfx.1 help --man; share zsh/site-functions _cfx completion zsh; \
+	share bash-completion/completions cfx completion bash; \
+	share fish/vendor_completions.d cfx.fish completion fish; \
 	echo 'Programs find $(SONAME) after ldconfig, or with LD_LIBRARY_PATH=$(LIBDIR)'
 
 clean:
 	rm -rf build build-debug build-san build-tsan build-cov build-fuzz python/cfx/_core.*.so
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -type f -name '*.d' 2>/dev/null)

@@ -137,6 +137,7 @@ static int set_common(const cli_option *option, const char *value, cli_args *arg
 static int take_option(const char *word, const char *next, cli_args *args, int *used)
 {
     const cli_verb *verb = args->verb;
+    word = strcmp(word, "-o") == 0 ? "--output" : word;
     size_t size = strcspn(word, "=");
     const char *value = word[size] ? word + size + 1 : NULL;
     const cli_option *own = find_option(verb->options, word, size);

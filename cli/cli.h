@@ -7,12 +7,18 @@
 #include <stdio.h>
 
 /* What the command exits with: done, or yes; no, or it cannot be done with this input; the command
- * line is wrong; a file cannot be read as a graph. */
-enum { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_UNREADABLE = 3 };
+ * line is wrong; a file cannot be read as a graph; Ctrl-C, as shells count it. */
+enum {
+    CLI_OK = 0,
+    CLI_BAD_INPUT = 1,
+    CLI_BAD_USAGE = 2,
+    CLI_UNREADABLE = 3,
+    CLI_INTERRUPTED = 130
+};
 
 enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64 };
 
-/* ---- verbs and options (main.c, args.c, help.c) ---------------------------------------------------- */
+/* ---- verbs and options (main.c, args.c, help.c) -------------------------------------------- */
 
 typedef struct cli_args cli_args;
 
@@ -84,7 +90,7 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 /* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
 
 extern const cli_option show_options[], code_options[], opt_options[], ops_options[],
-    run_options[], passes_options[], diff_options[], stats_options[];
+    run_options[], passes_options[], diff_options[], stats_options[], trace_options[];
 int cmd_show(const cli_args *args);
 int cmd_code(const cli_args *args);
 int cmd_opt(const cli_args *args);
@@ -94,7 +100,12 @@ int cmd_check(const cli_args *args);
 int cmd_run(const cli_args *args);
 int cmd_diff(const cli_args *args);
 int cmd_stats(const cli_args *args);
+int cmd_trace(const cli_args *args);
+int cmd_demo(const cli_args *args);
 int cmd_completion(const cli_args *args);
+
+/* Prints what differs, as cfx diff does. (cmd_diff.c) */
+cfx_status cli_print_diff(cfx_graph *a, cfx_graph *b, cfx_error *err);
 
 /* ---- input (io.c) -------------------------------------------------------------------------- */
 
@@ -138,6 +149,28 @@ cfx_status cli_program_shapes(cli_program *p, const cli_input *in, const char *s
 /* Types and shapes of all nodes, for such inputs. (shapes.c) */
 cfx_status cli_show_shapes(const cli_input *in, const char *shapes, const char *weights, bool *told,
                            cfx_sink out, cfx_error *err);
+
+/* ---- models in C (model.c) ----------------------------------------------------------------- */
+
+/* A model whose source is C: `cfx_module *cfx_model(cfx_scope *s)` makes it. */
+typedef struct cli_model {
+    const char *name;     /* for messages: the path, or "<stdin>" */
+    void *library;
+    cfx_runtime *rt;      /* which Ctrl-C interrupts */
+    cfx_scope *scope;
+    cfx_module *module;
+    cfx_var (*example)(cfx_scope *s);  /* `cfx_example`, which makes an input for it; or NULL */
+} cli_model;
+
+/* Compiles the file with CC or cc, and the words of `cflags` (may be NULL); loads it, and makes the
+ * model. If there is a `text`, that is what is compiled, and `file` only its name. CLI_OK, or what
+ * to exit with, after a message. End it in both cases. */
+int cli_model_begin(cli_model *m, const char *file, const char *text, const char *cflags);
+void cli_model_end(cli_model *m);
+/* Says why the scope failed; returns what to exit with. */
+int cli_model_failed(const cli_model *m);
+/* Whether Ctrl-C was pressed: for cfx_runtime_options. */
+bool cli_interrupted(void *ctx);
 
 /* ---- messages (io.c, findings.c) ----------------------------------------------------------- */
 

@@ -1,14 +1,22 @@
-/* cmd_code.c - cfx code: a graph as a complete Python file. */
+/* cmd_code.c - cfx code: a graph as a complete Python or C file. */
 #include "cli.h"
 
 #include <string.h>
 
-enum { CODE_CLASS };
+enum { CODE_CLASS, CODE_C };
 
 const cli_option code_options[] = {
     [CODE_CLASS] = {"--class", "NAME", false, "write a torch.nn.Module, not a function"},
+    [CODE_C] = {"--c", NULL, false, "write C: forward, and cfx_model, which makes it"},
     {NULL, NULL, false, NULL},
 };
+
+static cfx_status write_code(cfx_graph *g, const char *name, bool c, cfx_error *err)
+{
+    if (c)
+        return cfx_codegen_c(g, NULL, name, cli_stdout(), err);
+    return cfx_codegen_python_file(g, name, cli_stdout(), err);
+}
 
 /* A name that Python takes for a class and that hides nothing the code may need. */
 static bool is_class_name(const char *name)
@@ -34,7 +42,7 @@ int cmd_code(const cli_args *args)
         code = CLI_UNREADABLE;
     else if (cli_findings(&in, cfx_graph_lint) > 0)
         code = CLI_BAD_INPUT;
-    else if (cfx_codegen_python_file(in.graph, name, cli_stdout(), &err) != CFX_OK)
+    else if (write_code(in.graph, name, args->values[CODE_C], &err) != CFX_OK)
         code = cli_failed(&in, &err);
     cli_close(&in);
     return code;

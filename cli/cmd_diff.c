@@ -59,7 +59,7 @@ static cfx_status print_flags(unsigned flags)
     return CFX_OK;
 }
 
-/* "- %a = call_function[target=torch.neg](%x)", with what differs behind the last line of a pair. */
+/* "- %a = call_function[target=torch.neg](%x)", and what differs behind the last line of a pair. */
 static cfx_status print_line(const differ *d, const cfx_change *change, char sign, cfx_node *n,
                              unsigned flags)
 {
@@ -201,6 +201,16 @@ static int compare(differ *d, const cli_input *a, const cli_input *b)
     else
         print_summary(d);
     return is_different(d) ? CLI_BAD_INPUT : CLI_OK;
+}
+
+cfx_status cli_print_diff(cfx_graph *a, cfx_graph *b, cfx_error *err)
+{
+    const cli_args none = {.verb = NULL};
+    differ d = {.args = &none, .out = cli_stdout(), .err = err, .ignored = CFX_CHANGE_NAME};
+    cfx_status status = cfx_graph_diff(a, b, print_change, &d, err);
+    if (status == CFX_OK)
+        print_summary(&d);
+    return status;
 }
 
 int cmd_diff(const cli_args *args)

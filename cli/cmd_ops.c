@@ -113,6 +113,9 @@ static int print_operator(cfx_operator op)
     char name[CFX_SPELLING_SIZE];
     printf("%s%s\n\n", cfx_operator_name(op), cfx_operator_schema(op));
     printf("%-12s%s\n", "effects", effects_of(op, effects)[0] ? effects : "none");
+    printf("%-12s%s\n", "runtime", cfx_operator_has_kernel(op)
+                                      ? "computes it"
+                                      : "does not compute it: only the language it came from can");
     print_params(op);
     print_twin("in place", cfx_operator_in_place(op));
     print_twin("functional", cfx_operator_functional(op));
@@ -154,7 +157,7 @@ static void json_operator(cfx_operator op)
             printf("%s\"%s\"", comma, cfx_operator_flag_name(bit));
             comma = ", ";
         }
-    printf("], \"params\": [");
+    printf("], \"kernel\": %s, \"params\": [", cfx_operator_has_kernel(op) ? "true" : "false");
     for (size_t i = 0; cfx_operator_param(op, i, &p); i++)
         json_param(&p, i == 0);
     printf("], \"results\": [");

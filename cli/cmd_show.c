@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_JSON, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH, SHOW_SHAPES,
-       SHOW_WEIGHTS };
+enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_JSON, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH,
+       SHOW_SHAPES, SHOW_WEIGHTS };
 
 const cli_option show_options[] = {
     [SHOW_TABLE] = {"--table", NULL, false, "one row for each node (the default)"},

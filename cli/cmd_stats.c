@@ -264,8 +264,10 @@ int cmd_stats(const cli_args *args)
         return CLI_UNREADABLE;
     }
     cfx_status status = cfx_stats_init(&s, NULL, &err);
+    cli_working("counting");
     if (status == CFX_OK)
         status = collect(args, &in, &p, &s, &told, &err);
+    cli_progress_end();
     if (status == CFX_OK)
         status = args->values[STATS_JSON] ? json_stats(&s, &p, &err) : print_stats(&s, &p, &err);
     int code = status == CFX_OK ? CLI_OK : told ? CLI_BAD_INPUT : cli_failed(&in, &err);

@@ -244,7 +244,8 @@ static void print_findings(const cli_input *in, const findings *all)
                 start = at + 1;
             }
         }
-        fprintf(stderr, "%s:%zu:%zu: %s\n", in->name, line, f->at - start + 1, f->message);
+        fprintf(stderr, "%s%s:%zu:%zu:%s %s\n", cli_ink_on(stderr, CLI_BOLD), in->name, line,
+                f->at - start + 1, cli_ink_on(stderr, CLI_PLAIN), f->message);
         if (i + 1 == all->n || f[1].at != f->at)
             print_line(in, start, f->at);
     }

@@ -43,7 +43,9 @@ static void entry(FILE *out, const char *name, const char *summary)
 
 int cli_help(FILE *out, int code)
 {
-    fprintf(out, "usage: cfx VERB [OPTION...] [FILE]\n\n%s\n\n", introduction);
+    fprintf(out, "usage: cfx VERB [OPTION...] [FILE]\n\n");
+    wrap(out, introduction, 0, cli_width());
+    fprintf(out, "\n");
     for (size_t i = 0; i < cli_num_verbs; i++)
         entry(out, cli_verbs[i].name, cli_verbs[i].summary);
     entry(out, "help", "explain a verb, with examples: cfx help show");

@@ -31,9 +31,11 @@ const cli_verb cli_verbs[] = {
      "  cfx opt --pass cse model.ir | cfx diff model.ir -\n"
      "  cfx diff --json old.ir new.ir | jq .counts\n",
      cmd_diff},
-    {"code", "write a graph as a Python file", "[--class NAME] FILE", CLI_ONE_FILE, code_options,
+    {"code", "write a graph as a Python or C file", "[--c] [--class NAME] FILE", CLI_ONE_FILE,
+     code_options,
      "  cfx code model.ir                 a function forward(...)\n"
-     "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n",
+     "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n"
+     "  cfx code --c model.ir             C: forward(...), and cfx_model(...)\n",
      cmd_code},
     {"run", "compute a graph, and print or write what it gives",
      "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy]\n"
@@ -66,6 +68,19 @@ const cli_verb cli_verbs[] = {
      "  cfx passes fuse_bn                what it needs, and what it keeps as it was\n"
      "  cfx passes --json\n",
      cmd_passes},
+    {"trace", "capture a model that is written in C, as IR text",
+     "[-o FILE] [--weights FILE] [--shapes INPUTS] [--pass A,B,...]\n"
+     "                 [--lower | --keep-modules] [--cflags FLAGS] FILE", CLI_ONE_FILE,
+     trace_options,
+     "  cfx trace model.c                 prints the graph of its cfx_model\n"
+     "  cfx trace -o model.ir --weights model.safetensors --pass fuse_bn model.c\n"
+     "  cfx trace --shapes 'x=float32[N, 3, 224, 224]' model.c\n"
+     "  cfx trace --keep-modules model.c | cfx show\n",
+     cmd_trace},
+    {"demo", "capture a small network in C, transform it and run it, step by step", "",
+     CLI_NO_OPERAND, NULL,
+     "  cfx demo                          a few seconds; needs CC or cc\n",
+     cmd_demo},
     {"completion", "print a script that lets a shell complete this command's words",
      "bash|zsh|fish", CLI_SHELL, NULL,
      "  source <(cfx completion bash)     for this session; or in ~/.bashrc\n"

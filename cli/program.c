@@ -55,7 +55,8 @@ static cfx_status without_weights(const cli_program *p, cfx_error *err)
 cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err)
 {
     telling t = {in, false};
-    cfx_status status = cfx_graph_lower(in->graph, NULL, tell, &t, err);
+    const cfx_lower_options options = {.each = tell, .ctx = &t};
+    cfx_status status = cfx_graph_lower(in->graph, NULL, &options, err);
     *told = t.told;
     if (status != CFX_OK)
         return status;

@@ -51,7 +51,7 @@ static cfx_status run(const char *model, const char *weights_file, const char *i
     cfx_graph *graph = read_graph(model, err);
     cfx_state *weights = graph ? cfx_weights_load(weights_file, NULL, err) : NULL; /* mapped */
     cfx_program *program = NULL;
-    if (weights && cfx_graph_lower(graph, NULL, NULL, NULL, err) == CFX_OK)
+    if (weights && cfx_graph_lower(graph, NULL, NULL, err) == CFX_OK)
         program = cfx_program_new(graph, weights, NULL, err);
     cfx_graph_release(graph); /* the program keeps what it needs */
     cfx_state_free(weights);

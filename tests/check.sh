@@ -50,7 +50,8 @@ quiet() {
 root=$(pwd)
 for program in "$@"; do
     case $program in
-    */examples/*) run "${program##*/}" env -C "$build/examples" timeout 300 "$root/$program" ;;
+    */examples/*) run "${program##*/}" env -C "$build/examples" CFX_INCLUDE="$root/include" \
+        timeout 300 "$root/$program" ;;
     *) run "${program##*/}" timeout 600 "$program" ;;
     esac
 done

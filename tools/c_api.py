@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """c_api.py - writes include/cfx/operators.h and layers.h: a C function for each row of ops.def, and
-for each class of nn.def.
+for each class of nn.def; and src/ops/c_names.inc, which of their names are not the tables'.
 
     c_api.py            fails if the files are not what it would write (make lint runs this)
     c_api.py --update   writes them
@@ -17,10 +17,15 @@ ROW = re.compile(rf"^CFX_(?:OPERATOR|BY_RULE|IN_PLACE)\((\w+),\s*{STRING},\s*{ST
 CLASS = re.compile(rf"^CFX_NN\((\w+), (\w+),\s*{STRING}", re.M)
 FAMILY = re.compile(r"^/\* ---- (.*?)(?:[.:] |\.?\s*\*/|\.?$)", re.M)
 # Names that C or C++ has, or a macro of ours.
-TAKEN = set("bool break case char class const default delete do double else enum export extern"
-            " float for if inline int long new operator register return short signed sizeof static"
-            " struct switch template this typename union unsigned using void volatile while s at o"
-            .split())
+TAKEN = set("alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t"
+            " char16_t char32_t class co_await co_return co_yield compl concept const consteval"
+            " constexpr constinit const_cast continue decltype default delete do double"
+            " dynamic_cast else enum explicit export extern false float for friend goto if inline"
+            " int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private"
+            " protected public register reinterpret_cast requires restrict return short signed"
+            " sizeof static static_assert static_cast struct switch template this thread_local"
+            " throw true try typedef typeid typename typeof union unsigned using virtual void"
+            " volatile wchar_t while xor xor_eq s at o".split())
 HEAD = """/* {file} - {title}; made by tools/c_api.py.
  *
 {about}
@@ -131,6 +136,24 @@ def function(name, schema, lines, result, call):
     return "\n".join(text)
 
 
+def c_names():
+    """What src/ops/c_name.c cannot know by itself."""
+    taken = public_names()
+    lines = ["/* c_names.inc - made by tools/c_api.py: names in C that are not the tables'. */"]
+    for m in ROW.finditer((INCLUDE / "ops.def").read_text()):
+        name = operator_name(m[1], taken)
+        if name != f"cfx_{m[1]}":
+            lines.append(f'CFXI_C_ROW({m[1]}, "{name}")')
+    return "\n".join(lines + [f'CFXI_C_WORD("{word}")' for word in sorted(TAKEN)]) + "\n"
+
+
+def operator_name(row, taken):
+    name = f"cfx_{row}"
+    while name in taken or name + "_at" in taken or name + "_args" in taken:
+        name += "_row"
+    return name
+
+
 def public_names():
     made = {"operators.h", "layers.h"}
     return {name for path in INCLUDE.glob("*.h") if path.name not in made
@@ -166,9 +189,7 @@ def operators():
         schema = joined(m[2])
         if "Graph " in schema:
             continue  # control flow: cfx_if and its like take functions
-        name = f"cfx_{m[1]}"
-        while name in taken or name + "_at" in taken or name + "_args" in taken:
-            name += "_row"
+        name = operator_name(m[1], taken)
         also = ", ".join(python_names(joined(m[3]).split()))
         lines = [f"{m[1]}{schema}"] + ([also] if also else [])
         call = f"cfx_apply_at(at, CFX_OPID_{m[1]}"
@@ -196,13 +217,14 @@ def layers():
 
 def main():
     bad = 0
-    for path, text in ((INCLUDE / "operators.h", operators()), (INCLUDE / "layers.h", layers())):
+    for path, text in ((INCLUDE / "operators.h", operators()), (INCLUDE / "layers.h", layers()),
+                       (ROOT / "src/ops/c_names.inc", c_names())):
         if path.exists() and path.read_text() == text:
             continue
         if "--update" in sys.argv:
             path.write_text(text)
         else:
-            print(f"include/cfx/{path.name} is out of date: python3 tools/c_api.py --update")
+            print(f"{path.relative_to(ROOT)} is out of date: python3 tools/c_api.py --update")
             bad = 1
     return bad
 

@@ -38,7 +38,9 @@ typedef struct cfx_module cfx_module;
  * return a variable. A class outlives its modules, usually as static const. */
 typedef struct cfx_class {
     const char *name;    /* "MLP": in messages, and in what is generated */
-    const char *inputs;  /* their names: "x", "query, key, mask=None"; NULL: "x" for forward */
+    /* Their names: "x", "query, key, mask=None, scale=0.5"; NULL: "x" for forward. Defaults are
+     * None, numbers and True or False. */
+    const char *inputs;
     cfx_var (*forward)(cfx_scope *s, cfx_module *self, cfx_var x);
     cfx_var (*forward2)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y);
     cfx_var (*forward3)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y, cfx_var z);
@@ -66,6 +68,11 @@ CFX_API void cfx_module_parameter_at(cfx_at at, cfx_module *m, const char *name,
 CFX_API void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
 #define cfx_module_parameter(s, m, name, t) cfx_module_parameter_at(CFX_HERE(s), m, name, t)
 #define cfx_module_buffer(s, m, name, t) cfx_module_buffer_at(CFX_HERE(s), m, name, t)
+
+/* Adds a parameter that has no tensor before weights are loaded or taken, and then whichever they
+ * have under its name. */
+CFX_API void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name);
+#define cfx_module_declare(s, m, name) cfx_module_declare_at(CFX_HERE(s), m, name)
 
 /* Sets any other attribute, a number, text or list of them: "eps", "num_heads". */
 CFX_API void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v);
@@ -144,6 +151,14 @@ CFX_API cfx_var cfx_for_at(cfx_at at, cfx_var count, cfx_loop_body *body, void *
 #define cfx_for(s, count, body, ctx, ...)                                                          \
     cfx_for_at(CFX_HERE(s), cfx_v(count), body, ctx, CFX_VARS(__VA_ARGS__))
 
+/* ---- models in files of their own ----------------------------------------------------------- */
+
+/* What a file defines whose model others make by its name: `cfx trace FILE.c`, whoever loads it,
+ * and all that is generated as C. The first makes the model, ready to be used (trained or not); the
+ * second, which may be left out, an input for it. */
+CFX_API cfx_module *cfx_model(cfx_scope *s);
+CFX_API cfx_var cfx_example(cfx_scope *s);
+
 /* ---- capturing ----------------------------------------------------------------------------- */
 
 typedef struct cfx_trace_options {
@@ -151,7 +166,8 @@ typedef struct cfx_trace_options {
      * does not fit is then an error at its line while tracing, and sizes are known. NULL: nothing
      * is. */
     const char *shapes;
-    /* Whether a call of `m` is to be one node; NULL: modules of torch.nn, and leaf classes. */
+    /* Whether a call of `m` is to be one node; NULL: modules of torch.nn but Sequential, and leaf
+     * classes. */
     bool (*is_leaf)(void *ctx, const cfx_module *m, const char *path);
     void *ctx;
 } cfx_trace_options;
@@ -175,7 +191,8 @@ CFX_API cfx_graph *cfx_module_graph(const cfx_module *m);
 /* Its tree of modules as passes and generators ask for it (module.h): borrows `m`, and fails with
  * CFX_E_KEY for NULL. */
 CFX_API cfx_modules cfx_module_tree(cfx_module *m);
-/* Runs passes over it, by name and in order: "remove_dropout,fuse_bn". */
+/* Runs passes over it, by name and in order: "remove_dropout,fuse_bn". Children, parameters and
+ * buffers that the graph does not name any more are gone afterwards. */
 CFX_API void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes);
 #define cfx_transform(s, m, passes) cfx_transform_at(CFX_HERE(s), m, passes)
 

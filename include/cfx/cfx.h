@@ -13,6 +13,7 @@
 #include <cfx/graph.h>
 #include <cfx/host.h>
 #include <cfx/layers.h>
+#include <cfx/library.h>
 #include <cfx/lower.h>
 #include <cfx/match.h>
 #include <cfx/module.h>

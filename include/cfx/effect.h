@@ -29,7 +29,8 @@ typedef enum cfx_effect {
 /* The effect of a node: of an operator of the table by its row (what it writes to; random numbers
  * and statistics, if its arguments do not rule them out: dropout with training=False has none); of
  * other functions and methods by their names; by an `out` or `inplace` among the arguments; by what
- * the host says (cfx_node_is_impure); and of operators with regions by what is in them. A module
+ * the host says (cfx_node_is_impure); of operators of the library that `modules` has by their
+ * schemas and flags; and of operators with regions by what is in them. A module
  * WRITES if its host calls it impure, or if `modules` (may be NULL) has it with inplace=True; else
  * it is ALONE: it may have a state, but is trusted not to change its arguments. Placeholders and
  * outputs are ALONE. */

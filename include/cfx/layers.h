@@ -1284,17 +1284,17 @@ static inline cfx_module *cfx_nn_transformer_decoder_layer_at(cfx_at at, cfx_var
 
 /* torch.nn.Transformer(int d_model=512, int nhead=8, int num_encoder_layers=6, int
  *     num_decoder_layers=6, int dim_feedforward=2048, float dropout=0.1, str activation='relu',
- *     float layer_norm_eps=1e-05, bool batch_first=False, bool norm_first=False, bool bias=True,
- *     *, ScalarType? dtype=None) */
+ *     Module? custom_encoder=None, Module? custom_decoder=None, float layer_norm_eps=1e-05, bool
+ *     batch_first=False, bool norm_first=False, bool bias=True, *, ScalarType? dtype=None) */
 typedef struct cfx_nn_transformer_args { cfx_var d_model, nhead, num_encoder_layers,
-        num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-        norm_first, bias, dtype; } cfx_nn_transformer_args;
+        num_decoder_layers, dim_feedforward, dropout, activation, custom_encoder, custom_decoder,
+        layer_norm_eps, batch_first, norm_first, bias, dtype; } cfx_nn_transformer_args;
 static inline cfx_module *cfx_nn_transformer_at(cfx_at at, cfx_nn_transformer_args o)
 {
     const cfx_var args[] = {o.d_model, o.nhead, o.num_encoder_layers, o.num_decoder_layers,
-        o.dim_feedforward, o.dropout, o.activation, o.layer_norm_eps, o.batch_first, o.norm_first,
-        o.bias, o.dtype};
-    return cfx_nn_make_at(at, CFX_NN_Transformer, args, 12);
+        o.dim_feedforward, o.dropout, o.activation, o.custom_encoder, o.custom_decoder,
+        o.layer_norm_eps, o.batch_first, o.norm_first, o.bias, o.dtype};
+    return cfx_nn_make_at(at, CFX_NN_Transformer, args, 14);
 }
 #define cfx_nn_transformer(s, ...)                                                                 \
     cfx_nn_transformer_at(CFX_HERE(s), CFX_OPTIONS(cfx_nn_transformer_args, __VA_ARGS__))

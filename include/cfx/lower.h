@@ -26,11 +26,24 @@ extern "C" {
  * node of a copy; it and `why` are valid during the call. A status other than CFX_OK ends it. */
 typedef cfx_status cfx_lower_fn(void *ctx, const cfx_node *n, const char *why);
 
+/* Whether a call of a module stays as it is; `class_name` is its class ("torch.nn.Linear"). */
+typedef bool cfx_keep_fn(void *ctx, const cfx_node *n, const char *class_name);
+
+/* All zero: everything is lowered. */
+typedef struct cfx_lower_options {
+    cfx_lower_fn *each;  /* or NULL */
+    cfx_keep_fn *keep;   /* NULL: none stays. For generators that write modules as modules */
+    void *ctx;           /* for both */
+} cfx_lower_options;
+
 /* Lowers `g` and its regions in place. `modules` says of which class the modules are that it calls
- * (NULL: it calls none). Every node that cannot be is told to `each` (may be NULL);
- * then it fails once, with CFX_E_TYPE and the first of them, and `g` is as it was. */
-CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_fn *each,
-                                   void *ctx, cfx_error *err);
+ * (NULL: it calls none); `options` may be NULL. Calls of operators of its library (library.h) keep
+ * their targets; their arguments are bound by the schema, and those behind a '*' may stand by
+ * position, too. Every node that cannot be lowered is told to `each`; then it fails once, with
+ * CFX_E_TYPE and the first of them, and `g` is as it was. Modules that were captured, too, are put
+ * in the place of their calls, whatever `keep` says. */
+CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+                                   const cfx_lower_options *options, cfx_error *err);
 
 #ifdef __cplusplus
 }

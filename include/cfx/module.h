@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+struct cfx_library;
+
 typedef struct cfx_modules {
     void *ctx;
 
@@ -49,6 +51,10 @@ typedef struct cfx_modules {
     /* Computes an operator now, on values of `g`; INVALID with *err set if it fails. */
     cfx_value (*call)(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
                       cfx_error *err);
+
+    /* The operators of one's own that the graph may call (library.h): borrowed; or NULL. A table
+     * that has nothing else, {.library = lib}, says nothing of modules: as NULL does. */
+    const struct cfx_library *library;
 } cfx_modules;
 
 /* *op becomes the operator that a node calls, as cfx_node_operator says; of a call_module that of

@@ -28,8 +28,9 @@ CFX_API const char *cfx_nn_schema(cfx_nn nn);
 CFX_API bool cfx_nn_param(cfx_nn nn, size_t i, cfx_param *param);  /* false past the last */
 
 /* What the constructor of the module at `path` was given: calls `fn` for each parameter that is not
- * its default, in order; `keyword` tells that one before it was left out. Values are valid during
- * the call; a bias is a bool, whatever the attribute is. CFX_E_TYPE if the class is not in the
+ * its default, in order; `keyword` tells that one before it was left out, or that it must be one.
+ * Values are valid during the call; a bias is a bool, whatever the attribute is; a tensor (the
+ * weight of a loss) is a HOST value: the buffer of that name. CFX_E_TYPE if the class is not in the
  * table or the module was changed so that no call makes it. */
 typedef cfx_status cfx_nn_arg_fn(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
                                  cfx_error *err);

@@ -5575,6 +5575,19 @@ static inline cfx_var cfx_copy__at(cfx_at at, cfx_var self, cfx_var src, cfx_cop
     cfx_copy__at(CFX_HERE(s), cfx_v(self), cfx_v(src), CFX_OPTIONS(cfx_copy__args,                 \
         __VA_ARGS__))
 
+/* write_out(Tensor(a!) out, Tensor result, bool same_dtype=False, bool resize=True) ->
+ *     Tensor(a!) */
+typedef struct cfx_write_out_args { cfx_var same_dtype, resize; } cfx_write_out_args;
+static inline cfx_var cfx_write_out_at(cfx_at at, cfx_var out, cfx_var result, cfx_write_out_args
+        o)
+{
+    const cfx_var args[] = {out, result, o.same_dtype, o.resize};
+    return cfx_apply_at(at, CFX_OPID_write_out, args, 4);
+}
+#define cfx_write_out(s, out, result, ...)                                                         \
+    cfx_write_out_at(CFX_HERE(s), cfx_v(out), cfx_v(result), CFX_OPTIONS(cfx_write_out_args,       \
+        __VA_ARGS__))
+
 /* fill(Tensor self, Tensor value) -> Tensor
  * torch.fill */
 static inline cfx_var cfx_fill_at(cfx_at at, cfx_var self, cfx_var value)

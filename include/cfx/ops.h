@@ -128,6 +128,13 @@ CFX_API bool cfx_operator_result(cfx_operator op, size_t i, cfx_param *result);
 /* The index of the parameter with this name; SIZE_MAX if there is none. */
 CFX_API size_t cfx_operator_find_param(cfx_operator op, const char *name);
 
+/* What operators.h calls the function of a row ("cfx_relu", "cfx_var_row"; NULL for NONE) and a
+ * parameter ("bool_" for "bool"); written to `out`, which is returned. */
+CFX_API const char *cfx_operator_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE]);
+CFX_API const char *cfx_param_c_name(const cfx_param *param, char out[CFX_SPELLING_SIZE]);
+/* Whether C or C++ has another use for the word: it is given a '_' there. */
+CFX_API bool cfx_c_name_is_taken(const char *name, size_t size);
+
 /* ---- nodes --------------------------------------------------------------------------------- */
 
 /* The operator that a call_function or call_method calls; NONE for other opcodes and for targets

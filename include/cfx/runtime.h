@@ -28,6 +28,7 @@ extern "C" {
  * of runtimes work side by side; one can be used by several threads at once (they share its
  * threads, and draw from one generator). */
 typedef struct cfx_runtime cfx_runtime;
+struct cfx_library;
 
 typedef enum cfx_isa { CFX_ISA_PLAIN, CFX_ISA_AVX2, CFX_ISA_AVX512, CFX_ISA_COUNT } cfx_isa;
 
@@ -38,6 +39,7 @@ typedef struct cfx_runtime_options {
     bool reference;    /* the plain kernels only, in one thread: the oracle */
     bool limit_isa;    /* use at most `isa`; else what the machine has */
     cfx_isa isa;
+    const struct cfx_library *library;  /* operators of one's own (library.h): retained; or NULL */
     /* Whether a program that runs is to end with CFX_E_INTERRUPTED; NULL: never. Asked by the
      * thread that runs it, before every instruction and every turn of a loop, so it should be
      * quick; an instruction that has begun is done to its end. */
@@ -55,6 +57,29 @@ CFX_API cfx_isa cfx_runtime_isa(const cfx_runtime *rt);
 CFX_API const char *cfx_isa_name(cfx_isa isa);  /* "avx512" */
 /* Random numbers from here on are those that follow `seed`. */
 CFX_API void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed);
+CFX_API const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt);    /* never NULL */
+CFX_API const struct cfx_library *cfx_runtime_library(const cfx_runtime *rt); /* borrowed or NULL */
+
+/* ---- for kernels of one's own (library.h) --------------------------------------------------- */
+
+/* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the
+ * runtime's threads and this one; returns when all are done. From inside such a function, and while
+ * another thread uses the runtime's threads, it runs here alone. */
+typedef void cfx_range_fn(void *ctx, int64_t begin, int64_t end);
+CFX_API void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn,
+                                  void *ctx);
+
+/* Random numbers, drawn from the runtime's generator: the i-th of `n` is a function of what was
+ * drawn and i alone, so any thread can ask for any of them, and how many threads there are makes no
+ * difference. */
+typedef struct cfx_draws {
+    uint64_t seed;
+    uint64_t first;
+} cfx_draws;
+CFX_API cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n);
+CFX_API uint64_t cfx_draws_bits(cfx_draws r, int64_t i);
+CFX_API double cfx_draws_uniform(cfx_draws r, int64_t i);  /* in [0, 1) */
+CFX_API double cfx_draws_normal(cfx_draws r, int64_t i);   /* mean 0, variance 1 */
 
 /* ---- one operator -------------------------------------------------------------------------- */
 
@@ -103,12 +128,17 @@ CFX_API const char *cfx_state_at(const cfx_state *s, size_t i, cfx_tensor **t);
  * any number of threads can run it, each with its own values. */
 typedef struct cfx_program cfx_program;
 
+typedef struct cfx_program_options {
+    const cfx_allocator *allocator;     /* must outlive the program */
+    const struct cfx_library *library;  /* operators of one's own (library.h): retained; or NULL */
+} cfx_program_options;
+
 /* Of a lowered graph (lower.h): every call is an operator with its arguments by the row's
  * parameters. The program keeps the tensors of `state` that the graph reads (NULL: it reads none),
- * but neither `g` nor `state`. Fails with CFX_E_KEY if a parameter is missing, CFX_E_TYPE for a
- * call that is no operator with a kernel: all of them are named. */
+ * but neither `g` nor `state`. `options` may be NULL. Fails with CFX_E_KEY if a parameter is
+ * missing, CFX_E_TYPE for a call that is no operator with a kernel: all of them are named. */
 CFX_API cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
-                                     const cfx_allocator *allocator, cfx_error *err);
+                                     const cfx_program_options *options, cfx_error *err);
 CFX_API void cfx_program_free(cfx_program *p);  /* nobody may be running it; NULL is allowed */
 
 CFX_API size_t cfx_program_num_inputs(const cfx_program *p);
@@ -152,7 +182,8 @@ typedef struct cfx_cost {
 
 /* Tells what each call of a program costs, for inputs of these types and shapes; nothing is
  * computed. Tensors that may share memory are taken to share it, and values to die at their last
- * use. Both branches of a cond count, the body of a loop counts once, its test not at all. */
+ * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Of
+ * operators of one's own (library.h) only the memory of the results is known: they are not told. */
 typedef cfx_status cfx_cost_fn(void *ctx, const cfx_cost *cost);
 CFX_API cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                     const cfx_datum *inputs, size_t n, cfx_cost_fn *each, void *ctx,

@@ -42,7 +42,8 @@ typedef struct cfx_scope_options {
     const cfx_allocator *allocator;  /* must outlive the scope and the modules made in it */
     cfx_runtime *runtime;            /* borrowed; NULL: one of its own, */
     uint64_t seed;                   /* which then starts here, */
-    unsigned threads;                /* with so many threads (0: as the machine has) */
+    unsigned threads;                /* with so many threads (0: as the machine has), */
+    const struct cfx_library *library;  /* and these operators of one's own (library.h); or NULL */
 } cfx_scope_options;
 
 /* A scope that computes. `options` may be NULL. NULL with *err set. */
@@ -92,7 +93,11 @@ typedef enum cfx_var_kind {
     CFX_VAR_DTYPE,
     CFX_VAR_STR,    /* borrowed from the caller */
     CFX_VAR_INTS,   /* likewise */
-    CFX_VAR_VALUE   /* a scope's: a tensor, a number, a list of them; or a node */
+    CFX_VAR_VALUE,  /* a scope's: a tensor, a number, a list of them; or a node */
+    CFX_VAR_ELLIPSIS,
+    CFX_VAR_LAYOUT,
+    CFX_VAR_MEMORY_FORMAT,
+    CFX_VAR_DEVICE  /* text, as a STR */
 } cfx_var_kind;
 
 /* To be passed around, not to be looked into. All zero is empty. */
@@ -123,6 +128,13 @@ static inline cfx_var cfx_var_empty(void) { return cfx_var_make(CFX_VAR_EMPTY, 0
 static inline cfx_var cfx_var_none(void) { return cfx_var_make(CFX_VAR_NONE, 0); }
 static inline cfx_var cfx_var_int(int64_t i) { return cfx_var_make(CFX_VAR_INT, i); }
 static inline cfx_var cfx_var_dtype(cfx_dtype t) { return cfx_var_make(CFX_VAR_DTYPE, t); }
+static inline cfx_var cfx_var_layout(cfx_layout l) { return cfx_var_make(CFX_VAR_LAYOUT, l); }
+static inline cfx_var cfx_var_memory_format(cfx_memory_format f)
+{
+    return cfx_var_make(CFX_VAR_MEMORY_FORMAT, f);
+}
+/* x[..., 0] is cfx_getitem(s, x, cfx_tuple(s, cfx_var_ellipsis(), cfx_v(0))). */
+static inline cfx_var cfx_var_ellipsis(void) { return cfx_var_make(CFX_VAR_ELLIPSIS, 0); }
 static inline cfx_var cfx_var_bool(bool b)
 {
     cfx_var v = cfx_var_make(CFX_VAR_BOOL, 0);
@@ -140,6 +152,12 @@ static inline cfx_var cfx_var_str(const char *text)
 {
     cfx_var v = cfx_var_make(CFX_VAR_STR, 0);
     v.as.text = text;
+    return v;
+}
+static inline cfx_var cfx_var_device(const char *name)  /* "cpu"; likewise */
+{
+    cfx_var v = cfx_var_make(CFX_VAR_DEVICE, 0);
+    v.as.text = name;
     return v;
 }
 static inline cfx_var cfx_var_ints(const int64_t *ints, size_t n)
@@ -189,12 +207,24 @@ CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
  * results returns. cfx_getitem(s, v, i) takes one apart. */
 #define cfx_list(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_LIST, CFX_VARS(__VA_ARGS__))
 #define cfx_tuple(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, CFX_VARS(__VA_ARGS__))
+/* cfx_dict(s, cfx_v("a"), x, cfx_v("b"), y): keys and values by turns. cfx_slice_of(s, 0, 5,
+ * cfx_var_none()) is 0:5 of an index; any part may be None. */
+#define cfx_dict(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_DICT, CFX_VARS(__VA_ARGS__))
+#define cfx_slice_of(s, start, stop, step)                                                         \
+    cfx_seq_at(CFX_HERE(s), CFX_DATUM_SLICE, CFX_VARS(cfx_v(start), cfx_v(stop), cfx_v(step)))
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
 /* Calls an operator: computes it, or appends a node. `args` are by the row's parameters; empty ones
  * have their defaults. (What the functions of operators.h call.) */
 CFX_API cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
+
+/* Likewise an operator of the library of the scope's runtime (library.h), by its name:
+ * cfx_apply_named(s, "mylib.swish", x, cfx_v(2.0)). A captured program calls it by that name, and
+ * runs where that library is. */
+CFX_API cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args);
+#define cfx_apply_named(s, name, ...)                                                              \
+    cfx_apply_named_at(CFX_HERE(s), name, CFX_VARS(__VA_ARGS__))
 
 /* ---- in and out ---------------------------------------------------------------------------- */
 

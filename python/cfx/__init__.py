@@ -23,7 +23,7 @@ __all__ = [
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "experimental",
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "experimental",
     "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "shapes",
     "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
@@ -31,6 +31,7 @@ _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module", "Proxy": "proxy",
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
+    **dict.fromkeys(("c_code", "python_module"), "complete"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),
     **dict.fromkeys(("Shapes", "TensorShape", "infer_shapes"), "shapes"),
     **dict.fromkeys(("load_npy", "load_tensors", "load_weights", "save_npy", "save_npz",

@@ -36,8 +36,8 @@ static PyObject *py_lower(PyObject *module, PyObject *args)
     bool good = job.found && (!has_root || modules_over(st, root, &view));
     if (good) {
         cfx_graph *g = ((PyGraph *)graph)->g;
-        cfx_status status = cfx_graph_lower(g, has_root ? &view.table : NULL, note_finding, &job,
-                                            &err);
+        const cfx_lower_options options = {.each = note_finding, .ctx = &job};
+        cfx_status status = cfx_graph_lower(g, has_root ? &view.table : NULL, &options, &err);
         good = !PyErr_Occurred() && (status == CFX_OK || PyList_GET_SIZE(job.found) > 0);
     }
     if (has_root)

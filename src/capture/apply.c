@@ -7,23 +7,39 @@ static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-/* In C `true` is a number: a parameter that is a bool takes 0 and 1 for False and True. */
-static cfx_var as_param(cfx_operator op, size_t i, cfx_var v)
+/* What is called: a row of the table, or of a library. */
+typedef struct callee {
+    cfx_operator op;
+    const cfx_custom_operator *custom;  /* instead of `op`; or NULL */
+    const cfxi_row *row;
+} callee;
+
+static const char *name_of(const callee *f)
 {
-    cfx_param param;
-    if (v.kind == CFX_VAR_INT && (v.as.i == 0 || v.as.i == 1) &&
-        cfx_operator_param(op, i, &param) && strncmp(param.type, "bool", 4) == 0)
+    return f->custom ? f->custom->name : cfx_operator_name(f->op);
+}
+
+static bool param_at(const callee *f, size_t i, cfx_param *param)
+{
+    return f->custom ? cfxi_schema_param(f->custom->schema, i, param)
+                     : cfx_operator_param(f->op, i, param);
+}
+
+/* In C `true` is a number: a parameter that is a bool takes 0 and 1 for False and True. */
+static cfx_var as_param(const callee *f, size_t i, cfx_var v)
+{
+    if (v.kind == CFX_VAR_INT && (v.as.i == 0 || v.as.i == 1) && f->row->is_bool >> i & 1)
         return cfx_var_bool(v.as.i == 1);
     return v;
 }
 
 /* The arguments as data; false, and the scope fails. *known: whether all that is given is known. */
-static bool all_data(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, cfx_datum *out,
+static bool all_data(cfx_at at, const callee *f, const cfx_var *args, size_t n, cfx_datum *out,
                      bool *known)
 {
     *known = true;
     for (size_t i = 0; i < n; i++) {
-        out[i] = cfxi_var_datum(at, as_param(op, i, args[i]));
+        out[i] = cfxi_var_datum(at, as_param(f, i, args[i]));
         *known = *known && (out[i].kind != CFX_DATUM_INVALID || args[i].kind == CFX_VAR_EMPTY);
         if (cfx_ok(at.scope))
             continue;
@@ -36,14 +52,16 @@ static bool all_data(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, 
 
 /* ---- computing ----------------------------------------------------------------------------- */
 
-static cfx_var compute(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_var compute(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_datum data[CFXI_MOST_PARAMS];
     cfx_error err = {0};
     bool known;
-    if (!all_data(at, op, args, n, data, &known))
+    if (!all_data(at, f, args, n, data, &known))
         return cfx_var_empty();
-    cfx_datum result = cfx_operator_run(at.scope->rt, op, data, n, &err);
+    cfx_datum result = f->custom
+                           ? cfx_custom_run(at.scope->rt, f->custom->name, data, n, &err)
+                           : cfx_operator_run(at.scope->rt, f->op, data, n, &err);
     for (size_t i = 0; i < n; i++)
         cfx_datum_release(data[i]);
     if (result.kind == CFX_DATUM_INVALID) {
@@ -54,45 +72,6 @@ static cfx_var compute(cfx_at at, cfx_operator op, const cfx_var *args, size_t n
 }
 
 /* ---- noting -------------------------------------------------------------------------------- */
-
-static bool starts_with(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* How good a spelling is for a call with the row's own parameters: 0 it is none. */
-static int rank(const char *name, cfx_spelling kind)
-{
-    if (kind == CFX_SPELLING_METHOD)
-        return 1;
-    if (kind == CFX_SPELLING_OVERLOAD)
-        return 2;
-    if (kind != CFX_SPELLING_FUNCTION || cfxi_spelling_has_params(name))
-        return 0;
-    if (starts_with(name, "torch.nn.functional."))
-        return 4;
-    return starts_with(name, "torch.") ? 5 : 3;
-}
-
-/* How a captured program spells the operator: as a person would in Python, and so that the row's
- * parameters are the function's. *method: the name is a method's. */
-static void spell(cfx_operator op, char out[CFX_SPELLING_SIZE], bool *method)
-{
-    char name[CFX_SPELLING_SIZE];
-    cfx_spelling kind;
-    int best = 0;
-    snprintf(out, CFX_SPELLING_SIZE, "cfx.ops.%s", cfx_operator_name(op));
-    *method = false;
-    for (size_t i = 0; cfx_operator_spelling(op, i, name, &kind); i++) {
-        const int good = rank(name, kind);
-        if (good <= best)
-            continue;
-        best = good;
-        *method = kind == CFX_SPELLING_METHOD;
-        const char *start = *method ? strrchr(name, '.') + 1 : name;
-        memmove(out, start, strlen(start) + 1);
-    }
-}
 
 typedef struct passed {
     cfx_value args[CFXI_MOST_PARAMS];
@@ -111,26 +90,28 @@ static void discard(cfx_graph *g, passed *p, const cfx_var *args)
 }
 
 /* Sorts the arguments into those by position and those by name. */
-static bool pass_all(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, passed *p)
+static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, passed *p)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
     cfx_param param;
     bool gap = false;
-    for (size_t i = 0; i < n && cfx_operator_param(op, i, &param); i++) {
-        gap = gap || param.keyword_only;
+    for (size_t i = 0; i < n; i++) {
+        gap = gap || f->row->by_name >> i & 1;
         if (args[i].kind == CFX_VAR_EMPTY) {
             gap = true;
             continue;
         }
-        const cfx_value v = cfxi_var_value(at, as_param(op, i, args[i]));
+        const cfx_value v = cfxi_var_value(at, as_param(f, i, args[i]));
         if (v.kind == CFX_KIND_INVALID)
             return false;
         if (!gap) {
             p->args[p->n++] = v;
             continue;
         }
-        const cfx_value name = cfx_value_str(g, param.name.text, param.name.size, &err);
+        cfx_value name = cfx_invalid();
+        if (param_at(f, i, &param))
+            name = cfx_value_str(g, param.name.text, param.name.size, &err);
         if (name.kind == CFX_KIND_INVALID) {
             cfx_value_discard(g, v);
             cfxi_scope_take(at, &err);
@@ -142,20 +123,18 @@ static bool pass_all(cfx_at at, cfx_operator op, const cfx_var *args, size_t n, 
     return true;
 }
 
-static cfx_node *create(cfx_graph *g, cfx_operator op, const passed *p, cfx_error *err)
+static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_error *err)
 {
-    char name[CFX_SPELLING_SIZE];
-    bool method;
-    spell(op, name, &method);
+    const char *name = f->custom ? f->custom->name : f->row->spelled;
     const cfx_target target = {.name = name, .size = strlen(name)};
     cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
     cfx_value kwargs = cfx_invalid();
     if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
         kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);
+    const cfx_opcode op = f->row->method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && (kwargs.kind != CFX_KIND_INVALID || p->n_kwargs == 0))
-        n = cfx_graph_create(g, method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION, target, args,
-                             kwargs, NULL, cfx_invalid(), err);
+        n = cfx_graph_create(g, op, target, args, kwargs, NULL, cfx_invalid(), err);
     if (!n) {
         cfx_value_discard(g, args);
         cfx_value_discard(g, kwargs);
@@ -163,14 +142,14 @@ static cfx_node *create(cfx_graph *g, cfx_operator op, const passed *p, cfx_erro
     return n;
 }
 
-cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_node *note_call(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
     passed p = {.n = 0};
     cfx_node *call = NULL;
-    if (pass_all(at, op, args, n, &p)) {
-        call = create(g, op, &p, &err);
+    if (pass_all(at, f, args, n, &p)) {
+        call = create(g, f, &p, &err);
         if (!call)
             cfxi_scope_take(at, &err);
     } else {
@@ -179,18 +158,29 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
     return call;
 }
 
+cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
+    const callee f = {.op = op, .row = cfxi_row_of(at.scope, op)};
+    if (f.row)
+        return note_call(at, &f, args, n);
+    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    return NULL;
+}
+
 /* What the rule says of the result, if all is known of the arguments: INVALID without a failure if
  * not; the scope fails if they do not fit. */
-static cfx_datum infer(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_datum data[CFXI_MOST_PARAMS];
     cfx_error err = {0};
     cfx_datum result = nothing;
     bool known;
-    if (!at.scope->trace->dims || !all_data(at, op, args, n, data, &known))
+    if (!at.scope->trace->dims || !all_data(at, f, args, n, data, &known))
         return nothing;
     if (known) {
-        result = cfx_operator_infer(at.scope->rt, at.scope->trace->dims, op, data, n, &err);
+        cfx_dims *dims = at.scope->trace->dims;
+        result = f->custom ? cfx_custom_infer(at.scope->rt, dims, f->custom->name, data, n, &err)
+                           : cfx_operator_infer(at.scope->rt, dims, f->op, data, n, &err);
         if (result.kind == CFX_DATUM_INVALID)
             cfxi_scope_take(at, &err);
     }
@@ -199,10 +189,10 @@ static cfx_datum infer(cfx_at at, cfx_operator op, const cfx_var *args, size_t n
     return result;
 }
 
-static cfx_var note(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
-    cfx_datum known = infer(at, op, args, n);
-    cfx_node *call = cfx_ok(at.scope) ? cfxi_note_call(at, op, args, n) : NULL;
+    cfx_datum known = infer(at, f, args, n);
+    cfx_node *call = cfx_ok(at.scope) ? note_call(at, f, args, n) : NULL;
     if (call)
         return cfxi_trace_node(at, call, known);
     cfx_datum_release(known);
@@ -211,20 +201,63 @@ static cfx_var note(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
-cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_param param;
+    for (size_t i = 0; i < n; i++) {
+        if (args[i].kind == CFX_VAR_EMPTY && f->row->needed >> i & 1 && param_at(f, i, &param)) {
+            cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
+                     (int)param.name.size, param.name.text);
+            return cfx_var_empty();
+        }
+    }
+    return at.scope->trace ? note(at, f, args, n) : compute(at, f, args, n);
+}
+
+cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
+{
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
     if (!cfx_operator_has_kernel(op) || n > CFXI_MOST_PARAMS) {
         cfx_fail(at, CFX_E_TYPE, "there is no operator number %d with so many parameters", (int)op);
         return cfx_var_empty();
     }
-    for (size_t i = 0; i < n && cfx_operator_param(op, i, &param); i++)
-        if (args[i].kind == CFX_VAR_EMPTY && !param.value.text && !param.variadic) {
-            cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", cfx_operator_name(op),
-                     (int)param.name.size, param.name.text);
-            return cfx_var_empty();
-        }
-    return at.scope->trace ? note(at, op, args, n) : compute(at, op, args, n);
+    const callee f = {.op = op, .row = cfxi_row_of(at.scope, op)};
+    if (f.row)
+        return apply(at, &f, args, n);
+    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    return cfx_var_empty();
+}
+
+/* A library's row is read each time. */
+static void read_row(const callee *f, cfxi_row *row)
+{
+    cfx_param param;
+    *row = (cfxi_row){.needed = 0};
+    for (size_t i = 0; i < CFXI_MOST_PARAMS && param_at(f, i, &param); i++) {
+        const bool optional = param.type[strlen(param.type) - 1] == '?';
+        cfxi_row_param(row, i, &param, !param.value.text && !param.variadic && !optional);
+    }
+}
+
+cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
+{
+    cfx_param param;
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    const cfx_library *library = cfx_runtime_library(at.scope->rt);
+    callee f = {.custom = cfx_library_find(library, name)};
+    cfxi_row row;
+    if (!f.custom)
+        cfx_fail(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"
+                                        : "the scope has no library with an operator '%.100s' "
+                                          "(cfx_scope_options.library)", name);
+    else if (args.n > 0 && !param_at(&f, args.n - 1, &param))
+        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name, f.custom->schema,
+                 args.n);
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    read_row(&f, &row);
+    f.row = &row;
+    return apply(at, &f, args.items, args.n);
 }

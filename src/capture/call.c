@@ -7,17 +7,36 @@ static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 
 /* ---- inputs of a user's class -------------------------------------------------------------- */
 
-/* The i-th name of "x, mask=None"; an empty text past the last. *optional: it says "=None". */
-static cfx_schema_text input_name(const char *inputs, size_t i, bool *optional)
+/* "None", "0.5", "True"; EMPTY for anything else. */
+static cfx_var parse_default(cfx_schema_text text)
+{
+    int64_t i;
+    double f;
+    for (; text.size > 0 && *text.text == ' '; text.size--)
+        text.text++;
+    if (cfxi_text_is_word(text, "None"))
+        return cfx_var_none();
+    if (cfxi_text_is_word(text, "True") || cfxi_text_is_word(text, "False"))
+        return cfx_var_bool(text.text[0] == 'T');
+    if (cfxi_parse_int(text.text, text.size, &i))
+        return cfx_var_int(i);
+    return cfxi_parse_float(text.text, text.size, &f) ? cfx_var_float(f) : cfx_var_empty();
+}
+
+/* The i-th name of "x, mask=None"; an empty text past the last. */
+static cfx_schema_text input_name(const char *inputs, size_t i, cfx_var *value)
 {
     cfx_schema_text name = {inputs, 0};
     const char *at = inputs;
     for (size_t k = 0; k <= i; k++)
         name = cfxi_schema_next(&at);
     const char *equals = memchr(name.text, '=', name.size);
-    *optional = equals != NULL;
-    if (equals)
-        name.size = (size_t)(equals - name.text);
+    *value = cfx_var_empty();
+    if (equals) {
+        const size_t size = (size_t)(equals - name.text);
+        *value = parse_default((cfx_schema_text){equals + 1, name.size - size - 1});
+        name.size = size;
+    }
     while (name.size > 0 && name.text[name.size - 1] == ' ')
         name.size--;
     return name;
@@ -30,18 +49,18 @@ static const char *inputs_of(const cfx_class *type)
     return type->forward ? "x" : type->forward2 ? "x, y" : type->forward3 ? "x, y, z" : "";
 }
 
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional)
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value)
 {
-    return input_name(inputs_of(type), i, optional);
+    return input_name(inputs_of(type), i, value);
 }
 
 /* How many inputs the class takes: from *least to *most. */
 static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
 {
-    bool optional;
+    cfx_var value;
     *least = *most = 0;
-    while (cfxi_class_input(type, *most, &optional).size > 0) {
-        *least += !optional;
+    while (cfxi_class_input(type, *most, &value).size > 0) {
+        *least += value.kind == CFX_VAR_EMPTY;
         ++*most;
     }
     if (type->forward_n && !type->inputs)
@@ -54,8 +73,8 @@ static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
 
 enum { MOST_INPUTS = 32 };
 
-/* `in` with None for what is not given, in `all`; false, and the scope fails, if it does not fit.
- * */
+/* `in` with the defaults of what is not given, in `all`; false, and the scope fails, if it does not
+ * fit. */
 static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all[MOST_INPUTS],
                         size_t *n)
 {
@@ -69,7 +88,10 @@ static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all
     }
     *n = most == SIZE_MAX || most > MOST_INPUTS ? in.n : most;
     for (size_t i = 0; i < *n; i++) {
-        all[i] = i < in.n ? in.items[i] : cfx_var_none();
+        if (i < in.n)
+            all[i] = in.items[i];
+        else if (cfxi_class_input(m->type, i, &all[i]).size == 0)
+            all[i] = cfx_var_none();
         if (all[i].kind == CFX_VAR_EMPTY) {
             cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable", cfxi_module_title(m),
                      i);
@@ -91,12 +113,32 @@ static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_
     return type->forward_n(s, m, in, n);
 }
 
+/* A torch.nn.Sequential: each child is called with what the one before it gave. */
+static cfx_var run_children(cfx_at at, const cfx_module *m, cfx_var x)
+{
+    for (size_t i = 0; i < m->members.size && cfx_ok(at.scope); i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            x = cfx_call_at(at, e->child, cfx_vars_make(&x, 1));
+    }
+    return x;
+}
+
+/* Whether calling it is calling other modules: a user's, and a Sequential. */
+static bool has_forward(const cfx_module *m) { return m->type || m->nn == CFX_NN_Sequential; }
+
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_scope *s = at.scope;
     cfx_var all[MOST_INPUTS];
-    size_t n;
-    if (!fill_inputs(at, m, in, all, &n))
+    size_t n = 1;
+    if (!m->type && in.n == 1)
+        all[0] = in.items[0];
+    else if (!m->type)
+        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_module_title(m), in.n);
+    else
+        fill_inputs(at, m, in, all, &n);
+    if (!cfx_ok(s))
         return cfx_var_empty();
     if (s->depth >= CFXI_MOST_CALLS) {
         cfx_fail(at, CFX_E_LIMIT, "modules call each other more than %d deep", CFXI_MOST_CALLS);
@@ -104,12 +146,13 @@ cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
     }
     const size_t mark = cfx_scope_mark(s);
     s->depth++;
-    cfx_var result = run_forward(s, m, all, n);
+    cfx_var result = m->type ? run_forward(s, m, all, n) : run_children(at, m, all[0]);
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
-    if (result.kind == CFX_VAR_STR || result.kind == CFX_VAR_INTS)  /* it may be on its stack */
-        result = cfx_ok(s) ? cfx_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(&result, 1)) : result;
+    if (cfx_ok(s) && result.kind == CFX_VAR_INTS)
+        cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the function: "
+                 "return a cfx_tuple", cfxi_module_title(m));
     return cfx_scope_return(s, mark, result);
 }
 
@@ -157,7 +200,7 @@ static bool is_leaf(const cfxi_trace *t, const cfx_module *m, const char *path)
 {
     if (t->options && t->options->is_leaf)
         return t->options->is_leaf(t->options->ctx, m, path);
-    return m->nn || (m->type && m->type->leaf);
+    return m->type ? m->type->leaf : !has_forward(m);
 }
 
 /* What the module gives for what is known of its inputs; the scope fails if they do not fit. */
@@ -243,7 +286,7 @@ static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
                  "one that is (cfx_module_add)", cfxi_module_title(m));
         return cfx_var_empty();
     }
-    if (!m->type || is_leaf(at.scope->trace, m, path))
+    if (!has_forward(m) || is_leaf(at.scope->trace, m, path))
         return note_call(at, m, path, in);
     return follow(at, m, path, in);
 }
@@ -259,12 +302,13 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
                  "that the module does not have");
         return cfx_var_empty();
     }
-    if (!m->type && !m->nn && !m->graph) {
+    const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
+    if (is_list || (!m->type && !m->nn && !m->graph)) {
         cfx_fail(at, CFX_E_TYPE, "a module that only holds others cannot be called: give it a "
-                 "class with a forward");
+                 "class with a forward, or make it a Sequential");
         return cfx_var_empty();
     }
     if (at.scope->trace)
         return trace_call(at, m, in);
-    return m->type ? cfxi_call_forward(at, m, in) : run_program(at, m, in);
+    return has_forward(m) ? cfxi_call_forward(at, m, in) : run_program(at, m, in);
 }

@@ -5,7 +5,9 @@
  *     scope.c   scopes and their variables        var.c     variables in and out
  *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
  *     program.c graphs of modules made to run     control.c branches and loops
- *     trace.c   capturing                         nn*.c     the classes of torch.nn
+ *     rows.c    what calls need to know of rows
+ *     trace.c   capturing                         graft.c   what a captured module has
+ *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
@@ -15,6 +17,7 @@
 #include "../runtime/runtime_impl.h"
 
 #include <cfx/capture.h>
+#include <cfx/library.h>
 #include <cfx/nn.h>
 
 #include <stdatomic.h>
@@ -114,6 +117,7 @@ typedef struct cfxi_ready {
 } cfxi_ready;
 
 typedef struct cfxi_trace cfxi_trace;
+typedef struct cfxi_rows cfxi_rows;
 
 struct cfx_scope {
     const cfx_allocator *allocator;
@@ -126,6 +130,8 @@ struct cfx_scope {
     cfxi_vec slots;        /* of cfxi_slot */
     cfxi_vec modules;      /* of cfx_module *, retained */
     cfxi_table ready;      /* of cfxi_ready * */
+    cfxi_rows *rows;       /* of operators that were called; NULL: none yet, */
+    bool borrows_rows;     /* or those of the scope that traces */
     cfxi_trace *trace;     /* NULL: it computes */
 };
 
@@ -178,6 +184,28 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
 
+/* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
+ * trace that made it. (graft.c) */
+cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
+                      const cfx_trace_options *options, cfx_error *err);
+
+/* ---- rows of operators (rows.c) ------------------------------------------------------------- */
+
+typedef struct cfxi_row {
+    uint32_t needed;   /* bit i: parameter i must be given */
+    uint32_t is_bool;  /*   it is a bool */
+    uint32_t by_name;  /*   it can only be given by name */
+    bool method;       /* `spelled` is a method's name */
+    char spelled[CFX_SPELLING_SIZE];  /* how a captured call names it; "" for one of a library */
+} cfxi_row;
+
+/* Notes a parameter in `row`. */
+void cfxi_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed);
+/* Of an operator of the table: the scope's. NULL if memory is out. */
+const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op);
+cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator);
+void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
+
 /* ---- operators (apply.c) -------------------------------------------------------------------- */
 
 /* Appends a call of a function: of `args` empty ones are left out, and what follows a gap, or is
@@ -186,10 +214,19 @@ cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t
 
 /* ---- calls (call.c) ------------------------------------------------------------------------- */
 
-/* The i-th input of a class: its name, empty past the last, and whether it may be left out. */
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, bool *optional);
+/* The i-th input of a class: its name, empty past the last, and its default, or EMPTY. */
+cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value);
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
+
+/* The tree of `m` as passes and lowering ask for it, with the operators that the scope's runtime
+ * knows. */
+static inline cfx_modules cfxi_scope_tree(const cfx_scope *s, cfx_module *m)
+{
+    cfx_modules tree = cfx_module_tree(m);
+    tree.library = cfx_runtime_library(s->rt);
+    return tree;
+}
 
 /* ---- running (program.c) ------------------------------------------------------------------- */
 

@@ -349,6 +349,21 @@ void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor
     add_tensor(at, m, name, CFXI_MEMBER_BUFFER, t);
 }
 
+void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name)
+{
+    cfx_error err = {0};
+    if (!cfx_ok(at.scope))
+        return;
+    /* One of its own for each, so that a trace can tell them apart. */
+    cfx_tensor *none = cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, NULL, 0, at.scope->allocator,
+                                               &err);
+    if (none)
+        add_tensor(at, m, name, CFXI_MEMBER_PARAMETER, none);
+    else
+        cfxi_scope_take(at, &err);
+    cfx_tensor_release(none);
+}
+
 void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
 {
     if (!cfx_ok(at.scope))

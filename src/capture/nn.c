@@ -305,7 +305,7 @@ static bool bind_all(cfxi_making *k, const cfx_var *args, size_t n)
     cfx_param param;
     size_t i = 0;
     for (; i < CFXI_MOST_NN_PARAMS && cfx_nn_param(k->nn, i, &param); i++) {
-        if (strncmp(param.type, "Module", 6) == 0)
+        if (strcmp(param.type, "Module") == 0)
             cfxi_nn_fail(k, "it takes modules: it is made as a part of torch.nn.Transformer");
         if (!cfx_ok(k->at.scope) || !bind(k, &param, i < n ? args[i] : cfx_var_empty()))
             return false;

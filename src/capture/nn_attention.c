@@ -217,6 +217,9 @@ static cfx_status reset(void *ctx, cfx_module *m, const char *path, cfx_error *e
 void cfxi_make_transformer(cfxi_making *k)
 {
     cfx_error err = {0};
+    if (!cfxi_nn_is_none(k, "custom_encoder") || !cfxi_nn_is_none(k, "custom_decoder"))
+        cfxi_nn_fail(k, "custom_encoder and custom_decoder cannot be given: a class of your own "
+                     "can call such modules");
     check_layer(k);
     cfxi_nn_at_least(k, "num_encoder_layers", 0);
     cfxi_nn_at_least(k, "num_decoder_layers", 0);

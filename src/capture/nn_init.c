@@ -65,7 +65,7 @@ static void add(cfxi_making *k, const char *name, const int64_t *sizes, size_t n
         if (err.status == CFX_E_NOMEM)
             cfxi_scope_take(k->at, &err);
         else
-            cfxi_nn_fail(k, "no such %s can be: %.150s", name, err.message);
+            cfxi_nn_fail(k, "%s: %.150s", name, err.message);
         return;
     }
     cfxi_nn_fill(k->at, t, init);

@@ -79,13 +79,12 @@ void cfxi_make_upsample(cfxi_making *k)
 /* What size_average and reduce, before there was `reduction`, say together. */
 void cfxi_make_loss(cfxi_making *k)
 {
-    static const char *const words[] = {"none", "mean", "sum", "batchmean", NULL};
+    static const char *const words[] = {"none", "mean", "sum", NULL};
+    static const char *const of_kl_div[] = {"none", "mean", "sum", "batchmean", NULL};
     const cfx_datum average = cfxi_nn_arg(k, "size_average");
     const cfx_datum reduce = cfxi_nn_arg(k, "reduce");
     if (average.kind != CFX_DATUM_BOOL && reduce.kind != CFX_DATUM_BOOL) {
-        if (k->nn != CFX_NN_KLDivLoss && strcmp(cfxi_nn_text(k, "reduction"), "batchmean") == 0)
-            cfxi_nn_fail(k, "the reduction 'batchmean' is KLDivLoss's");
-        cfxi_nn_one_of(k, "reduction", words);
+        cfxi_nn_one_of(k, "reduction", k->nn == CFX_NN_KLDivLoss ? of_kl_div : words);
         return;
     }
     if (reduce.kind == CFX_DATUM_BOOL && !reduce.as.b)

@@ -10,11 +10,12 @@ enum { MOST_INPUTS = 32 };
 
 static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *root, cfx_error *err)
 {
-    const cfx_modules tree = cfx_module_tree(root);
+    const cfx_modules tree = cfxi_scope_tree(at.scope, root);
+    const cfx_program_options options = {at.scope->allocator, tree.library};
     cfx_state *state = cfx_module_state_at(at, root);
     cfx_program *p = NULL;
-    if (state && cfx_graph_lower(g, &tree, NULL, NULL, err) == CFX_OK)
-        p = cfx_program_new(g, state, at.scope->allocator, err);
+    if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
+        p = cfx_program_new(g, state, &options, err);
     cfx_state_free(state);
     return p;
 }
@@ -194,7 +195,8 @@ static bool fits(const cfxi_ready *r, cfx_vars in)
     for (size_t i = 0; i < in.n; i++) {
         const cfx_var a = r->pattern[i];
         const cfx_var b = in.items[i];
-        if (a.kind != b.kind || b.kind == CFX_VAR_STR || b.kind == CFX_VAR_INTS)
+        if (a.kind != b.kind || b.kind == CFX_VAR_STR || b.kind == CFX_VAR_INTS ||
+            b.kind == CFX_VAR_DEVICE)
             return false;
         if (b.kind != CFX_VAR_VALUE && b.kind != CFX_VAR_NONE && b.kind != CFX_VAR_EMPTY &&
             (b.kind == CFX_VAR_BOOL ? a.as.b != b.as.b : a.as.i != b.as.i))

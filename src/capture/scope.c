@@ -11,7 +11,7 @@ cfx_scope *cfx_scope_new(const cfx_scope_options *options, cfx_error *err)
     const cfx_scope_options *o = options ? options : &all_zero;
     const cfx_allocator *allocator = cfxi_allocator(o->allocator);
     const cfx_runtime_options runtime = {.allocator = o->allocator, .threads = o->threads,
-                                         .seed = o->seed};
+                                         .seed = o->seed, .library = o->library};
     cfx_scope *s = cfxi_alloc(allocator, sizeof *s);
     if (!s) {
         cfxi_nomem(err);
@@ -51,6 +51,8 @@ void cfx_scope_free(cfx_scope *s)
         cfx_module_release(((cfx_module **)s->modules.data)[i]);
     cfxi_vec_free(&s->modules, sizeof(cfx_module *), s->allocator);
     cfxi_vec_free(&s->slots, sizeof(cfxi_slot), s->allocator);
+    if (!s->borrows_rows)
+        cfxi_rows_free(s->rows, s->allocator);
     if (s->owns_runtime)
         cfx_runtime_free(s->rt);
     cfxi_free(s->allocator, s, sizeof *s);

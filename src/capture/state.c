@@ -16,7 +16,20 @@ static bool is_weight(const cfxi_member *e)
 typedef struct path {
     cfx_buffer text;
     size_t depth;
+    const cfx_state *from;  /* where parameters that are only declared find a tensor; or NULL */
 } path;
+
+/* One that is only declared has what `from` has; it is missing in a file that has not. */
+static cfx_status collect_one(cfx_state *s, const path *p, cfx_tensor *t, cfx_error *err)
+{
+    if (cfx_tensor_is_abstract(t)) {
+        cfx_tensor *found = p->from ? cfx_state_get(p->from, p->text.data) : NULL;
+        if (!p->from)
+            return CFX_OK;
+        t = found ? found : t;
+    }
+    return cfx_state_set(s, p->text.data, t, err);
+}
 
 static cfx_status enter(path *p, const char *name, cfx_error *err)
 {
@@ -50,7 +63,7 @@ static cfx_status collect(cfx_state *s, const cfx_module *m, path *p, cfx_error 
             CFX_TRY(enter(p, e->name, err));
             CFX_TRY(e->kind == CFXI_MEMBER_CHILD
                         ? collect(s, e->child, p, err)
-                        : cfx_state_set(s, p->text.data, e->value.as.tensor, err));
+                        : collect_one(s, p, e->value.as.tensor, err));
             leave(p, size);
         }
     }
@@ -58,9 +71,9 @@ static cfx_status collect(cfx_state *s, const cfx_module *m, path *p, cfx_error 
     return CFX_OK;
 }
 
-static cfx_state *state_of(const cfx_module *m, cfx_error *err)
+static cfx_state *state_of(const cfx_module *m, const cfx_state *from, cfx_error *err)
 {
-    path p = {.depth = 0};
+    path p = {.from = from};
     cfx_state *s = cfx_state_new(m->allocator, err);
     cfx_buffer_init(&p.text, m->allocator);
     cfx_status status = !s                                              ? CFX_E_NOMEM
@@ -85,7 +98,7 @@ cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m)
     cfx_error err = {0};
     if (!expect(at, m, "module"))
         return NULL;
-    cfx_state *s = state_of(m, &err);
+    cfx_state *s = state_of(m, NULL, &err);
     if (!s)
         cfxi_scope_take(at, &err);
     return s;
@@ -112,7 +125,7 @@ void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigne
     cfx_error err = {0};
     if (!expect(at, m, "module") || !expect(at, from, "state to take"))
         return;
-    cfx_state *s = state_of(m, &err);
+    cfx_state *s = state_of(m, from, &err);
     if (s && cfx_state_take(s, from, flags, &err) == CFX_OK)
         put_back(m, s);
     else
@@ -138,7 +151,7 @@ void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *file)
     cfx_error err = {0};
     if (!expect(at, m, "module") || !expect(at, file, "file"))
         return;
-    cfx_state *s = state_of(m, &err);
+    cfx_state *s = state_of(m, NULL, &err);
     if (!s || cfx_safetensors_save(s, file, &err) != CFX_OK)
         cfxi_scope_take(at, &err);
     cfx_state_free(s);

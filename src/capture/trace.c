@@ -102,7 +102,7 @@ cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 {
     cfx_error err = {0};
-    if (!at.scope->trace->dims)
+    if (!at.scope->trace->dims || cfx_tensor_is_abstract(t))  /* only declared so far */
         return nothing;
     cfx_tensor *abstract = cfx_tensor_new_abstract(cfx_tensor_dtype(t), cfx_tensor_sizes(t),
                                                    cfx_tensor_ndim(t), at.scope->allocator, &err);
@@ -147,6 +147,11 @@ cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
     }
     if (at.scope->trace && e->value.kind == CFX_DATUM_TENSOR)
         return read_tensor(at, e->value.as.tensor);
+    if (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)) {
+        cfx_fail(at, CFX_E_KEY, "the parameter '%.100s' of %s has no tensor before weights are "
+                 "loaded (cfx_module_load)", path, cfxi_module_title(m));
+        return cfx_var_empty();
+    }
     return cfxi_var_of_datum(at, cfx_datum_retain(e->value));
 }
 
@@ -188,15 +193,15 @@ static cfx_datum input_shape(cfx_at at, cfx_schema_text name)
     return d;
 }
 
-/* A placeholder, with None as its default if it may be left out. */
-static cfx_var add_input(cfx_at at, cfx_schema_text name, bool optional)
+/* A placeholder; `value` is its default, or EMPTY. */
+static cfx_var add_input(cfx_at at, cfx_schema_text name, cfx_var value)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
-    const cfx_value none = cfx_none();
+    const cfx_value usual = cfxi_var_value(at, value);
     const cfx_target target = {.name = name.text, .size = name.size};
     cfx_datum known = input_shape(at, name);
-    cfx_value args = cfx_value_tuple(g, &none, optional, &err);
+    cfx_value args = cfx_value_tuple(g, &usual, value.kind != CFX_VAR_EMPTY, &err);
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && cfx_ok(at.scope))
         n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
@@ -215,73 +220,17 @@ enum { MOST_INPUTS = 32 };
 static size_t add_inputs(cfx_at at, const cfx_class *type, cfx_var *in)
 {
     size_t n = 0;
-    bool optional;
+    cfx_var value;
     for (cfx_schema_text name; n < MOST_INPUTS && cfx_ok(at.scope); n++) {
-        name = cfxi_class_input(type, n, &optional);
+        name = cfxi_class_input(type, n, &value);
         if (name.size == 0)
             break;
-        in[n] = add_input(at, name, optional);
+        in[n] = add_input(at, name, value);
     }
     return n;
 }
 
 /* ---- what it becomes ----------------------------------------------------------------------- */
-
-/* Puts what is at `path` below `from` there below `to`, with plain modules on the way. */
-static cfx_status bring(cfx_module *to, const cfx_module *from, const char *path, cfx_error *err)
-{
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
-    const cfxi_member *e = cfxi_module_at(from, path);
-    const char *dot;
-    if (!e)
-        return CFX_OK;  /* a constant that is there already, or nothing: the verifier of others */
-    while ((dot = strchr(path, '.')) != NULL) {
-        const size_t size = (size_t)(dot - path);
-        const cfxi_member *child = cfxi_module_find(to, path, size);
-        const cfx_module *source = cfxi_module_find(from, path, size)->child;
-        if (child && child->child == source)
-            return CFX_OK;  /* it was brought as a whole */
-        if (!child) {
-            cfx_module *made = cfxi_module_make(to->allocator, err);
-            if (!made)
-                return CFX_E_NOMEM;
-            made->training = source->training;
-            made->owner = to->owner ? to->owner : to;
-            cfx_status status = cfxi_module_put(to, path, size, CFXI_MEMBER_CHILD, made, none, err);
-            cfx_module_release(made);
-            CFX_TRY(status);
-        }
-        to = cfxi_module_find(to, path, size)->child;
-        from = source;
-        path = dot + 1;
-    }
-    return cfxi_module_put(to, path, strlen(path), e->kind, e->child, e->value, err);
-}
-
-static cfx_status bring_all(cfx_module *to, const cfx_module *from, cfx_graph *g, cfx_error *err);
-
-/* What the regions of a node read. */
-static cfx_status bring_regions(cfx_module *to, const cfx_module *from, cfx_value v, cfx_error *err)
-{
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    cfx_graph *region = cfx_value_graph(v);
-    if (region)
-        return bring_all(to, from, region, err);
-    for (size_t i = 0; i < n; i++)
-        CFX_TRY(bring_regions(to, from, items[i], err));
-    return CFX_OK;
-}
-
-static cfx_status bring_all(cfx_module *to, const cfx_module *from, cfx_graph *g, cfx_error *err)
-{
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_CALL_MODULE)
-            CFX_TRY(bring(to, from, cfx_node_target(n, NULL, NULL), err));
-        CFX_TRY(bring_regions(to, from, cfx_node_args(n), err));
-    }
-    return CFX_OK;
-}
 
 /* An empty module over a graph, which is retained. */
 static cfx_module *captured(const cfx_allocator *allocator, cfx_graph *g, const char *class_name,
@@ -314,7 +263,7 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
     cfx_module *m = captured(at.scope->allocator, g, class_name ? class_name : "Model", &err);
     if (m && from)
         m->training = from->training;
-    if (m && (!from || bring_all(m, from, g, &err) == CFX_OK))
+    if (m && (!from || cfxi_graft(at, m, from, g, NULL, &err) == CFX_OK))
         return cfxi_scope_own(at, m);
     cfx_module_release(m);
     cfxi_scope_take(at, &err);
@@ -329,7 +278,8 @@ static void record(cfx_at at, cfx_module *m)
     cfxi_trace *t = at.scope->trace;
     cfx_var in[MOST_INPUTS];
     cfx_error err = {0};
-    const size_t n = add_inputs(at, m->type, in);
+    static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
+    const size_t n = add_inputs(at, m->type ? m->type : &one_input, in);
     cfx_var result = cfx_ok(at.scope) ? cfxi_call_forward(at, m, cfx_vars_make(in, n))
                                       : cfx_var_empty();
     if (!cfx_ok(at.scope))
@@ -348,6 +298,10 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
         return CFX_E_NOMEM;
     cfx_at here = at;
     here.scope = inner;
+    if (!at.scope->rows)
+        at.scope->rows = cfxi_rows_new(at.scope->allocator);
+    inner->rows = at.scope->rows;
+    inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
     inner->depth = at.scope->depth;
     record(here, t->root);
@@ -384,16 +338,16 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
     cfx_error err = {0};
     if (!cfx_ok(at.scope))
         return NULL;
-    if (!m || !m->type) {
-        cfx_fail(at, CFX_E_VALUE, "only a module with a forward can be captured, not %s",
-                 m ? cfxi_module_title(m) : "NULL");
+    if (!m || (!m->type && m->nn != CFX_NN_Sequential)) {
+        cfx_fail(at, CFX_E_VALUE, "only a module with a forward, or a torch.nn.Sequential, can be "
+                 "captured, not %s", m ? cfxi_module_title(m) : "NULL");
         return NULL;
     }
     cfx_status status = begin(at, &t, m, &err);
     if (status == CFX_OK)
         status = run_trace(at, &t, &err);
     if (status == CFX_OK)
-        status = bring_all(t.made, m, t.top, &err);
+        status = cfxi_graft(at, t.made, m, t.top, &options, &err);
     free_places(&t);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
@@ -416,15 +370,34 @@ static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
     return pass;
 }
 
+/* Leaves the members that the graph still names. */
+static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
+{
+    cfx_module *kept = cfxi_module_make(m->allocator, err);
+    if (!kept)
+        return CFX_E_NOMEM;
+    kept->owner = m;
+    cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
+    if (status == CFX_OK) {
+        const cfxi_vec members = m->members;
+        m->members = kept->members;
+        m->version++;
+        kept->members = members;
+    }
+    cfx_module_release(kept);
+    return status;
+}
+
 void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
 {
+    cfx_error why = {0};
     if (!cfx_ok(at.scope))
         return;
     if (!m || !m->graph || !passes) {
         cfx_fail(at, CFX_E_VALUE, "passes need a captured module and their names");
         return;
     }
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_modules tree = cfxi_scope_tree(at.scope, m);
     for (cfx_schema_text name; (name = cfxi_schema_next(&passes)).size > 0;) {
         cfx_error err = {0};
         bool changed;
@@ -436,4 +409,6 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
             return;
         }
     }
+    if (prune(at, m, &why) != CFX_OK)
+        cfxi_scope_take(at, &why);
 }

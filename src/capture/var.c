@@ -26,10 +26,10 @@ static cfx_datum from_ints(cfx_at at, cfx_var v)
     return d;
 }
 
-static cfx_datum from_text(cfx_at at, const char *text)
+static cfx_datum from_text(cfx_at at, cfx_datum_kind kind, const char *text)
 {
     cfx_error err = {0};
-    cfx_datum d = cfx_datum_text(CFX_DATUM_STR, text ? text : "", text ? strlen(text) : 0,
+    cfx_datum d = cfx_datum_text(kind, text ? text : "", text ? strlen(text) : 0,
                                  at.scope->allocator, &err);
     if (d.kind == CFX_DATUM_INVALID)
         cfxi_scope_take(at, &err);
@@ -46,7 +46,11 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
     case CFX_VAR_INT: return cfx_datum_int(v.as.i);
     case CFX_VAR_FLOAT: return cfx_datum_float(v.as.f);
     case CFX_VAR_DTYPE: return cfx_datum_dtype((cfx_dtype)v.as.i);
-    case CFX_VAR_STR: return from_text(at, v.as.text);
+    case CFX_VAR_ELLIPSIS: return cfx_datum_scalar(CFX_DATUM_ELLIPSIS, 0);
+    case CFX_VAR_LAYOUT: return cfx_datum_scalar(CFX_DATUM_LAYOUT, v.as.i);
+    case CFX_VAR_MEMORY_FORMAT: return cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, v.as.i);
+    case CFX_VAR_STR: return from_text(at, CFX_DATUM_STR, v.as.text);
+    case CFX_VAR_DEVICE: return from_text(at, CFX_DATUM_DEVICE, v.as.text);
     case CFX_VAR_INTS: return from_ints(at, v);
     case CFX_VAR_VALUE:
         slot = cfxi_var_slot(at, v);
@@ -91,6 +95,8 @@ cfx_value cfxi_var_value(cfx_at at, cfx_var v)
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
     cfx_value value = cfx_invalid();
+    const bool has_text = v.kind == CFX_VAR_STR || v.kind == CFX_VAR_DEVICE;
+    const char *text = has_text && v.as.text ? v.as.text : "";
     switch ((cfx_var_kind)v.kind) {
     case CFX_VAR_EMPTY:
     case CFX_VAR_NONE: return cfx_none();
@@ -98,10 +104,11 @@ cfx_value cfxi_var_value(cfx_at at, cfx_var v)
     case CFX_VAR_INT: return cfx_int(v.as.i);
     case CFX_VAR_FLOAT: return cfx_float(v.as.f);
     case CFX_VAR_DTYPE: return cfx_from_dtype((cfx_dtype)v.as.i);
-    case CFX_VAR_STR:
-        value = cfx_value_str(g, v.as.text ? v.as.text : "", v.as.text ? strlen(v.as.text) : 0,
-                              &err);
-        break;
+    case CFX_VAR_ELLIPSIS: return cfx_ellipsis();
+    case CFX_VAR_LAYOUT: return cfx_from_layout((cfx_layout)v.as.i);
+    case CFX_VAR_MEMORY_FORMAT: return cfx_from_memory_format((cfx_memory_format)v.as.i);
+    case CFX_VAR_STR: value = cfx_value_str(g, text, strlen(text), &err); break;
+    case CFX_VAR_DEVICE: value = cfx_value_device(g, text, strlen(text), &err); break;
     case CFX_VAR_INTS: value = ints_value(g, v, &err); break;
     case CFX_VAR_VALUE: {
         const cfxi_slot *slot = cfxi_var_slot(at, v);

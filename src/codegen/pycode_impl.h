@@ -6,6 +6,7 @@
  *   pyexpr.c    expressions: literals, paths, calls
  *   pyname.c    names: nodes, globals, functions
  *   pyfile.c    a complete file around the function
+ *   pymodule.c  its class with a constructor that makes the modules
  *
  * Text is appended to `body`; a failed allocation sets `nomem`, later appends do nothing, and the
  * statement loop checks it once for each node.
@@ -157,6 +158,10 @@ void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size); /* whole
 /* cfx_codegen_python, for options that are not NULL. */
 cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
                             cfx_pycode_result *result, cfx_error *err);
+
+/* A complete file; `init` (may be NULL) are lines that stand before `forward` in the class. */
+cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *init, cfx_sink sink,
+                        cfx_error *err);
 
 /* Finds out who uses each node last. */
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region);

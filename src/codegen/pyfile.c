@@ -139,10 +139,9 @@ static void write_function(cfxi_out *out, const cfx_pycode_result *code, size_t 
     }
 }
 
-cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink sink,
-                                   cfx_error *err)
+cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *init, cfx_sink sink,
+                        cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
     cfx_pycode_options options = {0};
     cfx_pycode_result code;
     cfxi_out out;
@@ -162,7 +161,16 @@ cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sin
         cfxi_out_str(&out, class_name);
         cfxi_out_str(&out, "(torch.nn.Module):\n");
     }
+    if (init)
+        cfxi_out_write(&out, init->data, init->size);
     write_function(&out, &code, class_name ? 4 : 0);
     cfx_pycode_free(&code);
     return cfxi_out_end(&out, err);
+}
+
+cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink sink,
+                                   cfx_error *err)
+{
+    CFX_TRY(cfxi_expect(g, "graph", err));
+    return cfxi_py_file(g, class_name, NULL, sink, err);
 }

@@ -55,6 +55,8 @@ static const source sources[] = {
     {CFX_NN_TransformerDecoderLayer, "d_model", "self_attn.embed_dim", IS, NULL},
     {CFX_NN_TransformerDecoderLayer, "nhead", "self_attn.num_heads", IS, NULL},
     {CFX_NN_Transformer, "batch_first", "batch_first", IS, NULL},
+    {CFX_NN_Transformer, "custom_encoder", NULL, LOST, NULL},
+    {CFX_NN_Transformer, "custom_decoder", NULL, LOST, NULL},
     LAYER(CFX_NN_Transformer, "encoder.layers.0."),
     {CFX_NN_Transformer, "num_encoder_layers", "encoder.num_layers", IS, NULL},
     {CFX_NN_Transformer, "num_decoder_layers", "decoder.num_layers", IS, NULL},
@@ -241,6 +243,59 @@ static bool is_default(const cfx_param *param, cfx_value v)
     return true;
 }
 
+/* ---- modules that were changed ------------------------------------------------------------- */
+
+/* The first sizes of `weight`, by the attributes that say the same: a weight that was exchanged for
+ * one of other sizes is none that the constructor makes. */
+typedef struct sizes {
+    const char *family;  /* how the class's name begins */
+    const char *attributes[3];
+} sizes;
+
+static const sizes weights[] = {
+    {"Linear", {"out_features", "in_features"}},
+    {"Bilinear", {"out_features", "in1_features", "in2_features"}},
+    {"Embedding", {"num_embeddings", "embedding_dim"}},
+    {"ConvTranspose", {"in_channels"}},
+    {"Conv", {"out_channels"}},
+    {"BatchNorm", {"num_features"}},
+    {"SyncBatchNorm", {"num_features"}},
+    {"InstanceNorm", {"num_features"}},
+    {"GroupNorm", {"num_channels"}},
+    {"PReLU", {"num_parameters"}},
+};
+
+static const sizes *sizes_of(cfx_nn nn)
+{
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        if (strncmp(cfx_nn_name(nn), weights[i].family, strlen(weights[i].family)) == 0)
+            return &weights[i];
+    return NULL;
+}
+
+static cfx_status check_sizes(const reading *r)
+{
+    const sizes *s = sizes_of(r->nn);
+    bool there = false;
+    cfx_value shape = cfx_invalid();
+    size_t n;
+    if (s)
+        CFX_TRY(is_there(r, "weight", &there));
+    if (there)
+        CFX_TRY(attribute(r, "weight.shape", &shape));
+    const cfx_value *items = cfx_value_items(shape, &n);
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; i < n && i < 3 && s->attributes[i] && status == CFX_OK; i++) {
+        cfx_value want;
+        status = attribute(r, s->attributes[i], &want);
+        if (status == CFX_OK && want.kind == CFX_KIND_INT && !cfx_value_equal(want, items[i]))
+            status = refuse(r, "its weight has other sizes than it says:", s->attributes[i]);
+        cfx_value_discard(r->g, want);
+    }
+    cfx_value_discard(r->g, shape);
+    return status;
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char *path, cfx_nn nn,
@@ -253,9 +308,10 @@ cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char 
     if (!cfx_nn_name(nn))
         return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in "
                              "the table of classes", path);
+    CFX_TRY(check_sizes(&r));
     for (size_t i = 0; cfx_nn_param(nn, i, &param); i++) {
         cfx_value v;
-        if (strncmp(param.type, "Module", 6) == 0)
+        if (strcmp(param.type, "Module") == 0)
             return refuse(&r, "its constructor takes modules, as", "encoder_layer");
         CFX_TRY(read_param(&r, &param, &v));
         if (v.kind == CFX_KIND_INVALID || is_default(&param, v)) {

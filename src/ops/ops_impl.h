@@ -22,8 +22,15 @@ cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size);
 /* Splits a list of the schema language at its commas: the next item from *cursor, without blanks
  * around it; an empty item at the end. (schema.c) */
 cfx_schema_text cfxi_schema_next(const char **cursor);
-/* The i-th parameter of a schema; false, and *param untouched, past the last. (schema.c) */
+/* As cfx_operator_param, _result and _find_param, of a schema that need be in no row. */
 bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param);
+bool cfxi_schema_result(const char *schema, size_t i, cfx_param *result);
+size_t cfxi_schema_find_param(const char *schema, const char *name, size_t size);
+/* Whether a parameter is written to. */
+bool cfxi_schema_writes(const char *schema);
+/* Whether the two above read it as it is meant: CFX_E_SYNTAX with what is wrong. Defaults are
+ * looked at no further than where they end. (schema_check.c) */
+cfx_status cfxi_schema_check(const char *schema, cfx_error *err);
 
 /* The parameter that an argument of a call goes to: by its place, or by its keyword if that is not
  * NULL. SIZE_MAX if it is none of the row's. (node.c) */

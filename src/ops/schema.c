@@ -105,56 +105,68 @@ static size_t read_list(const char *cursor, size_t i, cfx_param *param)
     }
 }
 
-static const char *params_of(cfx_operator op)
-{
-    const char *schema = cfx_operator_schema(op);
-    return schema ? schema + 1 : "";
-}
-
-bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param)
-{
-    return i < SIZE_MAX && read_list(schema + 1, i, param) > i;
-}
+static const char *params_of(const char *schema) { return schema ? schema + 1 : ""; }
 
 /* "-> Tensor" is a list of one; "-> (Tensor, Tensor)" stands in parentheses. */
-static const char *results_of(cfx_operator op)
+static const char *results_of(const char *schema)
 {
-    const char *schema = cfx_operator_schema(op);
     const char *arrow = schema ? strstr(schema, ") -> ") : NULL;
     if (!arrow)
         return "";
     return arrow + 5 + (arrow[5] == '(');
 }
 
+bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param)
+{
+    return i < SIZE_MAX && read_list(params_of(schema), i, param) > i;
+}
+
+bool cfxi_schema_result(const char *schema, size_t i, cfx_param *result)
+{
+    return i < SIZE_MAX && read_list(results_of(schema), i, result) > i;
+}
+
+size_t cfxi_schema_find_param(const char *schema, const char *name, size_t size)
+{
+    cfx_param param;
+    for (size_t i = 0; cfxi_schema_param(schema, i, &param); i++)
+        if (cfxi_text_is(param.name, name, size))
+            return i;
+    return SIZE_MAX;
+}
+
+bool cfxi_schema_writes(const char *schema)
+{
+    cfx_param param;
+    for (size_t i = 0; cfxi_schema_param(schema, i, &param); i++)
+        if (param.writes)
+            return true;
+    return false;
+}
+
 size_t cfx_operator_num_params(cfx_operator op)
 {
-    return read_list(params_of(op), SIZE_MAX, NULL);
+    return read_list(params_of(cfx_operator_schema(op)), SIZE_MAX, NULL);
 }
 
 size_t cfx_operator_num_results(cfx_operator op)
 {
-    return read_list(results_of(op), SIZE_MAX, NULL);
+    return read_list(results_of(cfx_operator_schema(op)), SIZE_MAX, NULL);
 }
 
 bool cfx_operator_param(cfx_operator op, size_t i, cfx_param *param)
 {
-    const char *schema = cfx_operator_schema(op);
-    return schema && cfxi_schema_param(schema, i, param);
+    return cfxi_schema_param(cfx_operator_schema(op), i, param);
 }
 
 bool cfx_operator_result(cfx_operator op, size_t i, cfx_param *result)
 {
-    return i < SIZE_MAX && read_list(results_of(op), i, result) > i;
+    return cfxi_schema_result(cfx_operator_schema(op), i, result);
 }
 
 size_t cfx_operator_find_param(cfx_operator op, const char *name)
 {
-    cfx_param param;
-    const size_t size = strlen(name);
-    for (size_t i = 0; cfx_operator_param(op, i, &param); i++)
-        if (param.name.size == size && memcmp(param.name.text, name, size) == 0)
-            return i;
-    return SIZE_MAX;
+    return cfxi_schema_find_param(cfx_operator_schema(op), name, strlen(name));
 }
 
 size_t cfx_operator_regions(cfx_operator op)

@@ -1,5 +1,6 @@
 /* arguments.c - arguments in the form that the schema promises, and how rules and kernels read
  * them. */
+#include "../ops/ops_impl.h"
 #include "runtime_impl.h"
 
 #include <math.h>
@@ -200,10 +201,10 @@ static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_d
     return convert_items(c, p, items, n);
 }
 
-static cfx_status refuse(cfxi_call *c, cfx_operator op, size_t i, cfx_datum d)
+static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_datum d)
 {
     cfx_param param;
-    cfx_operator_param(op, i, &param);
+    cfxi_schema_param(s->schema, i, &param);
     if (c->err->status == CFX_E_NOMEM)
         return CFX_E_NOMEM;
     if (d.kind == CFX_DATUM_INVALID)
@@ -216,8 +217,8 @@ static cfx_status refuse(cfxi_call *c, cfx_operator op, size_t i, cfx_datum d)
                      param.name.text, param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }
 
-cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s,
-                          const cfx_datum *args, size_t n, cfx_datum *full)
+cfx_status cfxi_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
+                          cfx_datum *full)
 {
     for (size_t i = 0; i < s->num_params; i++)
         full[i] = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
@@ -229,7 +230,7 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
         if (given.kind == CFX_DATUM_INVALID) {
             if (p->value.kind == CFX_DATUM_INVALID && !p->optional &&
                 (p->type != CFXI_PARAM_OTHER || !p->list))
-                return refuse(c, op, i, given);
+                return refuse(c, s, i, given);
             full[i] = cfx_datum_retain(p->value);
             continue;
         }
@@ -241,7 +242,7 @@ cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s
             full[i] = p->list ? convert_list(c, p, given)
                               : convert_one(c, (cfxi_param_type)p->type, given, false);
         if (full[i].kind == CFX_DATUM_INVALID)
-            return refuse(c, op, i, given);
+            return refuse(c, s, i, given);
     }
     return CFX_OK;
 }

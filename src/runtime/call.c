@@ -71,21 +71,24 @@ static bool is_known(const cfx_tensor *t)
     return true;
 }
 
+cfx_status cfxi_result_provide(cfxi_call *c, size_t i)
+{
+    cfx_tensor *t = c->results[i].kind == CFX_DATUM_TENSOR ? cfxi_result_at(c, i) : NULL;
+    return t && !t->storage && is_known(t) ? cfxi_tensor_allocate(t, c->err) : CFX_OK;
+}
+
 /* Memory for the results that the kernel only fills. */
 static cfx_status allocate_results(cfxi_call *c, const cfxi_signature *s)
 {
     for (size_t i = 0; i < s->num_results; i++) {
         if (c->results[i].kind != CFX_DATUM_TENSOR || s->alias & 1u << i)
             continue;
-        cfx_tensor *t = cfxi_result_at(c, i);
-        if (!t->storage && is_known(t))
-            CFX_TRY(cfxi_tensor_allocate(t, c->err));
+        CFX_TRY(cfxi_result_provide(c, i));
     }
     return CFX_OK;
 }
 
-/* What the row returns, of the results: taken over. */
-static cfx_datum pack_results(cfxi_call *c, const cfxi_signature *s)
+cfx_datum cfxi_call_pack(cfxi_call *c, const cfxi_signature *s)
 {
     if (s->num_results == 0)
         return cfx_datum_none();
@@ -101,7 +104,7 @@ static cfx_datum pack_results(cfxi_call *c, const cfxi_signature *s)
     return all;
 }
 
-static void drop_results(cfxi_call *c)
+void cfxi_call_drop_results(cfxi_call *c)
 {
     for (size_t i = 0; i < CFXI_MOST_RESULTS; i++)
         cfx_datum_release(c->results[i]);
@@ -167,6 +170,14 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
     return true;
 }
 
+cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to)
+{
+    if (cfxi_can_cast(from, to))
+        return CFX_OK;
+    return cfxi_fail(c, CFX_E_SHAPE, "result type %s can't be cast to the desired output type %s",
+                     cfx_dtype_name(from), cfx_dtype_name(to));
+}
+
 cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t)
 {
     if (cfx_tensor_is_read_only(t))
@@ -189,11 +200,7 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "the result does not have the shape of what it is written to");
-    if (!cfxi_can_cast((cfx_dtype)out->dtype, (cfx_dtype)self->dtype))
-        return cfxi_fail(c, CFX_E_SHAPE,
-                         "result type %s can't be cast to the desired output type %s",
-                         cfx_dtype_name((cfx_dtype)out->dtype),
-                         cfx_dtype_name((cfx_dtype)self->dtype));
+    CFX_TRY(cfxi_check_cast(c, (cfx_dtype)out->dtype, (cfx_dtype)self->dtype));
     return cfxi_check_written(c, self);
 }
 
@@ -252,7 +259,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
         become_view(self, cfxi_result_at(c, 0));
     else if (status == CFX_OK)
         status = compute_in_place(c, s, self);
-    drop_results(c);
+    cfxi_call_drop_results(c);
     return status == CFX_OK ? cfx_datum_tensor(cfx_tensor_retain(self))
                             : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
 }
@@ -268,8 +275,8 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
         status = rows[c->op].kernel(c);
     cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     if (status == CFX_OK)
-        result = pack_results(c, s);
-    drop_results(c);
+        result = cfxi_call_pack(c, s);
+    cfxi_call_drop_results(c);
     return result;
 }
 
@@ -298,13 +305,12 @@ static size_t count_telling(const cfxi_call *c, const cfxi_signature *s)
     return n;
 }
 
-/* "matmul(float32[2, 3], float32[4, 5]): inner sizes differ" */
-static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s)
+void cfxi_call_explain(const cfxi_call *c, const char *name, const cfxi_signature *s)
 {
     char what[sizeof c->err->message];
     cfx_buffer text;
-    if (!c->err || c->err->status == CFX_E_NOMEM || cfx_operator_regions(op) > 0)
-        return;  /* what fails in a region says where */
+    if (!c->err || c->err->status == CFX_E_NOMEM)
+        return;
     memcpy(what, c->err->message, sizeof what);
     const size_t n = count_telling(c, s);
     cfx_buffer_init(&text, c->rt->allocator);
@@ -315,8 +321,7 @@ static void explain(const cfxi_call *c, cfx_operator op, const cfxi_signature *s
             cfx_buffer_append(&text, ", ", 2);
         cfx_datum_print(c->args[i], c->dims, cfx_buffer_sink(&text), NULL);
     }
-    cfx_error_set(c->err, c->err->status, "%s(%.300s): %.160s", cfx_operator_name(op),
-                  text.data, what);
+    cfx_error_set(c->err, c->err->status, "%s(%.300s): %.160s", name, text.data, what);
     cfx_buffer_free(&text);
 }
 
@@ -351,7 +356,7 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
                    .infer = infer, .watch = watch, .err = err};
     bool python = cfxi_python_takes(op, args, n);
     cfx_status status = python ? take_as_given(s, args, n, full)
-                               : cfxi_arguments(&c, op, s, args, n, full);
+                               : cfxi_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
         result = cfxi_python_call(&c);
     } else if (status == CFX_OK && in_place) {
@@ -361,9 +366,9 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     } else if (status == CFX_OK) {
         result = run_plain(&c, s);
     }
-    if (result.kind == CFX_DATUM_INVALID)
-        explain(&c, op, s);
-    else if (watch && watch->meter &&
+    if (result.kind == CFX_DATUM_INVALID && cfx_operator_regions(op) == 0)
+        cfxi_call_explain(&c, cfx_operator_name(op), s);  /* what fails in a region says where */
+    else if (result.kind != CFX_DATUM_INVALID && watch && watch->meter &&
              cfxi_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
         cfx_datum_release(result);
         result.kind = CFX_DATUM_INVALID;
@@ -379,8 +384,7 @@ cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operato
     return cfxi_call_watched(rt, dims, infer, NULL, op, args, n, err);
 }
 
-/* Whether all that earlier calls should have made is there; else *err keeps their reason. */
-static bool all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)
+bool cfxi_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)
 {
     if (cfxi_expect(rt, "runtime", err) != CFX_OK)
         return false;
@@ -394,7 +398,7 @@ static cfx_datum call(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator 
                       const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};  /* *err is written to only if this call fails */
-    if (!all_given(rt, args, n, err))
+    if (!cfxi_all_given(rt, args, n, err))
         return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     cfx_datum result = cfxi_call_run(rt, dims, infer, op, args, n, &own);
     if (result.kind == CFX_DATUM_INVALID && err)

@@ -5,6 +5,7 @@
  * one's. A buffer is alive while a tensor that has it is in a slot of a running program; those of
  * the inputs always are, and those of parameters count nowhere.
  */
+#include "../ops/ops_impl.h"
 #include "program_impl.h"
 
 typedef struct buffer {
@@ -197,11 +198,11 @@ static bool buffer_in(const cfxi_meter *m, cfx_datum d, buffer **b)
 }
 
 /* The buffer that results with this letter share. */
-static bool shared_buffer(const cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
+static bool shared_buffer(const cfxi_meter *m, const cfxi_call *c, const char *schema, size_t n,
                           char alias, buffer **b)
 {
     cfx_param param;
-    for (size_t i = 0; alias && i < n && cfx_operator_param(op, i, &param); i++)
+    for (size_t i = 0; alias && i < n && cfxi_schema_param(schema, i, &param); i++)
         if (param.alias == alias && buffer_in(m, c->args[i], b))
             return true;
     return false;
@@ -231,19 +232,18 @@ static cfx_status note_result(cfxi_meter *m, cfx_datum d, bool shared, buffer *b
 }
 
 /* What a region gives is made anew, as far as anybody knows. */
-static cfx_status note_results(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
-                               cfx_datum result)
+static cfx_status note_results(cfxi_meter *m, const cfxi_call *c, const char *schema, size_t n,
+                               bool regions, cfx_datum result)
 {
     size_t count;
     cfx_param param;
-    const bool several = cfx_operator_num_results(op) > 1;
+    const bool several = cfxi_schema_result(schema, 1, &param);
     const cfx_datum *items = several ? cfx_datum_items(result, &count) : &result;
     const size_t results = several ? (items ? count : 0) : 1;
     for (size_t i = 0; i < results; i++) {
         buffer *b = NULL;
-        const char alias = cfx_operator_result(op, i, &param) ? param.alias : '\0';
-        const bool shared = cfx_operator_regions(op) == 0 &&
-                            shared_buffer(m, c, op, n, alias, &b);
+        const char alias = cfxi_schema_result(schema, i, &param) ? param.alias : '\0';
+        const bool shared = !regions && shared_buffer(m, c, schema, n, alias, &b);
         CFX_TRY(note_result(m, items[i], shared, b, c->err));
     }
     return CFX_OK;
@@ -255,8 +255,18 @@ cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, s
     m->cost = (cfx_cost){.op = op, .flops = cfxi_flops(c, op, n, result)};
     if (c->err->status != CFX_OK || m->flops_only)
         return c->err->status;
-    cfx_status status = note_results(m, c, op, n, result);
+    cfx_status status = note_results(m, c, cfx_operator_schema(op), n,
+                                     cfx_operator_regions(op) > 0, result);
     m->cost.live = m->live;
+    return status == CFX_OK ? c->err->status : status;
+}
+
+cfx_status cfxi_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
+                             cfx_datum result)
+{
+    m->cost = (cfx_cost){.op = CFX_OPID_NONE};
+    cfx_status status = m->flops_only ? CFX_OK
+                                      : note_results(m, c, s->schema, s->num_params, false, result);
     return status == CFX_OK ? c->err->status : status;
 }
 

@@ -171,7 +171,8 @@ static cfx_status add_region(compiler *c, cfx_graph *region)
     cfx_program **sub = push(c, &c->p->regions, sizeof *sub);
     if (!sub)
         return CFX_E_NOMEM;
-    *sub = cfx_program_new(region, c->state, c->p->allocator, c->err);
+    const cfx_program_options options = {c->p->allocator, c->p->library};
+    *sub = cfx_program_new(region, c->state, &options, c->err);
     if (!*sub) {
         c->p->regions.size--;
         return c->err->status;
@@ -282,8 +283,10 @@ static cfx_status add_attribute(compiler *c, const cfx_node *n)
     return attribute->name ? CFX_OK : CFX_E_NOMEM;
 }
 
-/* The row that a lowered call names; NONE if it names none, or one without a kernel. */
-static cfx_operator row_of(const cfx_node *n, const char **target)
+/* The row that a lowered call names, of the table or of the library; false if it names none, or one
+ * without a kernel. */
+static bool find_row(const compiler *c, const cfx_node *n, cfxi_instruction *i,
+                     const char **target)
 {
     static const char prefix[] = "cfx.ops.";
     cfx_operator op = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_operator(n) : CFX_OPID_NONE;
@@ -291,23 +294,25 @@ static cfx_operator row_of(const cfx_node *n, const char **target)
     if (!*target)
         *target = "a function without a name";
     const bool row = strncmp(*target, prefix, sizeof prefix - 1) == 0;
-    return op && row && cfx_operator_has_kernel(op) ? op : CFX_OPID_NONE;
+    i->op = op && row && cfx_operator_has_kernel(op) ? op : CFX_OPID_NONE;
+    i->custom = (const cfxi_custom *)cfx_node_custom(n, c->p->library);
+    return i->op || (i->custom && i->custom->row.kernel);
 }
 
 static cfx_status add_call(compiler *c, const cfx_node *n)
 {
     const char *target;
     char what[160];
-    const cfx_operator op = row_of(n, &target);
     const size_t args = cfx_node_num_args(n);
-    if (!op || (n->kwargs && n->kwargs->size > 0)) {
+    cfxi_instruction i = {.first = (uint32_t)c->p->pieces.size, .line = cfx_node_line(n),
+                          .num_args = (uint32_t)args};
+    const bool found = find_row(c, n, &i, &target);
+    if (!found || (n->kwargs && n->kwargs->size > 0)) {
         snprintf(what, sizeof what, "'%.100s' is no operator of cfx that has a kernel", target);
-        if (op)
+        if (found)
             snprintf(what, sizeof what, "'%.100s' has keywords: the graph is not lowered", target);
         CFX_TRY(complain(c, CFX_E_TYPE, n, what));
     }
-    cfxi_instruction i = {.op = op, .first = (uint32_t)c->p->pieces.size, .line = cfx_node_line(n),
-                          .num_args = (uint32_t)args};
     for (size_t k = 0; k < args && c->num_complaints == 0; k++)
         CFX_TRY(add_value(c, n->args->items[k]));
     i.end = (uint32_t)c->p->pieces.size;
@@ -381,19 +386,20 @@ static cfx_status compile(compiler *c)
 }
 
 cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
-                             const cfx_allocator *allocator, cfx_error *err)
+                             const cfx_program_options *options, cfx_error *err)
 {
     cfx_error own;
     if (cfxi_expect(g, "graph", err) != CFX_OK)
         return NULL;
     err = cfxi_error_or(err, &own);
-    allocator = cfxi_allocator(allocator);
+    const cfx_allocator *allocator = cfxi_allocator(options ? options->allocator : NULL);
     cfx_program *p = cfxi_alloc(allocator, sizeof *p);
     if (!p) {
         cfxi_nomem(err);
         return NULL;
     }
-    *p = (cfx_program){.allocator = allocator, .result = CFXI_NO_SLOT};
+    *p = (cfx_program){.allocator = allocator, .result = CFXI_NO_SLOT,
+                       .library = cfx_library_retain(options ? options->library : NULL)};
     cfxi_arena_init(&p->arena, allocator);
     compiler c = {.p = p, .g = g, .state = state, .err = err};
     cfx_buffer_init(&c.complaints, allocator);
@@ -431,6 +437,7 @@ void cfx_program_free(cfx_program *p)
     cfxi_vec_free(&p->pieces, sizeof(cfxi_piece), p->allocator);
     cfxi_vec_free(&p->regions, sizeof(cfx_program *), p->allocator);
     cfxi_arena_release(&p->arena);
+    cfx_library_release(p->library);
     cfxi_free(p->allocator, p, sizeof *p);
 }
 

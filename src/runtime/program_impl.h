@@ -10,7 +10,7 @@
 #ifndef CFXI_PROGRAM_IMPL_H
 #define CFXI_PROGRAM_IMPL_H
 
-#include "runtime_impl.h"
+#include "library_impl.h"
 
 #include "../ir/graph_impl.h"
 
@@ -31,6 +31,7 @@ typedef struct cfxi_piece {
 
 typedef struct cfxi_instruction {
     cfx_operator op;
+    const cfxi_custom *custom;  /* what is called instead of `op`; or NULL */
     uint32_t first;    /* of its pieces */
     uint32_t end;
     uint32_t num_args;
@@ -54,6 +55,7 @@ typedef struct cfxi_attribute {
 
 struct cfx_program {
     const cfx_allocator *allocator;
+    const cfx_library *library;  /* or NULL */
     cfxi_arena arena;        /* names, files */
     cfxi_vec inputs;         /* of cfxi_input */
     cfxi_vec attributes;     /* of cfxi_attribute */

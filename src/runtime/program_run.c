@@ -170,8 +170,11 @@ static cfx_status step(run *r, const cfxi_instruction *i)
         locate(i, r->err);
         return r->err->status;
     }
-    cfx_datum result = cfxi_call_watched(r->rt, r->dims, r->infer, r->watch ? &inner : NULL, i->op,
-                                         r->stack, i->num_args, r->err);
+    const cfxi_watch *watch = r->watch ? &inner : NULL;
+    cfx_datum result = i->custom ? cfxi_custom_call(r->rt, r->dims, r->infer, watch, i->custom,
+                                                    r->stack, i->num_args, r->err)
+                                 : cfxi_call_watched(r->rt, r->dims, r->infer, watch, i->op,
+                                                     r->stack, i->num_args, r->err);
     drop(r, 0);
     if (result.kind == CFX_DATUM_INVALID) {
         locate(i, r->err);

@@ -48,7 +48,7 @@ uint64_t cfxi_random_bits(cfxi_random r, int64_t i)
 {
     uint64_t two[2];
     draw(r, (uint64_t)i / 2, two);
-    return two[i % 2];
+    return two[(uint64_t)i % 2];
 }
 
 double cfxi_random_uniform(cfxi_random r, int64_t i)
@@ -66,3 +66,8 @@ double cfxi_random_normal(cfxi_random r, int64_t i)
     double angle = (double)(two[1] >> 11) * 0x1p-53 * turn;
     return sqrt(-2 * log(u)) * (i % 2 ? sin(angle) : cos(angle));
 }
+
+cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n) { return cfxi_random_reserve(rt, n); }
+uint64_t cfx_draws_bits(cfx_draws r, int64_t i) { return cfxi_random_bits(r, i); }
+double cfx_draws_uniform(cfx_draws r, int64_t i) { return cfxi_random_uniform(r, i); }
+double cfx_draws_normal(cfx_draws r, int64_t i) { return cfxi_random_normal(r, i); }

@@ -1,5 +1,5 @@
 /* runtime.c - the runtime: what the machine has, scratch memory. */
-#include "runtime_impl.h"
+#include "library_impl.h"
 
 #include <unistd.h>
 
@@ -132,6 +132,7 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->isa = o->reference ? CFX_ISA_PLAIN : machine_isa();
     if (o->limit_isa && o->isa < rt->isa)
         rt->isa = o->isa;
+    rt->library = cfx_library_retain(o->library);
     rt->interrupted = o->interrupted;
     rt->interrupted_ctx = o->interrupted_ctx;
     atomic_init(&rt->seed, o->seed);
@@ -150,11 +151,19 @@ void cfx_runtime_free(cfx_runtime *rt)
     cfxi_pool_free(rt->pool);
     cfxi_signatures_free(rt);
     scratch_drop_all(rt);
+    cfx_library_release(rt->library);
     cfxi_free(rt->allocator, rt, sizeof *rt);
 }
 
 unsigned cfx_runtime_threads(const cfx_runtime *rt) { return cfxi_pool_threads(rt->pool); }
 cfx_isa cfx_runtime_isa(const cfx_runtime *rt) { return rt->isa; }
+const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt) { return rt->allocator; }
+const cfx_library *cfx_runtime_library(const cfx_runtime *rt) { return rt->library; }
+
+void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn, void *ctx)
+{
+    cfxi_parallel(rt, n, grain, fn, ctx);
+}
 
 cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err)
 {

@@ -56,6 +56,7 @@ typedef struct cfxi_signature_param {
 } cfxi_signature_param;
 
 typedef struct cfxi_signature {
+    const char *schema;         /* where it was read */
     uint8_t num_params;
     uint8_t num_results;
     uint8_t alias;              /* bit i: result i may share the memory of an argument */
@@ -78,6 +79,7 @@ struct cfx_runtime {
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */
     _Atomic(void *) scratch[CFXI_SCRATCH_SIZES][CFXI_SCRATCH_SLOTS];  /* blocks given back */
+    const struct cfx_library *library;  /* or NULL */
 };
 
 /* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
@@ -90,6 +92,10 @@ void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
 /* NULL with *err set if memory is out. */
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
 void cfxi_signatures_free(cfx_runtime *rt);
+/* Of a schema that lives as long as it; a default that cannot be read becomes INVALID. */
+cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allocator,
+                                   cfx_error *err);
+void cfxi_signature_free(cfxi_signature *s, const cfx_allocator *allocator);
 
 /* Memory for a kernel's own use, aligned to 64 bytes; NULL if it is out. */
 void *cfxi_scratch(cfx_runtime *rt, size_t size);
@@ -100,7 +106,7 @@ void cfxi_scratch_free(cfx_runtime *rt, void *scratch);
 /* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the
  * threads of the pool and this one; returns when all are done. From inside such a function, and
  * while another thread uses the pool, it runs here alone. */
-typedef void cfxi_range_fn(void *ctx, int64_t begin, int64_t end);
+typedef cfx_range_fn cfxi_range_fn;
 void cfxi_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx);
 
 cfxi_pool *cfxi_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err);
@@ -111,10 +117,7 @@ unsigned cfxi_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
 
 /* The generator is a function of (seed, number of the block): any part of a tensor can be drawn by
  * any thread, and the result does not depend on how many there are. */
-typedef struct cfxi_random {
-    uint64_t seed;
-    uint64_t first;  /* number of the first block */
-} cfxi_random;
+typedef cfx_draws cfxi_random;  /* `first` is the number of the first block */
 /* One block: four numbers of 32 bits from the block's number and the seed. */
 void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* Reserves blocks for `n` numbers. */
@@ -157,6 +160,9 @@ typedef struct cfxi_meter cfxi_meter;
 /* After a call: `args` are by the row's parameters, as rules see them. */
 cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
                            cfx_datum result);
+/* Likewise of a row of a library: what it computes, nobody knows, but its results take memory. */
+cfx_status cfxi_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
+                             cfx_datum result);
 /* A program is run, and ends: slots 0, 1, ... are its own. What is in a slot is alive. */
 cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err);
 void cfxi_meter_leave(cfxi_meter *m);
@@ -184,8 +190,18 @@ cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum 
 
 /* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
  * */
-cfx_status cfxi_arguments(cfxi_call *c, cfx_operator op, const cfxi_signature *s,
-                          const cfx_datum *args, size_t n, cfx_datum *full);
+cfx_status cfxi_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
+                          cfx_datum *full);
+/* Puts "matmul(float32[2, 3], float32[4, 5]): " before what c->err says; `name` is the operator's.
+ * */
+void cfxi_call_explain(const cfxi_call *c, const char *name, const cfxi_signature *s);
+/* Memory for result i, if it is a tensor without any whose sizes are known. */
+cfx_status cfxi_result_provide(cfxi_call *c, size_t i);
+/* What the row returns, of the results: taken over. */
+cfx_datum cfxi_call_pack(cfxi_call *c, const cfxi_signature *s);
+void cfxi_call_drop_results(cfxi_call *c);
+/* Whether all that earlier calls should have made is there; else *err keeps their reason. */
+bool cfxi_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err);
 
 /* For a row that is made of others: computes `op` of tensors and numbers, inside a rule or kernel,
  * in c's mode. The result is the caller's; INVALID with c->err set. */
@@ -316,6 +332,8 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
 cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
 bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+/* The same in a rule: CFX_E_SHAPE in PyTorch's words if it may not. (call.c) */
+cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to);
 /* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
 cfx_status cfxi_check_subtraction(cfxi_call *c);
 

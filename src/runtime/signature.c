@@ -35,8 +35,9 @@ static void read_type(const char *text, cfxi_signature_param *p)
 static bool takes_words(cfx_operator op, const cfx_param *param, const cfxi_signature_param *p)
 {
     const bool conv = op == CFX_OPID_conv1d || op == CFX_OPID_conv2d || op == CFX_OPID_conv3d;
-    return p->type == CFXI_PARAM_INT && (cfxi_text_is_word(param->name, "reduction") ||
-                                         (conv && cfxi_text_is_word(param->name, "padding")));
+    return op && p->type == CFXI_PARAM_INT &&
+           (cfxi_text_is_word(param->name, "reduction") ||
+            (conv && cfxi_text_is_word(param->name, "padding")));
 }
 
 /* ---- defaults ------------------------------------------------------------------------------ */
@@ -59,13 +60,8 @@ static cfx_datum list_default(cfx_schema_text text, const cfxi_signature_param *
     cfx_datum items[CFX_MAX_DIMS];
     size_t n = 0;
     const char *at = text.text + 1;
-    const char *end = text.text + text.size - 1;
-    while (at < end && n < CFX_MAX_DIMS) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        items[n++] = number_default((cfx_schema_text){at, (size_t)(stop - at)}, p);
-        at = comma ? comma + 2 : end;
-    }
+    for (cfx_schema_text item; n < CFX_MAX_DIMS && (item = cfxi_schema_next(&at)).size > 0;)
+        items[n++] = number_default(item, p);
     return cfx_datum_seq(CFX_DATUM_LIST, items, n, allocator, err);
 }
 
@@ -101,15 +97,16 @@ void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static void signature_free(cfxi_signature *s, const cfx_allocator *allocator)
+void cfxi_signature_free(cfxi_signature *s, const cfx_allocator *allocator)
 {
     for (size_t i = 0; s && i < s->num_params; i++)
         cfx_datum_release(s->params[i].value);
     cfxi_free(allocator, s, sizeof *s);
 }
 
-static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *allocator,
-                                     cfx_error *err)
+/* `op` is the row whose schema it is, or NONE. */
+static cfxi_signature *signature_new(cfx_operator op, const char *schema,
+                                     const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own = {0};
     cfx_param param;
@@ -118,8 +115,8 @@ static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *alloc
         cfxi_nomem(err);
         return NULL;
     }
-    *s = (cfxi_signature){.functional = CFX_OPID_NONE};
-    for (size_t i = 0; i < CFXI_MOST_PARAMS && cfx_operator_param(op, i, &param); i++) {
+    *s = (cfxi_signature){.functional = cfx_operator_functional(op), .schema = schema};
+    for (size_t i = 0; i < CFXI_MOST_PARAMS && cfxi_schema_param(schema, i, &param); i++) {
         cfxi_signature_param *p = &s->params[i];
         cfxi_signature_read(&param, p, allocator, &own);
         if (param.variadic)
@@ -127,16 +124,21 @@ static cfxi_signature *signature_new(cfx_operator op, const cfx_allocator *alloc
         p->words = takes_words(op, &param, p);
         s->num_params = (uint8_t)(i + 1);
     }
-    for (size_t i = 0; i < CFXI_MOST_RESULTS && cfx_operator_result(op, i, &param); i++) {
+    for (size_t i = 0; i < CFXI_MOST_RESULTS && cfxi_schema_result(schema, i, &param); i++) {
         s->alias |= (uint8_t)((param.alias != 0) << i);
         s->num_results = (uint8_t)(i + 1);
     }
-    s->functional = cfx_operator_functional(op);
-    if (own.status == CFX_OK)
+    if (own.status != CFX_E_NOMEM)  /* a default that cannot be read is INVALID */
         return s;
-    signature_free(s, allocator);
+    cfxi_signature_free(s, allocator);
     cfxi_nomem(err);
     return NULL;
+}
+
+cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allocator,
+                                   cfx_error *err)
+{
+    return signature_new(CFX_OPID_NONE, schema, allocator, err);
 }
 
 const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err)
@@ -144,10 +146,10 @@ const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_er
     cfxi_signature *s = atomic_load_explicit(&rt->signatures[op], memory_order_acquire);
     if (s)
         return s;
-    s = signature_new(op, rt->allocator, err);
+    s = signature_new(op, cfx_operator_schema(op), rt->allocator, err);
     cfxi_signature *other = NULL;
     if (s && !atomic_compare_exchange_strong(&rt->signatures[op], &other, s)) {
-        signature_free(s, rt->allocator);  /* another thread was first */
+        cfxi_signature_free(s, rt->allocator);  /* another thread was first */
         return other;
     }
     return s;
@@ -158,6 +160,6 @@ void cfxi_signatures_free(cfx_runtime *rt)
     for (size_t op = 0; op < CFX_OPERATOR_COUNT; op++) {
         cfxi_signature *s = atomic_load(&rt->signatures[op]);
         if (s)
-            signature_free(s, rt->allocator);
+            cfxi_signature_free(s, rt->allocator);
     }
 }

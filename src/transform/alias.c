@@ -88,7 +88,7 @@ static void share_all(cfxi_aliases *a, cfx_node *n)
 static void share_operands(cfxi_aliases *a, cfx_node *n, cfx_operator op)
 {
     sharing s = {a, n};
-    (void)cfxi_node_touches(n, op, CFX_EFFECT_NONE, share, &s);
+    (void)cfxi_node_touches(n, op, NULL, CFX_EFFECT_NONE, share, &s);
 }
 
 static void share_unknown(cfxi_aliases *a, cfx_node *n)

@@ -5,7 +5,7 @@
 #include "../ops/ops_impl.h"
 #include "transform_impl.h"
 
-enum { CFXI_MOST_PARAMS = 24 };
+enum { CFXI_MOST_PARAMS = 28 };  /* as the runtime has room for */
 
 /* The arguments of a call in the order of its spelling's parameters; INVALID where none is given.
  * */

@@ -238,7 +238,7 @@ static cfx_status find_writes(collapse_job *job, cfx_graph *g, cfx_error *err)
         CFX_TRY(cfx_node_effect(n, job->modules, &effect, err));
         if (effect != CFX_EFFECT_NONE && cfxi_is_view(n))  /* the host says that it must stay */
             set->written = true;
-        if ((effect == CFX_EFFECT_WRITES && cfxi_is_opaque(n, op, effect)) ||
+        if ((effect == CFX_EFFECT_WRITES && cfxi_is_opaque(n, op, NULL, effect)) ||
             (set->written && set->outside))
             job->outside_written = true;
     }

@@ -294,6 +294,7 @@ cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const v
 {
     (void)opts;
     cfxi_survey survey = {0};
+    modules = cfxi_modules_or_null(modules);
     fold_job all = {.modules = modules, .survey = &survey};
     cfx_status status = modules ? cfxi_survey_begin(&survey, g, modules, err) : CFX_OK;
     if (status == CFX_OK)

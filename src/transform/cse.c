@@ -50,6 +50,7 @@ typedef struct numbering {
     cfx_graph *graph;
     entry *entries;    /* one for each node, and a last one for what comes from outside */
     size_t n;
+    const cfx_library *library;
     bool writes;       /* something does: the classes are known */
     uint32_t stamp;    /* nodes are numbered by their marks */
     cfxi_table table;  /* of the entries that later ones can be replaced by */
@@ -151,15 +152,15 @@ static cfx_status count_write(void *ctx, cfx_node *input, unsigned touch)
     return CFX_OK;
 }
 
-static bool is_opaque(const entry *e)
+static bool is_opaque(const numbering *v, const entry *e)
 {
-    return cfxi_is_opaque(e->node, (cfx_operator)e->op, (cfx_effect)e->effect);
+    return cfxi_is_opaque(e->node, (cfx_operator)e->op, v->library, (cfx_effect)e->effect);
 }
 
 static void each_touch(const numbering *v, const entry *e, cfx_touch_fn *fn)
 {
     toucher t = {.v = v, .by = e};
-    cfxi_node_touches(e->node, (cfx_operator)e->op, (cfx_effect)e->effect, fn, &t);
+    cfxi_node_touches(e->node, (cfx_operator)e->op, v->library, (cfx_effect)e->effect, fn, &t);
 }
 
 static void join_classes(const numbering *v)
@@ -169,7 +170,7 @@ static void join_classes(const numbering *v)
         if (e->node->op == CFX_OP_OUTPUT)
             continue;
         each_touch(v, e, join_shared);
-        if (is_opaque(e))  /* so is whatever is no call */
+        if (is_opaque(v, e))  /* so is whatever is no call */
             join(v, i, (uint32_t)v->n);
     }
 }
@@ -189,7 +190,7 @@ static void find_written(const numbering *v)
         if (e->effect != CFX_EFFECT_WRITES)
             continue;
         each_touch(v, e, mark_written);
-        if (is_opaque(e))
+        if (is_opaque(v, e))
             outside(v)->written = true;
     }
 }
@@ -198,7 +199,7 @@ static void find_written(const numbering *v)
  * that a sum tells whether any of them was written to in between. */
 static uint32_t reads_of(const numbering *v, const entry *e)
 {
-    uint32_t writes = outside(v)->writes * is_opaque(e);
+    uint32_t writes = outside(v)->writes * is_opaque(v, e);
     for (uint32_t k = 0; k < e->node->n_inputs; k++)
         writes += class_of(v, e->node->inputs[k].def)->writes;
     return writes;
@@ -281,7 +282,7 @@ static void pass_write(const numbering *v, const entry *e, uint32_t *all)
     if (e->effect != CFX_EFFECT_WRITES)
         return;
     each_touch(v, e, count_write);
-    outside(v)->writes += is_opaque(e);
+    outside(v)->writes += is_opaque(v, e);
     *all += (cfx_operator_flags((cfx_operator)e->op) & CFX_OPERATOR_GLOBAL) != 0;
 }
 
@@ -411,7 +412,7 @@ static cfx_status number(cse_job *job, numbering *v, cfx_error *err)
 static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 {
     cse_job *job = ctx;
-    numbering v = {.graph = g, .n = g->size};
+    numbering v = {.graph = g, .n = g->size, .library = cfxi_library_of(job->modules)};
     const size_t bytes = (v.n + 1) * sizeof *v.entries;
     v.entries = cfxi_alloc(g->allocator, bytes);
     if (!v.entries)

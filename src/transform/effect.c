@@ -86,13 +86,22 @@ static cfx_effect effect_of_name(const cfx_str *name)
 
 /* ---- by row -------------------------------------------------------------------------------- */
 
-static cfx_effect effect_of_row(cfx_operator op)
+static cfx_effect effect_of_flags(unsigned flags, bool writes)
 {
-    const unsigned flags = cfx_operator_flags(op);
-    if ((flags & CFX_OPERATOR_GLOBAL) || cfxi_operator_writes(op))
+    if ((flags & CFX_OPERATOR_GLOBAL) || writes)
         return CFX_EFFECT_WRITES;
     const unsigned lone = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS | CFX_OPERATOR_STATE;
     return flags & lone ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
+}
+
+static cfx_effect effect_of_row(cfx_operator op)
+{
+    return effect_of_flags(cfx_operator_flags(op), cfxi_operator_writes(op));
+}
+
+cfx_effect cfxi_custom_effect(const cfx_custom_operator *f)
+{
+    return effect_of_flags(f->flags, cfxi_schema_writes(f->schema));
 }
 
 /* Whether the parameter `name`, if the operator has it, is certainly false or 0. */
@@ -175,6 +184,19 @@ static cfx_status callee_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
     if (impure && *effect == CFX_EFFECT_NONE)
         *effect = effect_of_impure(name);
     callee->effect = (uint8_t)(1 + *effect);
+    return CFX_OK;
+}
+
+/* A library's row says it all; but its host may know better that it has an effect. The answer hangs
+ * on the library, so that it is not kept. */
+static cfx_status custom_effect(cfx_node *n, const cfx_custom_operator *f, cfx_effect *effect,
+                                cfx_error *err)
+{
+    bool impure = false;
+    *effect = cfxi_custom_effect(f);
+    CFX_TRY(ask_impure(n, &impure, err));
+    if (impure && *effect == CFX_EFFECT_NONE)
+        *effect = CFX_EFFECT_WRITES;
     return CFX_OK;
 }
 
@@ -275,7 +297,8 @@ static cfx_status function_effect(cfx_node *n, const experts *who, cfx_effect *e
         CFX_TRY(items_effect(n->args, who, effect, err));
         return items_effect(n->kwargs, who, effect, err);
     }
-    CFX_TRY(callee_effect(n, effect, err));
+    const cfx_custom_operator *custom = cfx_node_custom(n, cfxi_library_of(who->modules));
+    CFX_TRY(custom ? custom_effect(n, custom, effect, err) : callee_effect(n, effect, err));
     *effect = cfxi_arguments_write(n) ? CFX_EFFECT_WRITES
                                       : refine(n, cfx_node_operator(n), *effect);
     return CFX_OK;

@@ -422,6 +422,7 @@ cfx_status cfx_pass_fuse_bn(cfx_graph *g, const cfx_modules *modules, const void
                             bool *changed, cfx_error *err)
 {
     cfx_error own;
+    modules = cfxi_modules_or_null(modules);
     fuse_job job = {.modules = modules};
     cfx_status status = CFX_OK;
     (void)opts;

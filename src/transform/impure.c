@@ -25,6 +25,8 @@ static const char *const packets[] = {
     "_fused_dropout", "_print", "_standard_gamma", "rrelu_with_noise",
 };
 
+static const char row_prefix[] = "cfx.ops.";  /* what a lowered graph calls */
+
 typedef struct part {
     const char *text;
     size_t size;
@@ -61,17 +63,25 @@ static bool is_impure_overload(const char *name)
            cfxi_is_listed(name, strcspn(name, "."), packets, sizeof packets / sizeof *packets);
 }
 
+static bool is_impure_row(cfx_operator op)
+{
+    const unsigned kept = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS;
+    return (cfx_operator_flags(op) & kept) || cfxi_operator_writes(op);
+}
+
 /* torch.fx keeps every overload that writes, draws random numbers or checks something, whatever
- * its arguments; of all other functions those listed above. */
+ * its arguments; of all other functions those listed above. A row itself, which torch.fx does not
+ * know, is as good as an overload. */
 bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op)
 {
     static const char ops[] = "torch.ops.";
-    const unsigned kept = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS;
+    if (op && strncmp(name->data, row_prefix, sizeof row_prefix - 1) == 0)
+        return is_impure_row(op);
     if (strncmp(name->data, ops, sizeof ops - 1) != 0)
         return cfxi_is_listed(name->data, name->size, functions,
                               sizeof functions / sizeof *functions);
     if (op)
-        return (cfx_operator_flags(op) & kept) || cfxi_operator_writes(op);
+        return is_impure_row(op);
     const char *dot = strchr(name->data + sizeof ops - 1, '.');
     return dot && is_impure_overload(dot + 1);
 }
@@ -95,51 +105,57 @@ static int function_is_impure(cfx_node *n)
     cfxi_callee *callee = n->callee;
     if (callee->impure >= 0)
         return callee->impure;
-    int answer = callee->ref->kind == CFXI_REF_OBJECT
-                     ? ask_host(n) : cfxi_name_is_impure(callee->ref->name, cfx_node_operator(n));
+    const cfx_operator op = cfx_node_operator(n);
+    const char *name = op ? cfx_node_target(n, NULL, NULL) : NULL;
+    const bool row = name && strncmp(name, row_prefix, sizeof row_prefix - 1) == 0;
+    int answer = callee->ref->kind == CFXI_REF_OBJECT && !row
+                     ? ask_host(n) : cfxi_name_is_impure(callee->ref->name, op);
     if (answer >= 0)
         callee->impure = (int8_t)(answer > 0);
     return answer > 0 ? 1 : answer;
 }
 
-static int region_is_impure(const cfx_graph *g)
+static int region_is_impure(const cfx_graph *g, const cfx_library *library)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         bool edge = n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT;
-        int answer = edge ? 0 : cfx_node_is_impure(n);
+        int answer = edge ? 0 : cfxi_node_must_stay(n, library);
         if (answer != 0)
             return answer;
     }
     return 0;
 }
 
-static int items_are_impure(const cfx_seq *seq)
+static int items_are_impure(const cfx_seq *seq, const cfx_library *library)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {
         cfx_graph *region = cfx_value_graph(seq->items[i]);
-        int answer = region ? region_is_impure(region) : 0;
+        int answer = region ? region_is_impure(region, library) : 0;
         if (answer != 0)
             return answer;
     }
     return 0;
 }
 
-static int call_is_impure(cfx_node *n)
+static int call_is_impure(cfx_node *n, const cfx_library *library)
 {
+    const cfx_custom_operator *custom = cfx_node_custom(n, library);
+    if (custom && cfxi_custom_effect(custom) != CFX_EFFECT_NONE)
+        return 1;
     if (cfx_operator_regions(cfx_node_operator(n)) == 0)
         return function_is_impure(n);
-    int answer = items_are_impure(n->args);
-    return answer ? answer : items_are_impure(n->kwargs);
+    int answer = items_are_impure(n->args, library);
+    return answer ? answer : items_are_impure(n->kwargs, library);
 }
 
-int cfx_node_is_impure(cfx_node *n)
+int cfxi_node_must_stay(cfx_node *n, const cfx_library *library)
 {
     switch ((cfx_opcode)n->op) {
     case CFX_OP_PLACEHOLDER:
     case CFX_OP_OUTPUT:
         return 1;
     case CFX_OP_CALL_FUNCTION:
-        return call_is_impure(n);
+        return call_is_impure(n, library);
     case CFX_OP_CALL_MODULE:
         return ask_host(n);
     case CFX_OP_GET_ATTR:
@@ -149,3 +165,5 @@ int cfx_node_is_impure(cfx_node *n)
     }
     return 0;
 }
+
+int cfx_node_is_impure(cfx_node *n) { return cfxi_node_must_stay(n, NULL); }

@@ -368,6 +368,7 @@ static cfx_status inline_all(cfx_graph *g, void *ctx, cfx_error *err)
 cfx_status cfx_pass_inline(cfx_graph *g, const cfx_modules *modules, const void *opts,
                            bool *changed, cfx_error *err)
 {
+    modules = cfxi_modules_or_null(modules);
     inline_job job = {.modules = modules, .opts = opts, .stack = {g}, .depth = 1};
     follow_job check = {&job, ""};
     cfx_status status = CFX_OK;

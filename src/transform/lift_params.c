@@ -107,6 +107,7 @@ cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_modules *modules, const 
     cfxi_vec readers = {0};
     bool any = false;
     cfx_status status = CFX_OK;
+    modules = cfxi_modules_or_null(modules);
     if (modules)
         status = cfx_pass_lift_attrs(g, modules, NULL, &any, err);
     if (modules && status == CFX_OK)

@@ -57,9 +57,13 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
     cfxi_lowered c;
     cfx_error host = {0};
     if (!cfx_node_operator(n)) {
+        const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
         const char *target = cfx_node_target(n, NULL, &host);
-        return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table",
-                                 target ? target : "a function without a name");
+        if (custom)
+            return cfxi_lower_custom(l, n, custom);
+        return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",
+                                 target ? target : "a function without a name",
+                                 l->library ? ", nor in the library" : "");
     }
     if (!cfxi_lower_choose(l, n, &c)) {
         CFX_TRY(l->err->status);
@@ -117,13 +121,16 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     return status;
 }
 
-cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules, cfx_lower_fn *each, void *ctx,
-                           cfx_error *err)
+cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+                           const cfx_lower_options *options, cfx_error *err)
 {
     cfx_error own;
-    cfxi_lower trial = {.modules = modules, .each = each, .ctx = ctx};
-    cfxi_lower real = {.modules = modules};
+    cfxi_lower trial = {.library = modules ? modules->library : NULL,
+                        .options = options ? *options : (cfx_lower_options){0}};
+    cfxi_lower real = trial;
+    real.options.each = NULL;
     CFX_TRY(cfxi_expect(g, "graph", err));
+    trial.modules = real.modules = cfxi_modules_or_null(modules);
     err = cfxi_error_or(err, &own);
     *err = (cfx_error){0};
     trial.err = real.err = err;
@@ -148,7 +155,7 @@ cfx_status cfx_pass_lower(cfx_graph *g, const cfx_modules *modules, const void *
 {
     const uint64_t before = cfx_graph_version(g);
     (void)opts;
-    cfx_status status = cfx_graph_lower(g, modules, NULL, NULL, err);
+    cfx_status status = cfx_graph_lower(g, modules, NULL, err);
     if (changed)
         *changed = cfx_graph_version(g) != before;
     return status;

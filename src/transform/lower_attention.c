@@ -120,6 +120,7 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
     const cfx_value k = cfxi_lower_argument(n, 1, "key");
     const cfx_value v = cfxi_lower_argument(n, 2, "value");
     const cfx_value mask = cfxi_lower_argument(n, 5, "attn_mask");
+    const cfx_value causal = cfxi_lower_argument(n, 7, "is_causal");
     const cfx_value average = cfxi_lower_argument(n, 6, "average_attn_weights");
     const cfx_value weights = cfxi_lower_argument(n, 4, "need_weights");
     const cfx_value swapped = batch_first ? swap_batch(l, n, q) : q;
@@ -150,7 +151,7 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
         {"average_attn_weights", average.kind == CFX_KIND_NONE ? cfx_bool(true) : average},
         /* beside a mask it is a hint that the mask is such a one */
         {"is_causal",
-         cfxi_value_is_none(mask) ? cfxi_lower_argument(n, 7, "is_causal") : cfx_none()},
+         cfxi_value_is_none(mask) && !cfxi_value_is_none(causal) ? causal : cfx_bool(false)},
     };
     cfxi_lowered_begin(c, CFX_OPID_multi_head_attention_forward);
     return set_all(l, n, c, all, sizeof all / sizeof *all);

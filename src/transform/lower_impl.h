@@ -12,6 +12,7 @@
 
 #include "bind_impl.h"
 
+#include <cfx/library.h>
 #include <cfx/lower.h>
 
 /* What a value is, as far as it is known before anything runs. */
@@ -29,10 +30,10 @@ typedef enum cfxi_what {
 
 typedef struct cfxi_lower {
     cfx_graph *g;
-    const cfx_modules *modules;
+    const cfx_modules *modules;  /* or NULL */
+    const cfx_library *library;  /* or NULL */
     cfx_node_map *what;  /* of nodes, as integers */
-    cfx_lower_fn *each;  /* or NULL */
-    void *ctx;
+    cfx_lower_options options;
     size_t refused;      /* nodes that cannot be lowered */
     cfx_error first;     /* of them */
     cfx_error *err;      /* never NULL */
@@ -41,6 +42,7 @@ typedef struct cfxi_lower {
 /* A call of a row in the making. */
 typedef struct cfxi_lowered {
     cfx_operator op;
+    const cfx_custom_operator *custom;          /* a library's row instead of `op`; or NULL */
     cfx_value args[CFXI_MOST_PARAMS];           /* by the row's parameters; INVALID: not given */
     cfx_schema_text defaults[CFXI_MOST_PARAMS]; /* what is then meant */
     size_t n;                                   /* how many parameters the row has */
@@ -82,13 +84,29 @@ void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op);
 /* Passes `v` for the parameter of this name. */
 void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v);
 
+/* ---- operators of a library (lower_library.c) ---------------------------------------------- */
+
+/* A call of a row of a library keeps its target; its arguments are bound by the schema. */
+cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operator *f);
+
 /* ---- the graph (lower_write.c) ------------------------------------------------------------- */
 
+/* A default as the schema writes it, as a value: it fills the gap before an argument that is given.
+ * Floating. */
+cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err);
 /* Makes `n` the call; reports it if it cannot be. */
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
-/* A call of a row before `n`, with its location; NULL with l->err set. */
+/* Gives `n` the target and the arguments of the call, and nothing else. */
+cfx_status cfxi_lower_set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c);
+/* The call as a node before `n`, which stays what it is; NULL with l->err set. */
+cfx_node *cfxi_lower_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c);
+/* A call of a row before `n`, or after it, with its location; NULL with l->err set. */
 cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
                          size_t count);
+cfx_node *cfxi_lower_add_after(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                               size_t count);
+/* The call, and its results written to c->out. (lower_out.c) */
+cfx_status cfxi_lower_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* Says why `n` cannot be lowered: CFX_OK, so that the others are looked at, too. */
 cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *format, ...)
     CFX_PRINTF(3, 4);

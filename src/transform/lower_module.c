@@ -99,6 +99,16 @@ cfx_status cfxi_lower_as(cfxi_lower *l, cfx_node *n, cfx_operator op, const char
     return cfxi_lower_write(l, n, &c);
 }
 
+/* Notes what a call that stays gives: what the row of its class does; if it has none, anything. */
+static cfx_status keep_call(cfxi_lower *l, const cfx_node *n, const char *class_name)
+{
+    const cfx_operator op = cfx_operator_of_class(class_name);
+    const size_t results = cfx_operator_num_results(op);
+    const cfxi_what what = results == 1  ? CFXI_WHAT_TENSOR
+                           : results > 1 ? CFXI_WHAT_TENSORS : CFXI_WHAT_ANY;
+    return cfx_node_map_set(l->what, n, cfx_int(what), l->err);
+}
+
 cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
 {
     const char *path = n->callee->ref->name->data;
@@ -113,6 +123,11 @@ cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
                      : cfxi_lower_refuse(l, n, "nothing is known of the module '%.100s'; save the "
                                          "text of cfx.lower(...).graph, which needs no modules",
                                          path);
+        done = true;
+    }
+    if (status == CFX_OK && !done && l->options.keep &&
+        l->options.keep(l->options.ctx, n, name.data)) {
+        status = keep_call(l, n, name.data);
         done = true;
     }
     if (status == CFX_OK && !done)

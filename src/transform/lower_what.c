@@ -113,10 +113,38 @@ static cfxi_what tensor_or_number(const cfxi_lower *l, const cfx_node *n, cfx_op
     return sign && all_numbers ? CFXI_WHAT_NUMBER : sign ? CFXI_WHAT_ANY : CFXI_WHAT_TENSOR;
 }
 
+static cfxi_what type_gives(const char *type)
+{
+    if (strcmp(type, "Tensor") == 0)
+        return CFXI_WHAT_TENSOR;
+    if (strcmp(type, "Tensor[]") == 0)
+        return CFXI_WHAT_TENSORS;
+    if (strcmp(type, "int") == 0 || strcmp(type, "float") == 0 || strcmp(type, "bool") == 0 ||
+        strcmp(type, "Scalar") == 0)
+        return CFXI_WHAT_NUMBER;
+    return CFXI_WHAT_ANY;
+}
+
+/* A row of a library: several results are tensors if all of them are. */
+static cfxi_what custom_gives(const cfx_custom_operator *f)
+{
+    cfx_param result;
+    bool tensors = true;
+    size_t n = 0;
+    for (; cfxi_schema_result(f->schema, n, &result); n++)
+        tensors = tensors && type_gives(result.type) == CFXI_WHAT_TENSOR;
+    if (n == 1)
+        return type_gives(result.type);
+    return n == 0 ? CFXI_WHAT_NONE : tensors ? CFXI_WHAT_TENSORS : CFXI_WHAT_ANY;
+}
+
 static cfxi_what call_gives(const cfxi_lower *l, const cfx_node *n)
 {
     const cfx_operator op = cfx_node_operator(n);
+    const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
     cfx_param result;
+    if (custom)
+        return custom_gives(custom);
     if (op == CFX_OPID_getitem)
         return item_gives(l, n);
     if (op == CFX_OPID_getattr)
@@ -125,14 +153,8 @@ static cfxi_what call_gives(const cfxi_lower *l, const cfx_node *n)
         return cfx_node_num_args(n) > 1 ? CFXI_WHAT_NUMBER : CFXI_WHAT_NUMBERS;
     if (cfx_operator_num_results(op) != 1 || !cfx_operator_result(op, 0, &result))
         return cfx_operator_num_results(op) > 1 ? CFXI_WHAT_TENSORS : CFXI_WHAT_NONE;
-    if (strcmp(result.type, "Tensor") == 0)
-        return tensor_or_number(l, n, op);
-    if (strcmp(result.type, "Tensor[]") == 0)
-        return CFXI_WHAT_TENSORS;
-    if (strcmp(result.type, "int") == 0 || strcmp(result.type, "float") == 0 ||
-        strcmp(result.type, "bool") == 0 || strcmp(result.type, "Scalar") == 0)
-        return CFXI_WHAT_NUMBER;
-    return CFXI_WHAT_ANY;
+    return strcmp(result.type, "Tensor") == 0 ? tensor_or_number(l, n, op)
+                                              : type_gives(result.type);
 }
 
 /* An input is a tensor unless it says something else. */

@@ -63,7 +63,7 @@ cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *forma
     if (l->refused++ == 0)
         l->first = why;
     *l->err = (cfx_error){0};
-    cfx_status status = l->each ? l->each(l->ctx, n, why.message) : CFX_OK;
+    cfx_status status = l->options.each ? l->options.each(l->options.ctx, n, why.message) : CFX_OK;
     return status == CFX_OK ? CFX_OK : cfxi_failed(l->err, status);
 }
 
@@ -89,9 +89,7 @@ static cfx_value numbers(cfx_graph *g, cfx_schema_text t, cfx_error *err)
     return cfx_value_list(g, items, n, err);
 }
 
-/* What the schema writes, as a value: it fills the gap before an argument that is given. */
-static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
-                               cfx_error *err)
+cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err)
 {
     if (!t.text || cfxi_text_is_word(t, "None"))
         return cfx_none();
@@ -107,6 +105,12 @@ static cfx_value default_value(cfx_graph *g, const cfx_param *param, cfx_schema_
     return number(t);
 }
 
+static bool param_at(const cfxi_lowered *c, size_t i, cfx_param *param)
+{
+    return c->custom ? cfxi_schema_param(c->custom->schema, i, param)
+                     : cfx_operator_param(c->op, i, param);
+}
+
 /* Whether the argument is what is meant without it. */
 static bool is_default(const cfxi_lowered *c, size_t i)
 {
@@ -114,11 +118,11 @@ static bool is_default(const cfxi_lowered *c, size_t i)
     char digits[CFXI_NUMBER_SIZE];
     const cfx_value v = c->args[i];
     if (v.kind == CFX_KIND_INVALID) {  /* the spelling may have another default than the row */
-        cfx_operator_param(c->op, i, &param);
+        param_at(c, i, &param);
         const cfx_schema_text t = c->defaults[i];
         return !t.text || (param.value.text && cfxi_text_is(param.value, t.text, t.size));
     }
-    if (!cfx_operator_param(c->op, i, &param) || !param.value.text)
+    if (!param_at(c, i, &param) || !param.value.text)
         return false;
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE: return cfxi_text_is_word(param.value, "None");
@@ -159,14 +163,13 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
         n--;
     for (size_t i = 0; i < n; i++) {
         all[i] = c->args[i];
-        if (all[i].kind == CFX_KIND_INVALID && cfx_operator_param(c->op, i, &param))
-            all[i] = default_value(l->g, &param, c->defaults[i], l->err);
+        if (all[i].kind == CFX_KIND_INVALID && param_at(c, i, &param))
+            all[i] = cfxi_row_default(l->g, &param, c->defaults[i], l->err);
     }
     return cfx_value_tuple(l->g, all, n, l->err);
 }
 
-/* The call as a node before `n`; NULL with l->err set. */
-static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+cfx_node *cfxi_lower_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     cfx_value args = arguments(l, c);
     size_t count;
@@ -177,24 +180,11 @@ static cfx_node *call_before(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
     return result;
 }
 
-/* op(...) and then out.copy_(result): `n` becomes the copy. */
-static cfx_status write_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
-{
-    cfx_node *result = call_before(l, n, c);
-    if (!result)
-        return l->err->status;
-    const cfx_value out = c->out;
-    cfxi_lowered_begin(c, CFX_OPID_copy_);
-    c->args[0] = out;
-    c->args[1] = cfx_from_node(result);
-    return cfxi_lower_write(l, n, c);
-}
-
 /* kl_div(..., reduction="batchmean") is the sum, divided by the first size; by nothing if there is
  * none: math.prod(x.shape[:1]). */
 static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
-    cfx_node *sum = call_before(l, n, c);
+    cfx_node *sum = cfxi_lower_before(l, n, c);
     cfx_node *shape = sum ? cfxi_lower_add(l, n, CFX_OPID_size, c->args, 1) : NULL;
     const cfx_value first[] = {
         shape ? cfx_from_node(shape) : cfx_invalid(),
@@ -231,7 +221,7 @@ static bool is_call(const cfx_node *n, const char *name, cfx_value args, cfx_val
 /* F.embedding_bag gives only the rows. */
 static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
-    cfx_node *all = call_before(l, n, c);
+    cfx_node *all = cfxi_lower_before(l, n, c);
     if (!all)
         return l->err->status;
     cfxi_lowered_begin(c, CFX_OPID_getitem);
@@ -240,7 +230,7 @@ static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     return cfxi_lower_write(l, n, c);
 }
 
-static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
+cfx_status cfxi_lower_set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_target target;
@@ -251,8 +241,9 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
         cfx_value_discard(l->g, args);
         return l->err->status;
     }
-    row_name(c->op, name);
-    if (is_call(n, name, args, none)) {
+    if (!c->custom)
+        row_name(c->op, name);
+    if (is_call(n, c->custom ? c->custom->name : name, args, none)) {
         cfx_value_discard(l->g, args);
         cfx_value_discard(l->g, none);
         return cfxi_lower_note(l, n);
@@ -262,6 +253,8 @@ static cfx_status set_call(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c)
         cfx_value_discard(l->g, args);
         return status;
     }
+    if (c->custom)  /* it is the target already */
+        return cfxi_lower_note(l, n);
     if (n->op != CFX_OP_CALL_FUNCTION)
         CFX_TRY(cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, l->err));
     status = row_target(l, name, &target, &keep);
@@ -283,18 +276,19 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     if (c->max_norm.kind != CFX_KIND_INVALID)
         CFX_TRY(write_renorm(l, n, c));
     if (c->out.kind != CFX_KIND_INVALID)
-        return write_out(l, n, c);
+        return cfxi_lower_out(l, n, c);
     if (c->batch_mean)
         return write_batch_mean(l, n, c);
     if (c->first_only)
         return write_first(l, n, c);
-    cfx_status status = set_call(l, n, c);
+    cfx_status status = cfxi_lower_set_call(l, n, c);
     cfxi_lower_unbind(l, c);
     return status;
 }
 
-cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
-                         size_t count)
+/* A call of a row beside `n`, with its location. */
+static cfx_node *add_beside(cfxi_lower *l, cfx_node *n, bool after, cfx_operator op,
+                            const cfx_value *args, size_t count)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_target target;
@@ -303,7 +297,7 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
     const cfx_insert_point old = cfx_graph_insert_point(l->g);
     row_name(op, name);
     if (row_target(l, name, &target, &keep) == CFX_OK &&
-        cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) == CFX_OK)
+        cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, after}, l->err) == CFX_OK)
         call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
     cfx_graph_set_insert_point(l->g, old, NULL);
     cfx_value_discard(l->g, keep);
@@ -314,4 +308,16 @@ cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
         cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)) != CFX_OK)
         return NULL;
     return cfxi_lower_note(l, call) == CFX_OK ? call : NULL;
+}
+
+cfx_node *cfxi_lower_add(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                         size_t count)
+{
+    return add_beside(l, n, false, op, args, count);
+}
+
+cfx_node *cfxi_lower_add_after(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
+                               size_t count)
+{
+    return add_beside(l, n, true, op, args, count);
 }

@@ -61,9 +61,9 @@ static bool each_class(const cfxi_effects *e, uint32_t place, class_fn *fn, void
     const cfx_effect kind = (cfx_effect)e->kinds[place];
     if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_OUTPUT)
         return true;
-    if (cfxi_node_touches(n, op, kind, tell_class, &job) != CFX_OK)
+    if (cfxi_node_touches(n, op, NULL, kind, tell_class, &job) != CFX_OK)
         return false;
-    return !cfxi_is_opaque(n, op, kind) ||
+    return !cfxi_is_opaque(n, op, NULL, kind) ||
            fn(ctx, (uint32_t)e->n, kind == CFX_EFFECT_WRITES);
 }
 

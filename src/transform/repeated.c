@@ -445,7 +445,7 @@ cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_modules *modules,
         return NULL;
     }
     *r = (cfx_repeats){.allocator = g->allocator};
-    search s = {modules, opts, r};
+    search s = {cfxi_modules_or_null(modules), opts, r};
     if (find_all(g, &s, err) == CFX_OK)
         return r;
     cfx_repeats_free(r);

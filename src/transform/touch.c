@@ -8,9 +8,16 @@
 
 enum { BOTH = CFX_TOUCH_WRITES | CFX_TOUCH_SHARES };
 
+/* What is called, of the table or of a library; without a schema nothing is known of it. */
+typedef struct callee_row {
+    const char *schema;
+    unsigned flags;
+    bool custom;
+} callee_row;
+
 typedef struct touch_job {
     cfx_node *n;
-    cfx_operator op;
+    callee_row row;
     cfx_effect effect;
     bool shares;    /* some result of the operator shares memory with some parameter */
     bool joins;     /* the result may hold the operands themselves */
@@ -23,37 +30,52 @@ typedef struct touch_job {
 
 /* ---- what is known ------------------------------------------------------------------------- */
 
-static bool has_result(cfx_operator op, char alias)
+static callee_row row_of(const cfx_node *n, cfx_operator op, const cfx_library *library)
+{
+    const cfx_custom_operator *custom = op ? NULL : cfx_node_custom(n, library);
+    if (custom)
+        return (callee_row){custom->schema, custom->flags, true};
+    return (callee_row){cfx_operator_schema(op), cfx_operator_flags(op), false};
+}
+
+static bool has_result(const callee_row *row, char alias)
 {
     cfx_param result;
-    for (size_t i = 0; cfx_operator_result(op, i, &result); i++)
+    for (size_t i = 0; cfxi_schema_result(row->schema, i, &result); i++)
         if (alias ? result.alias == alias : result.alias != 0)
             return true;
     return false;
 }
 
 /* setitem puts its value into a container: the two then share memory, through the call. */
-static bool is_stored(cfx_operator op, char alias)
+static bool is_stored(const callee_row *row, char alias)
 {
     cfx_param param;
     size_t count = 0;
-    for (size_t i = 0; cfx_operator_param(op, i, &param); i++)
+    for (size_t i = 0; cfxi_schema_param(row->schema, i, &param); i++)
         count += param.alias == alias;
     return count > 1;
 }
 
 /* Whether the row or the arguments say what a call writes to. A module writes to its arguments. */
-static bool is_explained(const cfx_node *n, cfx_operator op)
+static bool is_explained(const cfx_node *n, const callee_row *row)
 {
-    return n->op == CFX_OP_CALL_MODULE || cfxi_operator_writes(op) ||
-           (cfx_operator_flags(op) & CFX_OPERATOR_STATE) || cfxi_has_out(n) || cfxi_is_in_place(n);
+    return n->op == CFX_OP_CALL_MODULE || cfxi_schema_writes(row->schema) ||
+           (row->flags & CFX_OPERATOR_STATE) || cfxi_has_out(n) || cfxi_is_in_place(n);
 }
 
-bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect)
+static bool is_opaque(const cfx_node *n, const callee_row *row, cfx_effect effect)
 {
-    if (!op || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
+    if (!row->schema || (row->flags & CFX_OPERATOR_GLOBAL))
         return true;
-    return effect == CFX_EFFECT_WRITES && !is_explained(n, op);
+    return effect == CFX_EFFECT_WRITES && !is_explained(n, row);
+}
+
+bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
+                    cfx_effect effect)
+{
+    const callee_row row = row_of(n, op, library);
+    return is_opaque(n, &row, effect);
 }
 
 /* Whether a value can only be a tensor or a number. */
@@ -87,9 +109,9 @@ static bool may_join(const cfx_node *n)
 static unsigned touch_of_param(const touch_job *job, const cfx_param *param)
 {
     unsigned touch = param->writes ? CFX_TOUCH_WRITES : 0;
-    if (param->alias && (has_result(job->op, param->alias) || is_stored(job->op, param->alias)))
+    if (param->alias && (has_result(&job->row, param->alias) || is_stored(&job->row, param->alias)))
         touch |= CFX_TOUCH_SHARES;
-    bool statistics = (cfx_operator_flags(job->op) & CFX_OPERATOR_STATE) &&
+    bool statistics = (job->row.flags & CFX_OPERATOR_STATE) &&
                       param->name.size > 8 && memcmp(param->name.text, "running_", 8) == 0;
     return statistics && job->effect == CFX_EFFECT_WRITES ? touch | CFX_TOUCH_WRITES : touch;
 }
@@ -102,8 +124,10 @@ static unsigned touch_of_argument(const touch_job *job, size_t place, const char
         return job->effect == CFX_EFFECT_WRITES ? BOTH : job->shares ? CFX_TOUCH_SHARES : 0;
     if (keyword && strcmp(keyword, "out") == 0)
         return BOTH;
-    size_t at = cfxi_node_param_of(job->n, place, keyword);
-    if (!cfx_operator_param(job->op, at, &param))  /* one of a list that is passed loosely */
+    size_t at = !job->row.custom ? cfxi_node_param_of(job->n, place, keyword)
+                : keyword ? cfxi_schema_find_param(job->row.schema, keyword, strlen(keyword))
+                          : place;
+    if (!cfxi_schema_param(job->row.schema, at, &param))  /* one of a list that is passed loosely */
         return job->shares ? CFX_TOUCH_SHARES : 0;
     if (at == 0 && job->in_place)
         return BOTH;
@@ -129,13 +153,13 @@ static cfx_status walk(touch_job *job, cfx_value v, bool opaque, size_t place, c
     return cfx_value_each_node(v, report, job);
 }
 
-cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cfx_touch_fn *fn,
-                             void *ctx)
+cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
+                             cfx_effect effect, cfx_touch_fn *fn, void *ctx)
 {
-    const bool opaque = cfxi_is_opaque(n, op, effect);
-    touch_job job = {.n = n, .op = op, .effect = effect, .fn = fn, .ctx = ctx};
+    touch_job job = {.n = n, .row = row_of(n, op, library), .effect = effect, .fn = fn, .ctx = ctx};
+    const bool opaque = is_opaque(n, &job.row, effect);
     job.joins = !opaque && may_join(n);
-    job.shares = job.joins || has_result(op, 0);
+    job.shares = job.joins || has_result(&job.row, 0);
     job.in_place = !opaque && cfxi_is_in_place(n);
     job.reads = !opaque && effect != CFX_EFFECT_WRITES && !job.shares;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)
@@ -154,5 +178,5 @@ cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touc
     CFX_TRY(cfx_node_operator_of(n, modules, &op, err));
     if (n->op == CFX_OP_OUTPUT)  /* reads what it returns */
         return CFX_OK;
-    return cfxi_node_touches(n, op, effect, fn, ctx);
+    return cfxi_node_touches(n, op, cfxi_library_of(modules), effect, fn, ctx);
 }

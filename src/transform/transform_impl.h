@@ -4,6 +4,7 @@
 
 #include "../ir/graph_impl.h"
 
+#include <cfx/library.h>
 #include <cfx/pass.h>
 
 /* Calls `fn` for each region of `g`, which it may change, until one fails. A pass calls back into
@@ -41,6 +42,17 @@ static inline bool cfxi_is_getitem(const cfx_node *n)
     return n->op == CFX_OP_CALL_FUNCTION && cfx_node_operator(n) == CFX_OPID_getitem;
 }
 
+/* What passes look modules up in: NULL for a table that has but a library. */
+static inline const cfx_modules *cfxi_modules_or_null(const cfx_modules *modules)
+{
+    return modules && (modules->class_name || modules->get) ? modules : NULL;
+}
+
+static inline const cfx_library *cfxi_library_of(const cfx_modules *modules)
+{
+    return modules ? modules->library : NULL;
+}
+
 /* ---- effects ------------------------------------------------------------------------------- */
 
 /* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
@@ -57,6 +69,11 @@ bool cfxi_is_in_place(const cfx_node *n);
 bool cfxi_has_out(const cfx_node *n);
 bool cfxi_arguments_write(const cfx_node *n);
 
+/* What a row of a library says of its effect. (effect.c) */
+cfx_effect cfxi_custom_effect(const cfx_custom_operator *f);
+/* As cfx_node_is_impure, and 1 for a call of a library's row that has an effect. (impure.c) */
+int cfxi_node_must_stay(cfx_node *n, const cfx_library *library);
+
 /* cfx_node_effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL),
  * too. (effect.c) */
 cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_cse_options *opts,
@@ -64,10 +81,11 @@ cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_c
 
 /* As cfx_node_each_touch, for a node whose operator (cfx_node_operator_of) and effect are known;
  * asks nothing of the host. (touch.c) */
-cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, cfx_effect effect, cfx_touch_fn *fn,
-                             void *ctx);
+cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
+                             cfx_effect effect, cfx_touch_fn *fn, void *ctx);
 /* Whether nothing is known of what such a call shares, or writes to. (touch.c) */
-bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, cfx_effect effect);
+bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
+                    cfx_effect effect);
 
 /* A name among sorted rows. (impure.c) */
 bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);

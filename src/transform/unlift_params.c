@@ -55,7 +55,7 @@ cfx_status cfx_pass_unlift_params(cfx_graph *g, const cfx_modules *modules, cons
         *changed = o && o->n > 0;
     if (!o || o->n == 0)
         return CFX_OK;
-    CFX_TRY(check_paths(g, modules, o, &end, err));
+    CFX_TRY(check_paths(g, cfxi_modules_or_null(modules), o, &end, err));
     cfx_iter pin;
     cfx_iter_begin(&pin, g, false);
     cfx_node *n = g->root.next;

@@ -161,6 +161,7 @@ ELSEWHERE = {
                     "test_assertions, below"),
     **dict.fromkeys(("getattr", "isinstance", "setitem", "numpy", "requires_grad_", "to_device",
                      "to_layout", "print"), "programs that are lowered"),
+    "write_out": "test_out.py",
     **dict.fromkeys(("native_dropout", "bernoulli_p", "normal", "poisson", "rand", "random",
                      "randperm", "gumbel_softmax", "normal_numbers"),
                     "test_distributions, in test_operators.py"),

@@ -12,8 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
-NAMES = ("README.md", "docs/errors.md", "docs/interop.md", "docs/ownership.md")
+NAMES = ("README.md", "docs/c.md", "docs/cli.md", "docs/errors.md", "docs/interop.md",
+         "docs/ownership.md")
 PAGES = [ROOT / name for name in NAMES]
+GENERATED = [ROOT / "docs/c.md", ROOT / "docs/cli.md"]  # CFX_UPDATE=1 rewrites what commands print
 BLOCK = re.compile(r"^```(c|python|console)\n(.*?)^```$", re.M | re.S)
 
 # What a fragment of C may count on.
@@ -30,6 +32,63 @@ int main(void)
 }
 """
 
+# And in docs/c.md: after the definitions of its first program.
+SCOPE_MAIN = """int main(void)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *model = make_mlp(s);
+    cfx_var x = cfx_randn(s, cfx_ints(2, 4));
+    cfx_call(s, model, x);
+    {
+%s    }
+    if (!cfx_ok(s))
+        fprintf(stderr, "%%s\\n", cfx_scope_error(s)->message);
+    const int failed = !cfx_ok(s);
+    cfx_scope_free(s);
+    return failed;
+}
+"""
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60,
+                          **options)
+
+
+# A command with a here-document has several lines.
+COMMAND = re.compile(r"^\$ (.*<<'END'\n(?:.*\n)*?END|.*)\n", re.M)
+
+
+def print_command(command):
+    """What a command prints, on both streams."""
+    path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"
+    env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    script = f"exec 2>&1\n{command}"
+    return run("sh", "-c", script, cwd=ROOT, env=dict(env, PATH=path)).stdout
+
+
+def rewrite(match):
+    """A block with what its commands print now."""
+    if match[1] != "console":
+        return match[0]
+    commands = COMMAND.findall(match[2])
+    return "```console\n" + "".join(f"$ {c}\n{print_command(c)}" for c in commands) + "```"
+
+
+if os.environ.get("CFX_UPDATE"):
+    for generated in GENERATED:
+        generated.write_text(BLOCK.sub(rewrite, generated.read_text()))
+
+
+def in_frame(page, source, text):
+    """A fragment of C as a program."""
+    if "int main" in source or "cfx_model(" in source:
+        return source
+    if page.name != "c.md":
+        return FRAME % source
+    first = BLOCK.search(text)[2]
+    return first[:first.index("int main")] + SCOPE_MAIN % source
+
 
 def blocks(kind):
     """One test for each block of that kind, named after its page and line."""
@@ -39,21 +98,22 @@ def blocks(kind):
         for m in BLOCK.finditer(text):
             if m[1] == kind:
                 line = text.count("\n", 0, m.start()) + 1
-                found.append(pytest.param(m[2], id=f"{page.name}:{line}"))
+                found.append(pytest.param(m[2] if kind != "c" else in_frame(page, m[2], text),
+                                          id=f"{page.name}:{line}"))
     return found
-
-
-def run(*command, **options):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60,
-                          **options)
 
 
 @pytest.mark.parametrize("source", blocks("c"))
 def test_c(source, tmp_path):
     file = tmp_path / "example.c"
-    file.write_text(source if "int main" in source else FRAME % source)
+    file.write_text(source)
+    if "int main" not in source:
+        env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+        done = run(BUILD / "cfx", "trace", "--cflags", "-Wall -Wextra -Werror", file, env=env)
+        assert done.returncode == 0 and done.stdout.startswith("graph():"), done.stderr
+        return
     flags = shlex.split((BUILD / "flags.stamp").read_text())
-    done = run(*flags, "-I", ROOT / "include", file, BUILD / "libcfx.a", "-lm", "-o",
+    done = run(*flags, "-I", ROOT / "include", file, BUILD / "libcfx.a", "-lm", "-pthread", "-o",
                tmp_path / "example")
     assert done.returncode == 0, done.stderr
     done = run(tmp_path / "example", env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
@@ -68,11 +128,10 @@ def test_python(source):
 
 @pytest.mark.parametrize("source", blocks("console"))
 def test_console(source):
-    path = f"{BUILD}{os.pathsep}{os.environ['PATH']}"
-    parts = re.split(r"^\$ (.*)\n", source, flags=re.M)
+    parts = COMMAND.split(source)
+    assert parts[0] == ""
     for command, want in zip(parts[1::2], parts[2::2]):
-        done = run("sh", "-c", f"{command} 2>&1", cwd=ROOT, env=dict(os.environ, PATH=path))
-        assert done.stdout == want
+        assert print_command(command) == want
 
 
 @pytest.mark.parametrize("name", ["checking", "operators", "rewriting", "running", "tutorial"])

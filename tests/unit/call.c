@@ -49,7 +49,7 @@ TEST(a_chain_of_calls_keeps_the_first_reason)
     CHECK(!cfx_tensor_view(none, CFX_DTYPE_BOOL, NULL, NULL, 0, 0, &err));
     CHECK(!cfx_tensor_to_dlpack(none, &err));
     CHECK(cfx_state_set(NULL, "x", none, &err) == CFX_E_SHAPE);
-    CHECK(cfx_graph_lower(NULL, NULL, NULL, NULL, &err) == CFX_E_SHAPE);
+    CHECK(cfx_graph_lower(NULL, NULL, NULL, &err) == CFX_E_SHAPE);
     CHECK_STR_EQ(first.message, err.message);
     cfx_datum two = cfx_datum_int(2);  /* a call that goes well leaves it, too */
     cfx_datum root = cfx_operator_run(rt, CFX_OPID_math_sqrt, &two, 1, &err);

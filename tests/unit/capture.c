@@ -130,6 +130,127 @@ TEST(a_module_runs_and_is_captured)
     cfx_scope_free(s);
 }
 
+static cfx_var last_but_one_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_add(s, cfx_call(s, cfx_child(self, "all"), x), 1);
+}
+
+static const cfx_class last_class = {.name = "Last", .forward = last_but_one_forward};
+
+TEST(a_sequential_is_called_and_looked_into)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_module_new(s, &last_class);
+    cfx_module *all = cfx_module_add(s, m, "all", cfx_nn_sequential(s));
+    cfx_module_add(s, all, "0", net(s));
+    cfx_module *inner = cfx_module_add(s, all, "1", cfx_nn_sequential(s));
+    cfx_module_add(s, inner, "0", cfx_nn_relu(s));
+    cfx_var x = input(s);
+    CHECK(floats(s, cfx_call(s, m, x))[1] == 31.5f);
+    cfx_module *t = cfx_trace(s, m);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_node *relu = cfx_graph_find(cfx_module_graph(t), "all_1_0");
+    CHECK(relu != NULL && strcmp(cfx_node_target(relu, NULL, NULL), "all.1.0") == 0);
+    CHECK_STR_EQ(__FILE__, cfx_node_file(relu));
+    CHECK(floats(s, cfx_call(s, t, x))[1] == 31.5f);
+    check_net(s, cfx_call(s, cfx_trace(s, all), x));
+    cfx_module *none = cfx_nn_sequential(s);
+    check_net(s, cfx_call(s, none, cfx_call(s, all, x)));
+    cfx_scope_free(s);
+}
+
+static cfx_var bare_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    cfx_var unused = cfx_mul(s, cfx_param(s, self, "body.0.bias"), 2);
+    (void)unused;
+    return cfx_matmul(s, x, cfx_transpose(s, cfx_param(s, self, "body.0.weight"), 0, 1));
+}
+
+TEST(a_transform_leaves_what_the_graph_names)
+{
+    static const cfx_class bare_class = {.name = "Bare", .forward = bare_forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_module_new(s, &bare_class);
+    cfx_module_add(s, cfx_module_add(s, m, "body", cfx_module_new(s, NULL)), "0", affine(s));
+    cfx_module *t = cfx_trace(s, m);
+    CHECK_INT_EQ(CFX_DATUM_TENSOR, cfx_module_attribute(t, "body.0.bias").kind);
+    cfx_var x = input(s);
+    CHECK(floats(s, cfx_call(s, t, x))[0] == 4);
+    cfx_transform(s, t, "dce");
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_module_attribute(t, "body.0.bias").kind);
+    CHECK_INT_EQ(CFX_DATUM_TENSOR, cfx_module_attribute(t, "body.0.weight").kind);
+    CHECK(floats(s, cfx_call(s, t, x))[0] == 4);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
+/* ---- modules of torch.nn -------------------------------------------------------------------- */
+
+static cfx_module *layers(cfx_scope *s)
+{
+    cfx_module *m = cfx_nn_sequential(s);
+    cfx_module_add(s, m, "0", cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_v(1)));
+    cfx_module_add(s, m, "1", cfx_nn_batch_norm2d(s, 4));
+    cfx_module_add(s, m, "2", cfx_nn_relu(s, .inplace = cfx_v(true)));
+    cfx_module_add(s, m, "3", cfx_nn_dropout(s));
+    cfx_module_train(m, false);
+    return m;
+}
+
+static float farthest(cfx_scope *s, cfx_var a, cfx_var b)
+{
+    return (float)cfx_var_number(s, cfx_max(s, cfx_abs(s, cfx_sub(s, a, b))));
+}
+
+TEST(layers_run_and_are_fused)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = layers(s);
+    cfx_var x = cfx_randn(s, cfx_ints(2, 3, 8, 8));
+    cfx_var want = cfx_call(s, m, x);
+    cfx_module *t = cfx_trace(s, m, .shapes = "input=float32[N, 3, H, W]");
+    CHECK_STR_EQ("torch.nn.Sequential", cfx_module_class_name(t));
+    CHECK(cfx_child(t, "1") == cfx_child(m, "1"));
+    CHECK(farthest(s, want, cfx_call(s, t, x)) == 0);
+    cfx_transform(s, t, "remove_dropout,fuse_bn,dce");
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    CHECK(farthest(s, want, cfx_call(s, t, x)) < 1e-5);
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
+    CHECK(cfx_child(t, "0") != cfx_child(m, "0")); /* the original is as it was */
+    CHECK(farthest(s, want, cfx_call(s, m, x)) == 0);
+    cfx_call(s, m, x, x);
+    CHECK(strstr(cfx_scope_error(s)->message, "torch.nn.Sequential takes 1 input, not 2"));
+    cfx_scope_free(s);
+}
+
+static cfx_var double_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_mul(s, cfx_call(s, cfx_child(self, "fc"), x), 2);
+}
+
+static cfx_var outer_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    x = cfx_call(s, cfx_child(self, "inner"), x);
+    return cfx_call(s, cfx_child(self, "inner"), x);
+}
+
+TEST(a_leaf_of_the_users_is_captured_in_turn)
+{
+    static const cfx_class doubled = {.name = "Double", .forward = double_forward, .leaf = true};
+    static const cfx_class outer = {.name = "Outer", .forward = outer_forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_module_new(s, &outer);
+    cfx_module *inner = cfx_module_add(s, m, "inner", cfx_module_new(s, &doubled));
+    cfx_module_add(s, inner, "fc", cfx_nn_linear(s, 3, 3));
+    cfx_var x = cfx_randn(s, cfx_ints(2, 3));
+    cfx_module *t = cfx_trace(s, m);
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(cfx_child(t, "inner"))));
+    CHECK(farthest(s, cfx_call(s, m, x), cfx_call(s, t, x)) == 0);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
 /* ---- control flow -------------------------------------------------------------------------- */
 
 static cfx_var halve(cfx_scope *s, void *ctx, const cfx_var *in)
@@ -213,6 +334,45 @@ TEST(branches_and_loops_run_and_are_captured)
     cfx_scope_free(s);
 }
 
+/* ---- how calls are spelled ------------------------------------------------------------------ */
+
+static cfx_var spelled_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    x = cfx_view(s, x, cfx_ints(-1));
+    x = cfx_masked_fill_(s, x, cfx_lt(s, x, 0), 0);
+    return cfx_add(s, cfx_softplus(s, x), cfx_size(s, x, .dim = cfx_v(0)));
+}
+
+/* So that PyTorch takes them, with numbers in the place of tensors, too. */
+TEST(calls_are_spelled_as_people_do)
+{
+    static const cfx_class spelled_class = {.name = "Spelled", .forward = spelled_forward};
+    static const struct {
+        const char *name, *target;
+        cfx_opcode op;
+    } want[] = {
+        {"view", "view", CFX_OP_CALL_METHOD},
+        {"masked_fill_", "masked_fill_", CFX_OP_CALL_METHOD},
+        {"size", "size", CFX_OP_CALL_METHOD},
+        {"lt", "torch.lt", CFX_OP_CALL_FUNCTION},
+        {"softplus", "torch.nn.functional.softplus", CFX_OP_CALL_FUNCTION},
+    };
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *t = cfx_trace(s, cfx_module_new(s, &spelled_class));
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const cfx_node *n = cfx_graph_find(cfx_module_graph(t), want[i].name);
+        if (CHECK(n != NULL)) {
+            CHECK_INT_EQ(want[i].op, cfx_node_op(n));
+            CHECK_STR_EQ(want[i].target, cfx_node_target(n, NULL, NULL));
+        }
+    }
+    cfx_var y = cfx_call(s, t, cfx_ones(s, cfx_ints(2, 3)));
+    CHECK_INT_EQ(6, cfx_var_size(s, y, 0));
+    cfx_scope_free(s);
+}
+
 /* ---- shapes while tracing ------------------------------------------------------------------- */
 
 static cfx_var sizes_forward(cfx_scope *s, cfx_module *self, cfx_var x)
@@ -264,6 +424,15 @@ static cfx_var nothing_forward(cfx_scope *s, cfx_module *self, cfx_var x)
     (void)self;
     (void)x;
     return cfx_var_empty();
+}
+
+static cfx_var ints_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    static const int64_t two[] = {1, 2};
+    (void)s;
+    (void)self;
+    (void)x;
+    return cfx_var_ints(two, 2);
 }
 
 static cfx_var looking_forward(cfx_scope *s, cfx_module *self, cfx_var x)
@@ -324,6 +493,7 @@ TEST(mistakes_are_said_at_their_lines)
     static const cfx_class leaking = {.name = "Leaking", .forward = leaking_forward};
     static const cfx_class using = {.name = "Using", .forward = using_forward};
     static const cfx_class nothing = {.name = "Nothing", .forward = nothing_forward};
+    static const cfx_class ints = {.name = "Ints", .forward = ints_forward};
     static const cfx_class looking = {.name = "Looking", .forward = looking_forward};
     static const cfx_class uneven = {.name = "Uneven", .forward = uneven_forward};
     static const cfx_class shapes = {.name = "Shapes", .forward = shapes_forward};
@@ -332,6 +502,8 @@ TEST(mistakes_are_said_at_their_lines)
     cfx_var x = cfx_ones(s, cfx_ints(2, 3));
     cfx_call(s, cfx_module_new(s, &nothing), x);
     check_fails(s, CFX_E_VALUE, "forward of Nothing returned nothing");
+    cfx_call(s, cfx_module_new(s, &ints), x);
+    check_fails(s, CFX_E_VALUE, "returned a cfx_ints");
     cfx_call(s, cfx_module_new(s, &leaking), x);
     cfx_neg(s, leaked);
     check_fails(s, CFX_E_VALUE, "a variable that is gone");
@@ -351,6 +523,8 @@ TEST(mistakes_are_said_at_their_lines)
     cfx_call(s, NULL, x);
     check_fails(s, CFX_E_VALUE, "there is no module to call");
     cfx_call(s, cfx_module_new(s, NULL), x);
+    check_fails(s, CFX_E_TYPE, "only holds others");
+    cfx_call(s, cfx_nn_module_list(s), x);
     check_fails(s, CFX_E_TYPE, "only holds others");
     cfx_call(s, net(s), x, x);
     check_fails(s, CFX_E_VALUE, "Net takes 1 input (x), not 2");
@@ -421,6 +595,9 @@ static cfx_status everything(const cfx_allocator *a, void *ctx)
     cfx_transform(s, t, "dce");
     cfx_call(s, t, input(s));
     cfx_call(s, cfx_trace(s, flow(s)), cfx_ones(s, cfx_ints(2)));
+    t = cfx_trace(s, layers(s));
+    cfx_transform(s, t, "fuse_bn");
+    cfx_call(s, t, cfx_ones(s, cfx_ints(1, 3, 2, 2)));
     cfx_state *state = cfx_module_state(s, t);
     cfx_module_take(s, t, state, 0);
     cfx_state_free(state);

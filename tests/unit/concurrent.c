@@ -50,7 +50,7 @@ static cfx_program *program(int64_t n, const cfx_allocator *a, cfx_error *err)
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, err);
     cfx_program *p = NULL;
     if (state && w && g && cfx_state_set(state, "w", w, err) == CFX_OK)
-        p = cfx_program_new(g, state, a, err);
+        p = cfx_program_new(g, state, &(cfx_program_options){.allocator = a}, err);
     cfx_graph_release(g);
     cfx_tensor_release(w);
     cfx_state_free(state);

@@ -161,9 +161,9 @@ static cfx_status lab_open(lab *l, const char *text, const char *x, const cfx_al
     if (l->x.kind == CFX_DATUM_INVALID)
         return err->status;
     l->g = cfx_graph_parse(text, strlen(text), allocator, NULL, err);
-    if (!l->g || cfx_graph_lower(l->g, NULL, NULL, NULL, err) != CFX_OK)
+    if (!l->g || cfx_graph_lower(l->g, NULL, NULL, err) != CFX_OK)
         return err->status;
-    l->p = cfx_program_new(l->g, l->state, allocator, err);
+    l->p = cfx_program_new(l->g, l->state, &(cfx_program_options){.allocator = allocator}, err);
     return l->p ? CFX_OK : err->status;
 }
 
@@ -273,8 +273,9 @@ TEST(regions_count_once)
 {
     CHECK_STR_EQ("loop/a:6/24/48 loop/b:6/24/72 loop:0/24/48 i:0/0/48 r:6/24/72",
                  costs(HEAD CALL("loop", "cfx.for_loop", "3, graph {\n"
-                       " %i = placeholder[target=i]()\n %y = placeholder[target=y]()\n" CALL("a", "torch.relu", "%y")
-                       CALL("b", "torch.relu", "%a") " output((%b,))\n }, (%x,)")
+                       " %i = placeholder[target=i]()\n %y = placeholder[target=y]()\n"
+                       CALL("a", "torch.relu", "%y") CALL("b", "torch.relu", "%a")
+                       " output((%b,))\n }, (%x,)")
                        CALL("i", "operator.getitem", "%loop, 0") CALL("r", "torch.relu", "%i")
                        " output(%r)", "[2, 3]"));
 }

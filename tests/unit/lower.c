@@ -20,7 +20,7 @@ static const char *lowered(const char *text, const cfx_modules *modules)
     if (out.data)
         cfx_buffer_free(&out);
     cfx_buffer_init(&out, NULL);
-    if (!g || cfx_graph_lower(g, modules, NULL, NULL, &err) != CFX_OK)
+    if (!g || cfx_graph_lower(g, modules, NULL, &err) != CFX_OK)
         cfx_buffer_append(&out, err.message, strlen(err.message));
     else
         cfx_graph_text(g, cfx_buffer_sink(&out), &err);
@@ -124,6 +124,42 @@ TEST(captured_modules_are_inlined)
     cfx_graph_release(inner);
 }
 
+/* ---- calls that stay ----------------------------------------------------------------------- */
+
+static bool is_linear(void *ctx, const cfx_node *n, const char *class_name)
+{
+    const char *called = cfx_node_target(n, NULL, NULL);
+    return strcmp(called, ctx) == 0 && strcmp(class_name, "torch.nn.Linear") == 0;
+}
+
+TEST(calls_of_modules_can_stay)
+{
+    cfx_error err = {0};
+    cfx_buffer out;
+    fake_tree tree = {0};
+    add_layers(&tree);
+    const cfx_modules modules = modules_of(&tree);
+    const cfx_lower_options options = {.keep = is_linear, .ctx = "fc"};
+    cfx_graph *g = parse("graph():\n"
+                         "  %x = placeholder[target=x]()\n"
+                         "  %fc = call_module[target=fc](%x)\n"
+                         "  %m = call_function[target=torch.max](%fc, %x)\n"
+                         "  %act = call_module[target=act](%m)\n"
+                         "  output(%act)\n", NULL, &err);
+    REQUIRE(g != NULL);
+    cfx_buffer_init(&out, NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, &options, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_text(g, cfx_buffer_sink(&out), &err));
+    CHECK_STR_EQ("graph():\n"
+                 "  %x = placeholder[target=x]()\n"
+                 "  %fc = call_module[target=fc](%x)\n"
+                 "  %m = call_function[target=cfx.ops.maximum](%fc, %x)\n"
+                 "  %act = call_function[target=cfx.ops.relu_](%m)\n"
+                 "  output(%act)\n", out.data);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+}
+
 /* ---- what is in the way -------------------------------------------------------------------- */
 
 static cfx_status collect(void *ctx, const cfx_node *n, const char *why)
@@ -151,7 +187,8 @@ TEST(everything_in_the_way_is_told)
     cfx_graph *g = parse(text, NULL, &err);
     REQUIRE(g != NULL);
     cfx_buffer_init(&out, NULL);
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, collect, &out, &err));
+    const cfx_lower_options options = {.each = collect, .ctx = &out};
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, &options, &err));
     CHECK_STR_EQ("model.py:7: mine.f(x, k=1): 'mine.f' is not in the operator table (node %a)\n"
                  "a.relu(3): it takes 1 arguments, not 2 (node %b)\n"
                  "self.own(b): the class mine.Layer is not in the operator table (node %c)\n"
@@ -178,8 +215,9 @@ TEST(a_callback_can_stop_it)
     cfx_error err = {0};
     cfx_graph *g = parse("graph():\n  %a = call_function[target=f]()\n  output(%a)\n", NULL, &err);
     REQUIRE(g != NULL);
-    CHECK_INT_EQ(CFX_E_LIMIT, cfx_graph_lower(g, NULL, stop, NULL, &err));
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, NULL, NULL, NULL, NULL));
+    const cfx_lower_options stopping = {.each = stop};
+    CHECK_INT_EQ(CFX_E_LIMIT, cfx_graph_lower(g, NULL, &stopping, &err));
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, NULL, NULL, NULL));
     cfx_graph_release(g);
 }
 
@@ -193,7 +231,7 @@ static cfx_status lower_with(const cfx_allocator *a, void *arg)
     const cfx_modules modules = modules_of(&tree);
     cfx_graph *g = parse(arg, a, &err);
     if (g)
-        cfx_graph_lower(g, &modules, NULL, NULL, &err);
+        cfx_graph_lower(g, &modules, NULL, &err);
     cfx_graph_release(g);
     return err.status;
 }
@@ -208,6 +246,9 @@ TEST(every_allocation_can_fail)
              "  %%v = call_method[target=view](%%x, 2, 3)\n"
              "  %%s = call_function[target=torch.max](%%v, %%x)\n"
              "  %%o = call_function[target=torch.exp](%%v, out=%%x)\n"
+             "  %%e = call_method[target=new_empty](%%x, [0])\n"
+             "  %%z = call_function[target=torch.zeros]([2], out=%%e)\n"
+             "  %%m = call_function[target=torch.max](%%x, 1, out=(%%e, %%z))\n"
              "  output(%%o)\n");
     test_oom_sweep(lower_with, text);
 }

@@ -383,7 +383,8 @@ static cfx_status build_and_run(const cfx_allocator *a, void *arg)
     cfx_graph *g = arg;
     const cfx_runtime_options options = {.allocator = a, .threads = 1};
     cfx_runtime *rt = cfx_runtime_new(&options, &err);
-    cfx_program *p = rt ? cfx_program_new(g, NULL, a, &err) : NULL;
+    const cfx_program_options memory = {.allocator = a};
+    cfx_program *p = rt ? cfx_program_new(g, NULL, &memory, &err) : NULL;
     cfx_datum in[] = {cfx_datum_bool(true), vector(data, 2)};
     cfx_datum y = p ? cfx_program_run(p, rt, in, 2, &err) : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
     cfx_datum_release(y);

@@ -1,0 +1,310 @@
+/* model.c - models whose source is C: compiled, loaded, made; what Ctrl-C and crashes do.
+ *
+ * The compiler makes a shared object that finds the functions of cfx in this executable, which
+ * exports them. It lies in a scratch folder that is gone as soon as the object is loaded.
+ */
+#define _XOPEN_SOURCE 700  /* sigaltstack */
+#include "cli.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { PATH_ROOM = 4096, MOST_WORDS = 128 };
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+static const char *running;  /* the file whose code may crash; NULL: none */
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+bool cli_interrupted(void *ctx)
+{
+    (void)ctx;
+    return interrupted != 0;
+}
+
+/* The first Ctrl-C asks to stop, the second one kills. */
+static void watch_interrupts(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  /* they do this better */
+static void say(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        return;
+}
+
+/* Only what a signal handler may call. */
+static void on_crash(int number)
+{
+    const char *what = number == SIGFPE ? "a division by zero, or the like"
+                       : number == SIGABRT ? "it called abort"
+                       : number == SIGILL ? "an illegal instruction"
+                                          : "an address that is not its own";
+    say(running ? running : "cfx");
+    say(": its code crashed (");
+    say(what);
+    say("); a debugger shows where: gdb --args cfx trace --cflags -g ");
+    say(running ? running : "FILE");
+    say("\n");
+    _exit(CLI_BAD_INPUT);
+}
+
+/* On a stack of its own: recursion without an end is a crash, too. */
+static void watch_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static char memory[1 << 16];
+    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    if (sigaltstack(&stack, NULL) != 0)
+        return;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+#else
+static void watch_crashes(void) {}
+#endif
+
+/* ---- where the headers are ----------------------------------------------------------------- */
+
+/* PREFIX/bin/cfx has them in PREFIX/include, build/cfx in include: one up from its folder. */
+static bool find_include(char out[PATH_ROOM])
+{
+    const char *given = getenv("CFX_INCLUDE");
+    char self[PATH_ROOM - 32];
+    char probe[PATH_ROOM + 16];
+    if (given && *given)
+        return snprintf(out, PATH_ROOM, "%s", given) < PATH_ROOM;
+    const ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size <= 0)
+        return false;
+    self[size] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(self, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    snprintf(out, PATH_ROOM, "%s/include", self);
+    snprintf(probe, sizeof probe, "%s/cfx/cfx.h", out);
+    return access(probe, R_OK) == 0;
+}
+
+/* ---- compiling ----------------------------------------------------------------------------- */
+
+/* The words of a command. */
+typedef struct command {
+    char *words[MOST_WORDS + 1];
+    int n;
+} command;
+
+static void add_word(command *c, const char *word)
+{
+    if (c->n < MOST_WORDS)
+        c->words[c->n++] = (char *)word; /* posix_spawn takes them so, and leaves them alone */
+}
+
+/* Takes `text` apart at its blanks, in place. */
+static void add_words(command *c, char *text)
+{
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+        add_word(c, word);
+}
+
+/* Runs it to its end. CLI_OK, or what the command has to exit with, after a message. */
+static int run_compiler(const command *c, const char *name)
+{
+    pid_t child;
+    int status = 0;
+    fflush(NULL);
+    const int failed = posix_spawnp(&child, c->words[0], NULL, NULL, c->words, environ);
+    if (failed) {
+        fprintf(stderr, "%s: cannot run the compiler '%s': %s; set CC to one\n", name, c->words[0],
+                strerror(failed));
+        return CLI_BAD_INPUT;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (interrupted)
+        return CLI_INTERRUPTED;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return CLI_OK;
+    fprintf(stderr, "%s: it does not compile; what %s says is above\n", name, c->words[0]);
+    return CLI_BAD_INPUT;
+}
+
+static int compile(const cli_model *m, const char *file, const char *cflags, const char *object)
+{
+    const char *cc = getenv("CC");
+    char include[PATH_ROOM];
+    char compiler[PATH_ROOM];
+    char flags[PATH_ROOM];
+    command c = {.n = 0};
+    if (!find_include(include)) {
+        fprintf(stderr, "%s: cannot find cfx/cfx.h; set CFX_INCLUDE to the folder that has it\n",
+                m->name);
+        return CLI_BAD_INPUT;
+    }
+    snprintf(compiler, sizeof compiler, "%s", cc && *cc ? cc : "cc");
+    snprintf(flags, sizeof flags, "%s", cflags ? cflags : "");
+    char always[] = "-O1 -fPIC -shared -I";
+    char from_stdin[] = "-x c";
+    add_words(&c, compiler);
+    add_words(&c, always);
+    add_word(&c, include);
+    add_words(&c, flags);
+    add_word(&c, "-o");
+    add_word(&c, object);
+    if (strcmp(file, "-") == 0)
+        add_words(&c, from_stdin);
+    add_word(&c, file);
+    c.words[c.n] = NULL;
+    return run_compiler(&c, m->name);
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+/* Writes the text that is to be compiled, so that messages call it by its name. */
+static int write_source(const cli_model *m, const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    bool good = file && fprintf(file, "#line 1 \"%s\"\n%s", m->name, text) > 0;
+    good = file && fclose(file) == 0 && good;
+    if (!good)
+        perror(path);
+    return good ? CLI_OK : CLI_BAD_INPUT;
+}
+
+static int open_object(cli_model *m, const char *object)
+{
+    m->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    if (m->library)
+        return CLI_OK;
+    const char *why = dlerror();
+    const size_t size = strlen(object);
+    const bool prefixed = strncmp(why, object, size) == 0 && why[size] == ':';
+    fprintf(stderr, "%s:%s%s\n", m->name, prefixed ? "" : " ", prefixed ? why + size + 1 : why);
+    return CLI_BAD_INPUT;
+}
+
+/* Compiles and opens; leaves no file behind. */
+static int load(cli_model *m, const char *file, const char *text, const char *cflags)
+{
+    const char *temporary = getenv("TMPDIR");
+    char folder[PATH_ROOM];
+    char source[PATH_ROOM + 16];
+    char object[PATH_ROOM + 16];
+    snprintf(folder, sizeof folder, "%s/cfx-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    if (!mkdtemp(folder)) {
+        fprintf(stderr, "%s: cannot make a folder there: %s; set TMPDIR\n", folder,
+                strerror(errno));
+        return CLI_BAD_INPUT;
+    }
+    snprintf(source, sizeof source, "%s/model.c", folder);
+    snprintf(object, sizeof object, "%s/model.so", folder);
+    int code = text ? write_source(m, source, text) : CLI_OK;
+    if (code == CLI_OK)
+        code = compile(m, text ? source : file, cflags, object);
+    if (code == CLI_OK)
+        code = open_object(m, object);
+    unlink(source);
+    unlink(object);
+    rmdir(folder);
+    return code;
+}
+
+/* A function of the file: as POSIX would have it. */
+static bool find(const cli_model *m, const char *name, void *function)
+{
+    void *symbol = dlsym(m->library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* Whether a message begins with "FILE:LINE:". */
+static bool has_place(const char *message)
+{
+    const char *colon = strchr(message, ':');
+    return colon && colon[1] >= '1' && colon[1] <= '9';
+}
+
+int cli_model_failed(const cli_model *m)
+{
+    const char *why = interrupted ? "interrupted" : cfx_scope_error(m->scope)->message;
+    cli_progress_end();
+    if (interrupted || !has_place(why))
+        fprintf(stderr, "%s: ", m->name);
+    fprintf(stderr, "%s\n", why);
+    return interrupted ? CLI_INTERRUPTED : CLI_BAD_INPUT;
+}
+
+static int make(cli_model *m)
+{
+    cfx_module *(*model)(cfx_scope *s) = NULL;
+    const cfx_runtime_options options = {.interrupted = cli_interrupted};
+    cfx_error err = {.status = CFX_OK};
+    if (!find(m, "cfx_model", &model)) {
+        fprintf(stderr, "%s: it has no function cfx_model; write one that makes the model: "
+                "cfx_module *cfx_model(cfx_scope *s)\n", m->name);
+        return CLI_BAD_INPUT;
+    }
+    find(m, "cfx_example", &m->example);
+    m->rt = cfx_runtime_new(&options, &err);
+    m->scope = m->rt ? cfx_scope_new(&(cfx_scope_options){.runtime = m->rt}, &err) : NULL;
+    if (!m->scope) {
+        fprintf(stderr, "%s: %s\n", m->name, err.message);
+        return CLI_BAD_INPUT;
+    }
+    running = m->name;
+    watch_crashes();
+    m->module = model(m->scope);
+    if (cfx_ok(m->scope) && !m->module) {
+        fprintf(stderr, "%s: cfx_model returned NULL, not a module\n", m->name);
+        return CLI_BAD_INPUT;
+    }
+    return cfx_ok(m->scope) ? CLI_OK : cli_model_failed(m);
+}
+
+int cli_model_begin(cli_model *m, const char *file, const char *text, const char *cflags)
+{
+    *m = (cli_model){.name = strcmp(file, "-") == 0 ? "<stdin>" : file};
+    if (!text && strcmp(file, "-") != 0 && access(file, R_OK) != 0) {
+        fprintf(stderr, "%s: %s; give the path of a C file, or - for standard input\n", file,
+                strerror(errno));
+        return CLI_UNREADABLE;
+    }
+    watch_interrupts();
+    const int code = load(m, file, text, cflags);
+    return code == CLI_OK ? make(m) : code;
+}
+
+void cli_model_end(cli_model *m)
+{
+    cfx_scope_free(m->scope); /* before the code of its modules is gone */
+    cfx_runtime_free(m->rt);
+    running = NULL;
+    if (m->library)
+        dlclose(m->library);
+}

@@ -1,0 +1,287 @@
+/* cmodel.c - cfx_model: the function that makes the module, with what the graph calls and reads.
+ *
+ *     cfx_module *cfx_model(cfx_scope *s)
+ *     {
+ *         cfx_module *self = cfx_module_new(s, &model_class);
+ *         cfx_module *layers = cfx_module_add(s, self, "layers", cfx_module_new(s, NULL));
+ *         cfx_module_add(s, layers, "0", cfx_nn_linear(s, 784, 512));
+ *         return self;
+ *     }
+ */
+#include "ccode_impl.h"
+
+/* ---- constructors -------------------------------------------------------------------------- */
+
+static cfx_status no_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+                              cfx_error *err)
+{
+    (void)ctx, (void)param, (void)keyword, (void)v, (void)err;
+    return CFX_OK;
+}
+
+bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name)
+{
+    cfxi_ccode *c = ctx;
+    const cfx_nn nn = cfx_nn_find(class_name);
+    const char *path = n->callee->ref->name->data;
+    return nn && cfx_nn_function(nn) && (!n->kwargs || n->kwargs->size == 0) &&
+           cfx_nn_each_arg(c->modules, n->graph, path, nn, no_argument, NULL, NULL) == CFX_OK;
+}
+
+/* "int[2]": (3, 3) is 3, as most people write it; likewise "Any padding=0" of a convolution. */
+static cfx_value without_repeats(const cfx_param *param, cfx_value v)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    const bool any = strcmp(param->type, "Any") == 0 && cfxi_text_is_word(param->value, "0");
+    const bool sized = any || (strncmp(param->type, "int[", 4) == 0 &&
+                               cfxi_is_digit(param->type[4]));
+    for (size_t i = 0; sized && i < n; i++)
+        if (items[i].kind != CFX_KIND_INT || items[i].as.i != items[0].as.i)
+            return v;
+    return sized && n > 0 ? items[0] : v;
+}
+
+/* What must be given stands by position, the rest by name. */
+static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+                               cfx_error *err)
+{
+    cfxi_ccode *c = ctx;
+    char name[CFX_SPELLING_SIZE];
+    (void)keyword;
+    (void)err;
+    v = without_repeats(param, v);
+    cfxi_c_comma(c);
+    if (param->value.text)
+        cfxi_c_printf(c, ".%s = ", cfx_param_c_name(param, name));
+    cfxi_c_value(c, NULL, v, param->type, param->value.text ? CFXI_C_VAR : CFXI_C_BARE);
+    return CFX_OK;
+}
+
+static cfx_status put_constructor(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
+{
+    cfx_buffer class_name;
+    cfx_buffer_init(&class_name, c->allocator);
+    cfx_status status = cfxi_module_class(c->modules, part->path, &class_name, err);
+    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(class_name.data) : CFX_NN_NONE;
+    cfx_buffer_free(&class_name);
+    CFX_TRY(status);
+    cfxi_c_printf(c, "cfx_nn_%s(s", cfx_nn_function(nn));
+    CFX_TRY(cfx_nn_each_arg(c->modules, c->g, part->path, nn, put_argument, c, err));
+    cfxi_c_text(c, ")");
+    return CFX_OK;
+}
+
+/* ---- parameters ---------------------------------------------------------------------------- */
+
+/* A tensor of zeros, of the type and shape that the graph was made for. */
+static cfx_status put_tensor(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
+{
+    cfx_value dtype;
+    cfx_value shape;
+    CFX_TRY(cfxi_module_attr(c->modules, c->g, part->path, "dtype", &dtype, err));
+    CFX_TRY(cfxi_module_attr(c->modules, c->g, part->path, "shape", &shape, err));
+    if (shape.kind != CFX_KIND_TUPLE && shape.kind != CFX_KIND_LIST) {
+        cfx_value_discard(c->g, shape);
+        cfxi_c_refuse(c, part->node, "nothing is known of the shape of '%.100s'", part->path);
+        return CFX_OK;
+    }
+    cfxi_c_text(c, "cfx_var_tensor(s, cfx_zeros(s, ");
+    cfxi_c_value(c, part->node, shape, "int[]", CFXI_C_BARE);
+    cfx_value_discard(c->g, shape);
+    if (dtype.kind == CFX_KIND_DTYPE && dtype.as.i != CFX_DTYPE_FLOAT32) {
+        cfxi_c_comma(c);
+        cfxi_c_text(c, ".dtype = ");
+        cfxi_c_value(c, part->node, dtype, NULL, CFXI_C_VAR);
+    }
+    cfxi_c_text(c, "))");
+    return CFX_OK;
+}
+
+/* What is learned is a parameter, the rest buffers; if nobody knows, a parameter. */
+static cfx_status is_buffer(cfxi_ccode *c, const cfxi_part *part, bool *answer, cfx_error *err)
+{
+    cfx_value learned;
+    CFX_TRY(cfxi_module_attr(c->modules, c->g, part->path, "requires_grad", &learned, err));
+    *answer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
+    cfx_value_discard(c->g, learned);
+    return CFX_OK;
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
+{
+    cfxi_c_printf(c, "%s(s, ", call);
+    cfxi_c_text(c, part->parent ? part->parent->label : "self");
+    cfxi_c_comma(c);
+    cfxi_c_string(c, part->name, strlen(part->name));
+}
+
+static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
+{
+    bool buffer;
+    if (!c->modules) {
+        put_owner(c, "cfx_module_declare", part);
+        cfxi_c_text(c, ");");
+        return CFX_OK;
+    }
+    CFX_TRY(is_buffer(c, part, &buffer, err));
+    put_owner(c, buffer ? "cfx_module_buffer" : "cfx_module_parameter", part);
+    cfxi_c_comma(c);
+    CFX_TRY(put_tensor(c, part, err));
+    cfxi_c_text(c, ");");
+    return CFX_OK;
+}
+
+static cfx_status put_part(cfxi_ccode *c, cfxi_part *part, cfx_namespace *ns, cfx_error *err)
+{
+    switch (part->kind) {
+    case CFXI_PART_VALUE: CFX_TRY(put_value_part(c, part, err)); break;
+    case CFXI_PART_HOLDER:
+        part->label = cfxi_c_name(c, ns, part->path, strlen(part->path));
+        cfxi_c_text(c, "cfx_module *");
+        cfxi_c_text(c, part->label ? part->label : "");
+        cfxi_c_text(c, " = ");
+        put_owner(c, "cfx_module_add", part);
+        cfxi_c_comma(c);
+        cfxi_c_text(c, "cfx_module_new(s, NULL));");
+        break;
+    case CFXI_PART_MODULE:
+        put_owner(c, "cfx_module_add", part);
+        cfxi_c_comma(c);
+        if (part->twin) {
+            cfxi_c_text(c, "cfx_child(self, ");
+            cfxi_c_string(c, part->twin->path, strlen(part->twin->path));
+            cfxi_c_text(c, ")");
+        } else {
+            CFX_TRY(put_constructor(c, part, err));
+        }
+        cfxi_c_text(c, ");");
+        break;
+    }
+    cfxi_c_end_line(c, NULL);
+    return c->nomem ? cfxi_nomem(err) : CFX_OK;
+}
+
+/* ---- training ------------------------------------------------------------------------------ */
+
+static cfx_status is_training(cfxi_ccode *c, const char *path, bool *answer, cfx_error *err)
+{
+    cfx_value flag;
+    CFX_TRY(cfxi_module_attr(c->modules, c->g, path, "training", &flag, err));
+    *answer = flag.kind != CFX_KIND_BOOL || flag.as.b;
+    cfx_value_discard(c->g, flag);
+    return CFX_OK;
+}
+
+/* The whole as it is, then those that are otherwise. */
+static cfx_status put_training(cfxi_ccode *c, const cfxi_parts *parts, cfx_error *err)
+{
+    bool all;
+    bool one;
+    if (!c->modules)
+        return CFX_OK;
+    CFX_TRY(is_training(c, "", &all, err));
+    if (!all) {
+        cfxi_c_text(c, "cfx_module_train(self, false);");
+        cfxi_c_end_line(c, NULL);
+    }
+    for (size_t i = 0; i < parts->list.size; i++) {
+        const cfxi_part *part = cfxi_part_at(parts, i);
+        if (part->kind != CFXI_PART_MODULE)
+            continue;
+        CFX_TRY(is_training(c, part->path, &one, err));
+        if (one == all)
+            continue;
+        cfxi_c_text(c, "cfx_module_train(cfx_child(self, ");
+        cfxi_c_string(c, part->path, strlen(part->path));
+        cfxi_c_text(c, one ? "), true);" : "), false);");
+        cfxi_c_end_line(c, NULL);
+    }
+    return CFX_OK;
+}
+
+/* ---- the class ----------------------------------------------------------------------------- */
+
+/* "x, mask=None"; other defaults than those that capture.h names must be passed. */
+static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
+{
+    cfx_buffer names;
+    cfx_status status = CFX_OK;
+    cfx_buffer_init(&names, c->allocator);
+    const cfx_sink sink = cfx_buffer_sink(&names);
+    for (const cfx_node *n = c->g->root.next; status == CFX_OK && n != &c->g->root; n = n->next) {
+        if (n->op != CFX_OP_PLACEHOLDER)
+            continue;
+        const cfx_str *name = n->callee->ref->name;
+        const cfx_value value = cfx_node_arg(n, 0);
+        if (name->data[0] == '*')
+            cfxi_c_refuse(c, n, "the input '%.60s' stands for any number of values; C functions "
+                          "take so many as are written down", name->data);
+        cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
+        status = cfx_buffer_append(&names, name->data, name->size);
+        if (status == CFX_OK && (value.kind == CFX_KIND_NONE || value.kind == CFX_KIND_BOOL ||
+                                 value.kind == CFX_KIND_INT || value.kind == CFX_KIND_FLOAT)) {
+            cfx_buffer_append(&names, "=", 1);
+            status = cfx_value_repr(c->g, value, sink, err);
+        }
+    }
+    if (status == CFX_OK)
+        cfxi_c_string(c, names.data, names.size);
+    cfx_buffer_free(&names);
+    return status == CFX_OK ? CFX_OK : cfxi_failed(err, status);
+}
+
+static cfx_status put_class(cfxi_ccode *c, size_t inputs, cfx_error *err)
+{
+    static const char *const members[] = {"forward_n", "forward", "forward2", "forward3"};
+    cfxi_c_text(c, ".name = ");
+    cfxi_c_string(c, c->class_name, strlen(c->class_name));
+    cfxi_c_text(c, ",");
+    cfxi_c_end_line(c, NULL);
+    cfxi_c_text(c, ".inputs = ");
+    CFX_TRY(put_input_names(c, err));
+    cfxi_c_text(c, ",");
+    cfxi_c_end_line(c, NULL);
+    cfxi_c_printf(c, ".%s = forward,", inputs < 4 ? members[inputs] : members[0]);
+    cfxi_c_end_line(c, NULL);
+    static const char head[] = "\nstatic const cfx_class model_class = {\n";
+    cfxi_c_put(c, &c->text, head, sizeof head - 1);
+    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_c_put(c, &c->text, "};\n", 3);
+    return CFX_OK;
+}
+
+static cfx_status put_parts(cfxi_ccode *c, const cfxi_parts *parts, cfx_error *err)
+{
+    cfx_namespace *ns = cfx_namespace_new(c->allocator, err);
+    cfx_status status = ns ? CFX_OK : CFX_E_NOMEM;
+    cfxi_c_text(c, "cfx_module *self = cfx_module_new(s, &model_class);");
+    cfxi_c_end_line(c, NULL);
+    for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++)
+        status = put_part(c, cfxi_part_at(parts, i), ns, err);
+    cfx_namespace_free(ns);
+    return status;
+}
+
+cfx_status cfxi_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err)
+{
+    static const char head[] = "\ncfx_module *cfx_model(cfx_scope *s)\n{\n";
+    static const char tail[] = "    return self;\n}\n";
+    cfxi_parts parts;
+    c->body.size = 0;
+    CFX_TRY(put_class(c, inputs, err));
+    c->body.size = 0;
+    cfx_status status = cfxi_parts_collect(&parts, c->g, c->modules, err);
+    if (status == CFX_OK)
+        status = put_parts(c, &parts, err);
+    if (status == CFX_OK)
+        status = put_training(c, &parts, err);
+    cfxi_parts_free(&parts);
+    CFX_TRY(status);
+    cfxi_c_put(c, &c->text, head, sizeof head - 1);
+    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_c_put(c, &c->text, tail, sizeof tail - 1);
+    return c->nomem ? cfxi_nomem(err) : CFX_OK;
+}

@@ -1,0 +1,292 @@
+/* pymodule.c - a Python file that is complete without its weights: __init__ makes the modules that
+ * the graph calls, and the parameters and buffers that it reads.
+ *
+ *     class Net(torch.nn.Module):
+ *         def __init__(self):
+ *             super().__init__()
+ *             self.layers = torch.nn.Module()
+ *             setattr(self.layers, "0", torch.nn.Linear(784, 512))
+ *
+ *         def forward(self, x):
+ *             ...
+ */
+#include "../ops/ops_impl.h"
+#include "parts.h"
+#include "pycode_impl.h"
+
+#include <cfx/nn.h>
+
+#include <stdio.h>
+
+typedef struct py_init {
+    cfx_graph *g;
+    const cfx_modules *modules;
+    cfx_buffer text;
+    cfxi_parts parts;
+    bool nomem;
+    size_t refused;  /* what cannot be made */
+    cfx_error why;   /* all of it, as far as it fits */
+} py_init;
+
+static void put(py_init *p, const char *text, size_t size)
+{
+    if (!p->nomem && cfx_buffer_append(&p->text, text, size) != CFX_OK)
+        p->nomem = true;
+}
+
+static void put_str(py_init *p, const char *text) { put(p, text, strlen(text)); }
+
+static void refuse(py_init *p, const char *path, const char *class_name)
+{
+    const size_t used = strlen(p->why.message);
+    const bool known = class_name[0] != '\0';
+    p->refused++;
+    if (snprintf(p->why.message + used, sizeof p->why.message - used, "%s'%.100s' %s%s",
+                 used ? "; " : "the constructor cannot make all: ", path,
+                 known ? "is of the class " : "is no module of torch.nn, and no tensor",
+                 class_name) < 0)
+        p->why.message[used] = '\0';
+}
+
+/* ---- expressions --------------------------------------------------------------------------- */
+
+static cfx_status put_value(py_init *p, cfx_value v, cfx_error *err)
+{
+    const bool odd = v.kind == CFX_KIND_FLOAT && v.as.f - v.as.f != 0;  /* inf, nan */
+    put_str(p, odd ? "float('" : "");
+    CFX_TRY(cfx_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
+    put_str(p, odd ? "')" : "");
+    return CFX_OK;
+}
+
+static void put_quoted(py_init *p, const char *text)
+{
+    cfxi_out out;
+    cfxi_out_begin(&out, cfx_buffer_sink(&p->text));
+    cfxi_out_quoted(&out, text, strlen(text), '"');
+    if (cfxi_out_end(&out, NULL) != CFX_OK)
+        p->nomem = true;
+}
+
+/* `self.layers`, `getattr(self.layers, "0")` */
+static void put_part(py_init *p, const cfxi_part *part)
+{
+    if (!part) {
+        put_str(p, "self");
+        return;
+    }
+    const bool plain = cfxi_py_is_identifier(part->name, strlen(part->name));
+    put_str(p, plain ? "" : "getattr(");
+    put_part(p, part->parent);
+    put_str(p, plain ? "." : ", ");
+    if (plain)
+        put_str(p, part->name);
+    else
+        put_quoted(p, part->name);
+    put_str(p, plain ? "" : ")");
+}
+
+/* `self.fc = `, `setattr(self.layers, "0", `; true if a parenthesis is to be closed. */
+static bool begin_assignment(py_init *p, const cfxi_part *part)
+{
+    const bool plain = cfxi_py_is_identifier(part->name, strlen(part->name));
+    put_str(p, plain ? "        " : "        setattr(");
+    put_part(p, part->parent);
+    put_str(p, plain ? "." : ", ");
+    if (plain)
+        put_str(p, part->name);
+    else
+        put_quoted(p, part->name);
+    put_str(p, plain ? " = " : ", ");
+    return !plain;
+}
+
+/* ---- modules ------------------------------------------------------------------------------- */
+
+typedef struct py_call {
+    py_init *init;
+    bool any;
+} py_call;
+
+static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+                               cfx_error *err)
+{
+    py_call *call = ctx;
+    put_str(call->init, call->any ? ", " : "");
+    call->any = true;
+    if (keyword || param->keyword_only) {
+        put(call->init, param->name.text, param->name.size);
+        put_str(call->init, "=");
+    }
+    return put_value(call->init, v, err);
+}
+
+static cfx_status put_constructor(py_init *p, const cfxi_part *part, cfx_error *err)
+{
+    py_call call = {.init = p};
+    cfx_buffer name;
+    cfx_error why = {0};
+    cfx_buffer_init(&name, p->g->allocator);
+    cfx_status status = cfxi_module_class(p->modules, part->path, &name, err);
+    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
+    if (nn) {
+        put_str(p, "torch.nn.");
+        put_str(p, cfx_nn_name(nn));
+        put_str(p, "(");
+        status = cfx_nn_each_arg(p->modules, p->g, part->path, nn, put_argument, &call, &why);
+        put_str(p, ")");
+        if (status != CFX_OK && status != CFX_E_TYPE && err)
+            *err = why;
+    }
+    if (status == CFX_E_TYPE || (status == CFX_OK && !nn)) {
+        refuse(p, part->path, name.data);
+        status = CFX_OK;
+    }
+    cfx_buffer_free(&name);
+    return status;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+/* `torch.zeros(2, 3, dtype=torch.int64)` */
+static cfx_status put_zeros(py_init *p, cfx_value dtype, cfx_value shape, cfx_error *err)
+{
+    size_t n;
+    const cfx_value *sizes = cfx_value_items(shape, &n);
+    put_str(p, n ? "torch.zeros(" : "torch.zeros(()");
+    for (size_t i = 0; i < n; i++) {
+        put_str(p, i ? ", " : "");
+        CFX_TRY(put_value(p, sizes[i], err));
+    }
+    if (dtype.as.i != CFX_DTYPE_FLOAT32) {
+        put_str(p, ", dtype=");
+        CFX_TRY(put_value(p, dtype, err));
+    }
+    put_str(p, ")");
+    return CFX_OK;
+}
+
+/* What is learned is a parameter, other tensors are buffers. */
+static cfx_status put_tensor(py_init *p, const cfxi_part *part, cfx_value dtype, cfx_error *err)
+{
+    cfx_value shape;
+    cfx_value learned;
+    CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "shape", &shape, err));
+    cfx_status status = cfxi_module_attr(p->modules, p->g, part->path, "requires_grad", &learned,
+                                         err);
+    const bool buffer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
+    bool close = true;
+    if (buffer) {
+        put_str(p, "        ");
+        put_part(p, part->parent);
+        put_str(p, ".register_buffer(");
+        put_quoted(p, part->name);
+        put_str(p, ", ");
+    } else {
+        close = begin_assignment(p, part);
+        put_str(p, "torch.nn.Parameter(");
+    }
+    if (status == CFX_OK)
+        status = put_zeros(p, dtype, shape, err);
+    put_str(p, buffer || !close ? ")\n" : "))\n");
+    cfx_value_discard(p->g, shape);
+    cfx_value_discard(p->g, learned);
+    return status;
+}
+
+static cfx_status put_attribute(py_init *p, const cfxi_part *part, cfx_error *err)
+{
+    cfx_value v;
+    cfx_value dtype;
+    CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "", &v, err));
+    if (v.kind == CFX_KIND_HOST || v.kind == CFX_KIND_INVALID) {
+        cfx_value_discard(p->g, v);
+        CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "dtype", &dtype, err));
+        if (dtype.kind == CFX_KIND_DTYPE)
+            return put_tensor(p, part, dtype, err);
+        refuse(p, part->path, "");
+        return CFX_OK;
+    }
+    const bool close = begin_assignment(p, part);
+    const cfx_status status = put_value(p, v, err);
+    cfx_value_discard(p->g, v);
+    put_str(p, close ? ")\n" : "\n");
+    return status;
+}
+
+/* ---- the constructor ----------------------------------------------------------------------- */
+
+static cfx_status put_statement(py_init *p, const cfxi_part *part, cfx_error *err)
+{
+    if (part->kind == CFXI_PART_VALUE)
+        return put_attribute(p, part, err);
+    const bool close = begin_assignment(p, part);
+    if (part->kind == CFXI_PART_HOLDER)
+        put_str(p, "torch.nn.Module()");
+    else if (part->twin)
+        put_part(p, part->twin);
+    else
+        CFX_TRY(put_constructor(p, part, err));
+    put_str(p, close ? ")\n" : "\n");
+    return p->nomem ? cfxi_nomem(err) : CFX_OK;
+}
+
+static cfx_status is_training(py_init *p, const char *path, bool *answer, cfx_error *err)
+{
+    cfx_value flag;
+    CFX_TRY(cfxi_module_attr(p->modules, p->g, path, "training", &flag, err));
+    *answer = flag.kind != CFX_KIND_BOOL || flag.as.b;
+    cfx_value_discard(p->g, flag);
+    return CFX_OK;
+}
+
+static cfx_status put_training(py_init *p, cfx_error *err)
+{
+    bool all;
+    bool one;
+    CFX_TRY(is_training(p, "", &all, err));
+    put_str(p, all ? "" : "        self.eval()\n");
+    for (size_t i = 0; i < p->parts.list.size; i++) {
+        const cfxi_part *part = cfxi_part_at(&p->parts, i);
+        if (part->kind != CFXI_PART_MODULE)
+            continue;
+        CFX_TRY(is_training(p, part->path, &one, err));
+        if (one == all)
+            continue;
+        put_str(p, "        ");
+        put_part(p, part);
+        put_str(p, one ? ".train()\n" : ".eval()\n");
+    }
+    return CFX_OK;
+}
+
+static cfx_status put_init(py_init *p, cfx_error *err)
+{
+    CFX_TRY(cfxi_parts_collect(&p->parts, p->g, p->modules, err));
+    put_str(p, "    def __init__(self):\n        super().__init__()\n");
+    for (size_t i = 0; i < p->parts.list.size; i++)
+        CFX_TRY(put_statement(p, cfxi_part_at(&p->parts, i), err));
+    CFX_TRY(put_training(p, err));
+    put_str(p, "\n");
+    if (p->nomem)
+        return cfxi_nomem(err);
+    if (p->refused == 0)
+        return CFX_OK;
+    cfxi_utf8_clean(p->why.message);
+    return cfx_error_set(err, CFX_E_TYPE, "%.490s", p->why.message);
+}
+
+cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
+                                     const char *class_name, cfx_sink out, cfx_error *err)
+{
+    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_expect(modules, "tree of modules", err));
+    py_init p = {.g = g, .modules = modules};
+    cfx_buffer_init(&p.text, g->allocator);
+    cfx_status status = put_init(&p, err);
+    if (status == CFX_OK)
+        status = cfxi_py_file(g, class_name ? class_name : "Model", &p.text, out, err);
+    cfx_buffer_free(&p.text);
+    cfxi_parts_free(&p.parts);
+    return status;
+}

@@ -1,0 +1,92 @@
+"""The constructor's arguments of PyTorch's own modules, read back from their attributes: generated
+Python (cfx.python_module) makes the same modules."""
+import random
+
+import pytest
+import torch
+from torch import nn
+
+import cfx
+import nn_cases
+from test_nn_in_c import CLASSES, attributes, in_torch
+
+pytestmark = pytest.mark.skipif(not hasattr(cfx, "python_module"),
+                                reason="only generated Python shows the arguments")
+CALLABLE = [n for n in CLASSES if n not in ("Sequential", "ModuleList", "ModuleDict")]
+
+
+class Holder(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+
+def captured(part):
+    """A GraphModule that calls `part`."""
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_module("part", (x,)))
+    return cfx.GraphModule(Holder(part), graph)
+
+
+def again(part):
+    """The module that the generated program makes in the place of `part`, and the program."""
+    text = cfx.python_module(captured(part), "Model")
+    names = {}
+    exec(compile(text, "generated", "exec"), names)
+    return names["Model"]().part, text
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_generated_constructor(name):
+    r = random.Random(11)
+    for _ in range(12):
+        kwargs, inputs = nn_cases.CASES[name](r)
+        part = in_torch(name, kwargs)
+        made, text = again(part)
+        assert type(made) is type(part), text
+        assert attributes(made) == attributes(part), text
+        want = {k: (v.shape, v.dtype) for k, v in part.state_dict().items()}
+        assert {k: (v.shape, v.dtype) for k, v in made.state_dict().items()} == want, text
+        made.load_state_dict(part.state_dict())
+        try:
+            with torch.no_grad():
+                want = part(*[x.clone() for x in inputs])
+        except (RuntimeError, ValueError):
+            continue  # arguments that no input fits
+        with torch.no_grad():
+            got = made.eval()(*[x.clone() for x in inputs])
+        torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+@pytest.mark.parametrize("name", ["Linear", "Conv2d", "BatchNorm2d", "LSTM", "GRUCell",
+                                  "MultiheadAttention", "TransformerEncoderLayer", "Transformer"])
+def test_types(name, dtype):
+    kwargs, _ = nn_cases.CASES[name](random.Random(3))
+    made, text = again(in_torch(name, {**kwargs, "dtype": dtype}))
+    want = {k: v.dtype for k, v in in_torch(name, {**kwargs, "dtype": dtype}).state_dict().items()}
+    assert {k: v.dtype for k, v in made.state_dict().items()} == want, text
+
+
+def changed(part, **attributes):
+    for name, value in attributes.items():
+        setattr(part, name, value)
+    return part
+
+
+def without(part, name):
+    delattr(part, name)
+    return part
+
+
+@pytest.mark.parametrize("part", [
+    without(nn.Linear(2, 3), "in_features"),
+    changed(nn.Linear(2, 3), in_features=4),
+    changed(nn.Conv2d(2, 3, 3), weight=nn.Parameter(torch.zeros(5, 2, 3, 3))),
+    nn.TransformerEncoderLayer(4, 2, activation=torch.tanh),
+    nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 2),
+], ids=lambda part: type(part).__name__)
+def test_what_no_call_makes(part):
+    with pytest.raises(TypeError, match=f"torch.nn.{type(part).__name__}"):
+        again(part)

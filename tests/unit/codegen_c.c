@@ -1,0 +1,180 @@
+/* codegen_c.c - graphs as C: the text, what cannot be written, want of memory. What it computes is
+ * tested in tests/python/test_c_code.py. */
+#include "check.h"
+#include "modules_fixture.h"
+#include "test_alloc.h"
+
+#include <cfx/cfx.h>
+
+/* The C source of a text, or why there is none; freed by the next call. */
+static const char *code_of(const char *text, const cfx_modules *modules)
+{
+    static cfx_buffer out;
+    cfx_error err = {0};
+    cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, &err);
+    if (out.data)
+        cfx_buffer_free(&out);
+    cfx_buffer_init(&out, NULL);
+    if (!g || cfx_codegen_c(g, modules, NULL, cfx_buffer_sink(&out), &err) != CFX_OK) {
+        cfx_buffer_free(&out);
+        cfx_buffer_append(&out, err.message, strlen(err.message));
+    }
+    cfx_graph_release(g);
+    return out.data;
+}
+
+/* The statements of forward, for a graph of one input `x` and these lines. */
+static const char *body_of(const char *lines)
+{
+    char text[2000];
+    snprintf(text, sizeof text, "graph():\n  %%x = placeholder[target=x]()\n%s", lines);
+    char *code = (char *)(uintptr_t)code_of(text, NULL);
+    char *start = strstr(code, "cfx_var x)\n{\n");
+    char *end = start ? strstr(start, "\n}\n") : NULL;
+    if (end)
+        end[1] = '\0';
+    return start ? start + strlen("cfx_var x)\n{\n") : code;
+}
+
+TEST(calls_have_options_by_name)
+{
+    CHECK_STR_EQ("    (void)self;\n"
+                 "    cfx_var sum_1 = cfx_sum(s, x, .dim = cfx_ints(0, 1), .keepdim = cfx_v(true));"
+                 "  /* a.py:3 */\n"
+                 "    cfx_var full = cfx_full(s, cfx_ints(2, 3), cfx_var_bool(true));\n"
+                 "    cfx_var add = cfx_add(s, sum_1, full, .alpha = cfx_v(0.5));  /* a.py:4 */\n"
+                 "    return add;\n",
+                 body_of("  %sum_1 = call_method[target=sum](%x, (0, 1), keepdim=True) @ a.py:3\n"
+                         "  %full = call_function[target=torch.full]((2, 3), True) @ a.py:3\n"
+                         "  %add = call_function[target=torch.add](%sum_1, %full, alpha=0.5) "
+                         "@ a.py:4\n"
+                         "  output(%add)\n"));
+}
+
+TEST(literals_read_back)
+{
+    CHECK_STR_EQ("    (void)self;\n"
+                 "    cfx_var a = cfx_getitem(s, x, cfx_tuple(s, cfx_var_ellipsis(), "
+                 "cfx_slice_of(s, 0,\n"
+                 "            cfx_var_none(), 2), cfx_var_none()));\n"
+                 "    cfx_var b = cfx_clamp(s, a, .min = cfx_v(-INFINITY), .max = cfx_v(NAN));\n"
+                 "    cfx_var c = cfx_to(s, b, cfx_var_dtype(CFX_DTYPE_FLOAT64));\n"
+                 "    return cfx_tuple(s, c, cfx_dict(s, cfx_v(\"?\\?=\\\"\\n\\303\\251\"), "
+                 "cfx_v(INT64_MIN)), cfx_list(s,\n"
+                 "            cfx_v(1), cfx_v(2)), cfx_ints(1, 2));\n",
+                 body_of("  %a = call_function[target=operator.getitem](%x, (..., slice(0, None, "
+                         "2), None))\n"
+                         "  %b = call_function[target=torch.clamp](%a, -inf, nan)\n"
+                         "  %c = call_method[target=to](%b, torch.float64)\n"
+                         "  output((%c, {\"?\?=\\\"\\n\\u00e9\": -9223372036854775808}, [1, 2], "
+                         "(1, 2)))\n"));
+}
+
+TEST(names_that_are_taken)
+{
+    CHECK_STR_EQ("    (void)self;\n"
+                 "    cfx_var double_ = cfx_relu(s, x);\n"
+                 "    cfx_var own_cfx_add = cfx_relu(s, double_);\n"
+                 "    cfx_var self_ = cfx_relu(s, own_cfx_add);\n"
+                 "    cfx_var v_x = cfx_relu(s, self_);\n"
+                 "    cfx_var INT_MAX_ = cfx_relu(s, v_x);\n"
+                 "    cfx_relu(s, INT_MAX_);\n"
+                 "    return x;\n",
+                 body_of("  %double = call_function[target=torch.relu](%x)\n"
+                         "  %cfx_add = call_function[target=torch.relu](%double)\n"
+                         "  %self = call_function[target=torch.relu](%cfx_add)\n"
+                         "  %_x = call_function[target=torch.relu](%self)\n"
+                         "  %INT_MAX = call_function[target=torch.relu](%_x)\n"
+                         "  %unused = call_function[target=torch.relu](%INT_MAX)\n"
+                         "  output(%x)\n"));
+}
+
+static const char loop[] = "graph():\n"
+                           "  %x = placeholder[target=x]()\n"
+                           "  %w = get_attr[target=a.b.w]()\n"
+                           "  %loop = call_function[target=cfx.for_loop](3, graph {\n"
+                           "      %i = placeholder[target=i]()\n"
+                           "      %y = placeholder[target=y]()\n"
+                           "      %v = get_attr[target=a.b.v]()\n"
+                           "      %z = call_function[target=torch.mul](%y, %v)\n"
+                           "      output((%z,))\n"
+                           "    }, (%x,))\n"
+                           "  %first = call_function[target=operator.getitem](%loop, 0)\n"
+                           "  %r = call_function[target=torch.add](%first, %w)\n"
+                           "  output((%r, %loop))\n";
+
+TEST(a_whole_file)
+{
+    CHECK_STR_EQ(
+        "#include <cfx/cfx.h>\n"
+        "\n"
+        "cfx_module *cfx_model(cfx_scope *s);\n"
+        "\n"
+        "static cfx_var loop_body(cfx_scope *s, void *ctx, cfx_var i, const cfx_var *in)\n"
+        "{\n"
+        "    cfx_module *self = (cfx_module *)ctx;\n"
+        "    (void)i;\n"
+        "    cfx_var y = in[0];\n"
+        "    cfx_var v = cfx_param(s, self, \"a.b.v\");\n"
+        "    cfx_var z = cfx_mul(s, y, v);\n"
+        "    return z;\n"
+        "}\n"
+        "\n"
+        "static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)\n"
+        "{\n"
+        "    cfx_var w = cfx_param(s, self, \"a.b.w\");\n"
+        "    cfx_var loop = cfx_for(s, 3, loop_body, self, x);\n"
+        "    cfx_var r = cfx_add(s, loop, w);\n"
+        "    return cfx_tuple(s, r, cfx_tuple(s, loop));\n"
+        "}\n"
+        "\n"
+        "static const cfx_class model_class = {\n"
+        "    .name = \"Model\",\n"
+        "    .inputs = \"x\",\n"
+        "    .forward = forward,\n"
+        "};\n"
+        "\n"
+        "cfx_module *cfx_model(cfx_scope *s)\n"
+        "{\n"
+        "    cfx_module *self = cfx_module_new(s, &model_class);\n"
+        "    cfx_module *a = cfx_module_add(s, self, \"a\", cfx_module_new(s, NULL));\n"
+        "    cfx_module *a_b = cfx_module_add(s, a, \"b\", cfx_module_new(s, NULL));\n"
+        "    cfx_module_declare(s, a_b, \"w\");\n"
+        "    cfx_module_declare(s, a_b, \"v\");\n"
+        "    return self;\n"
+        "}\n",
+        code_of(loop, NULL));
+}
+
+TEST(all_that_cannot_be_written_is_named)
+{
+    CHECK_STR_EQ("m.py:2: mine.f(x): 'mine.f' is not in the operator table (node %a); "
+                 "mine.g(a): 'mine.g' is not in the operator table (node %b)",
+                 body_of("  %a = call_function[target=mine.f](%x) @ m.py:2\n"
+                         "  %b = call_function[target=mine.g](%a)\n"
+                         "  output(%b)\n"));
+    CHECK_STR_EQ("an argument that is a bytes cannot be written in C (node %output)",
+                 body_of("  output(b\"x\")\n"));
+}
+
+/* ---- want of memory ------------------------------------------------------------------------ */
+
+static cfx_status write_with(const cfx_allocator *a, void *arg)
+{
+    cfx_error err = {0};
+    cfx_buffer out;
+    cfx_graph *g = cfx_graph_parse(arg, strlen(arg), a, NULL, &err);
+    cfx_buffer_init(&out, a);
+    if (g)
+        cfx_codegen_c(g, NULL, NULL, cfx_buffer_sink(&out), &err);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+    return err.status;
+}
+
+TEST(every_allocation_can_fail)
+{
+    char text[sizeof loop];
+    memcpy(text, loop, sizeof loop);
+    CHECK(test_oom_sweep(write_with, text) > 20);
+}
