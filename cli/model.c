@@ -19,6 +19,13 @@ extern char **environ;
 
 enum { PATH_ROOM = 4096, MOST_WORDS = 128 };
 
+/* Sanitizers do it better. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WATCH_CRASHES 0
+#else
+#define WATCH_CRASHES 1
+#endif
+
 /* ---- signals ------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
@@ -36,6 +43,7 @@ bool cli_interrupted(void *ctx)
     return interrupted != 0;
 }
 
+#if WATCH_CRASHES
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -58,20 +66,9 @@ static void on_crash(int number)
     _exit(CLI_BAD_INPUT);
 }
 
-/* The first Ctrl-C asks to stop, the second one kills. */
-static void watch_interrupts(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
-
-/* On a stack of its own: recursion without an end is a crash, too. Sanitizers do this better. */
+/* On a stack of its own: recursion without an end is a crash, too. */
 static void watch_crashes(void)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     static char memory[1 << 16];
     const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
@@ -81,7 +78,17 @@ static void watch_crashes(void)
         return;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
+}
 #endif
+
+/* The first Ctrl-C asks to stop, the second one kills. */
+static void watch_interrupts(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
 }
 
 /* ---- where the headers are ----------------------------------------------------------------- */
@@ -276,7 +283,9 @@ static int make(cli_model *m)
         return CLI_BAD_INPUT;
     }
     running = m->name;
+#if WATCH_CRASHES
     watch_crashes();
+#endif
     m->module = model(m->scope);
     if (cfx_ok(m->scope) && !m->module) {
         fprintf(stderr, "%s: cfx_model returned NULL, not a module\n", m->name);
