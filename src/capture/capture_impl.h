@@ -75,7 +75,8 @@ cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char 
 cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
 /* Whether `part` is `m` or somewhere below it. */
 bool cfxi_module_contains(const cfx_module *m, const cfx_module *part);
-/* A number that is another one when anything below `m` has changed. */
+/* A number that is another one when anything below `m` has changed: members, whether it is
+ * training, graphs and their regions. */
 uint64_t cfxi_module_stamp(const cfx_module *m);
 /* How messages call it: its class, or "module". */
 const char *cfxi_module_title(const cfx_module *m);
@@ -110,7 +111,6 @@ typedef struct cfxi_slot {
 typedef struct cfxi_ready {
     cfx_module *module;     /* retained */
     uint64_t stamp;
-    uint64_t graph_version;
     cfx_var *pattern;       /* of a module of torch.nn: the arguments that are part of it */
     size_t n;
     cfx_program *program;

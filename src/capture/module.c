@@ -245,9 +245,22 @@ bool cfxi_module_contains(const cfx_module *m, const cfx_module *part)
     return false;
 }
 
+/* Of the graph and of its regions, which are edited by themselves. */
+static uint64_t graph_stamp(const cfx_graph *g)
+{
+    uint64_t stamp = g->version;
+    size_t at = 0;
+    for (const cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
+        if (ref->kind == CFXI_REF_REGION)
+            stamp = cfxi_hash_mix(stamp, graph_stamp(ref->region));
+    return stamp;
+}
+
 uint64_t cfxi_module_stamp(const cfx_module *m)
 {
     uint64_t stamp = cfxi_hash_mix((uint64_t)(uintptr_t)m, 2 * m->version + m->training);
+    if (m->graph)
+        stamp = cfxi_hash_mix(stamp, graph_stamp(m->graph));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
