@@ -8,8 +8,68 @@ enum { MOST_INPUTS = 32 };
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *root, cfx_error *err)
+static cfx_module *copy_with_graph(const cfx_module *m, cfx_error *err)
 {
+    cfx_graph *g = cfx_graph_clone(m->graph, NULL, err);
+    cfx_module *copy = g ? cfxi_module_copy(m, err) : NULL;
+    if (!copy) {
+        cfx_graph_release(g);
+        return NULL;
+    }
+    cfx_graph_release(copy->graph);
+    copy->graph = g;
+    return copy;
+}
+
+static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cfx_error *err);
+
+/* As a child of *copy, which is made of `m` if it is not there yet, if it is another one. */
+static bool put_own(const cfx_module *m, const cfxi_member *e, size_t depth, cfx_module **copy,
+                    cfx_error *err)
+{
+    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    cfx_module *child = with_own_graphs(e->child, false, depth + 1, err);
+    bool good = child != NULL;
+    if (good && child != e->child) {
+        *copy = *copy ? *copy : cfxi_module_copy(m, err);
+        good = *copy && cfxi_module_put(*copy, e->name, strlen(e->name), e->kind, child, none,
+                                        err) == CFX_OK;
+    }
+    cfx_module_release(child);
+    return good;
+}
+
+/* `m`, or a copy of it whose graphs below are copies, too: lowering counts on being alone with the
+ * graphs that it puts in the place of calls, but other threads may call the same modules. The
+ * caller's; NULL with *err set. */
+static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cfx_error *err)
+{
+    cfx_module *copy = NULL;
+    bool good = true;
+    if (depth >= CFX_MAX_REGION_DEPTH) {
+        cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep", CFX_MAX_REGION_DEPTH);
+        return NULL;
+    }
+    if (m->graph && !is_root) {
+        copy = copy_with_graph(m, err);
+        good = copy != NULL;
+    }
+    for (size_t i = 0; good && i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            good = put_own(m, e, depth, &copy, err);
+    }
+    if (good)
+        return copy ? copy : cfx_module_retain(m);
+    cfx_module_release(copy);
+    return NULL;
+}
+
+static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_error *err)
+{
+    cfx_module *root = with_own_graphs(m, true, 0, err);
+    if (!root)
+        return NULL;
     const cfx_modules tree = cfxi_scope_tree(at.scope, root);
     const cfx_program_options options = {at.scope->allocator, tree.library};
     cfx_state *state = cfx_module_state_at(at, root);
@@ -17,6 +77,7 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *root, cfx_
     if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
         p = cfx_program_new(g, state, &options, err);
     cfx_state_free(state);
+    cfx_module_release(root);
     return p;
 }
 

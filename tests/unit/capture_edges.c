@@ -211,15 +211,21 @@ static cfx_var around_forward(cfx_scope *s, cfx_module *self, cfx_var x)
     return cfx_call(s, cfx_child(self, "leaf"), x);
 }
 
+/* Its capture has a captured module as its leaf. */
+static cfx_module *around(cfx_scope *s)
+{
+    static const cfx_class leaf_class = {.name = "Leaf", .forward = leaf_forward, .leaf = true};
+    static const cfx_class around_class = {.name = "Around", .forward = around_forward};
+    cfx_module *m = cfx_module_new(s, &around_class);
+    cfx_module_add(s, m, "leaf", cfx_module_new(s, &leaf_class));
+    return m;
+}
+
 TEST(a_graph_inside_that_was_edited_is_run_as_it_is_now)
 {
-    static const cfx_class leaf = {.name = "Leaf", .forward = leaf_forward, .leaf = true};
-    static const cfx_class around = {.name = "Around", .forward = around_forward};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_var x = cfx_full(s, cfx_ints(3), -2.0);
-    cfx_module *m = cfx_module_new(s, &around);
-    cfx_module_add(s, m, "leaf", cfx_module_new(s, &leaf));
-    cfx_module *t = cfx_trace(s, m);
+    cfx_module *t = cfx_trace(s, around(s));
     check_begins(s, cfx_call(s, t, x), 0);
     retarget(cfx_module_graph(cfx_child(t, "leaf")), "relu", "torch.neg");
     check_begins(s, cfx_call(s, t, x), 2);
@@ -303,7 +309,9 @@ static cfx_status everything(const cfx_allocator *a, void *ctx)
     (void)ctx;
     if (!s)
         return err.status;
-    cfx_call(s, trace_of(s, &constant_class, three), cfx_ones(s, cfx_ints(3)));
+    cfx_var x = cfx_ones(s, cfx_ints(3));
+    cfx_call(s, trace_of(s, &constant_class, three), x);
+    cfx_call(s, cfx_trace(s, around(s)), x);
     const cfx_status status = cfx_scope_error(s)->status;
     cfx_scope_free(s);
     return status;
