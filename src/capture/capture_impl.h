@@ -49,12 +49,14 @@ struct cfx_module {
     void *data;
     bool training;
     uint64_t version;          /* grows with every change of a member */
-    cfxi_vec members;          /* of cfxi_member, in the order in which they were added */
+    int32_t level;             /* less than that of any child: trees have an end */
+    cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
+    cfxi_table by_name;        /* the same */
 };
 
 static inline cfxi_member *cfxi_member_at(const cfx_module *m, size_t i)
 {
-    return (cfxi_member *)m->members.data + i;
+    return ((cfxi_member **)m->members.data)[i];
 }
 
 /* One reference, the caller's; NULL with *err set. */
@@ -64,7 +66,8 @@ cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err);
 /* The member called name[:size], or NULL. */
 cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size);
 /* Sets or adds a member: `child` or `value` is retained. A tensor (or None) that takes the place of
- * a parameter or a buffer becomes one, whatever `kind` says. */
+ * a parameter or a buffer becomes one, whatever `kind` says. CFX_E_LIMIT if modules nest too deep.
+ */
 cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
                            cfx_module *child, cfx_datum value, cfx_error *err);
 bool cfxi_module_drop(cfx_module *m, const char *name, size_t size);  /* false if there is none */
@@ -73,8 +76,6 @@ bool cfxi_module_drop(cfx_module *m, const char *name, size_t size);  /* false i
 cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char **last);
 /* The member at a path, or NULL. */
 cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
-/* Whether `part` is `m` or somewhere below it. */
-bool cfxi_module_contains(const cfx_module *m, const cfx_module *part);
 /* A number that is another one when anything below `m` has changed: members, whether it is
  * training, graphs and their regions. */
 uint64_t cfxi_module_stamp(const cfx_module *m);

@@ -384,12 +384,16 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
     if (!kept)
         return CFX_E_NOMEM;
     kept->owner = m;
+    kept->level = m->level;
     cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
     if (status == CFX_OK) {
         const cfxi_vec members = m->members;
+        const cfxi_table by_name = m->by_name;
         m->members = kept->members;
+        m->by_name = kept->by_name;
         m->version++;
         kept->members = members;
+        kept->by_name = by_name;
     }
     cfx_module_release(kept);
     return status;

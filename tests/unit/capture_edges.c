@@ -318,3 +318,86 @@ static cfx_status everything(const cfx_allocator *a, void *ctx)
 }
 
 TEST(memory_may_run_out_anywhere) { test_oom_sweep(everything, NULL); }
+
+/* ---- many, and deep -------------------------------------------------------------------------- */
+
+/* Each below the one before; and each above it. */
+TEST(modules_nest_so_deep_and_no_deeper)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    for (int upwards = 0; upwards < 2; upwards++) {
+        cfx_module *last = cfx_module_new(s, NULL);
+        int n = 0;
+        for (; n < 100000 && cfx_ok(s); n++) {
+            cfx_module *next = cfx_module_new(s, NULL);
+            if (upwards)
+                cfx_module_add(s, next, "part", last);
+            else
+                cfx_module_add(s, last, "part", next);
+            last = next;
+        }
+        CHECK_INT_EQ(CFX_MAX_REGION_DEPTH, n);
+        check_fails(s, CFX_E_LIMIT, "modules nest more than");
+    }
+    cfx_scope_free(s);
+}
+
+TEST(a_module_in_many_places_is_added_once_for_each)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *below = cfx_module_new(s, NULL);
+    cfx_module *part = below;
+    for (int i = 0; i < 60; i++) {  /* 2 to the 60 paths */
+        cfx_module *next = cfx_module_new(s, NULL);
+        cfx_module_add(s, next, "a", below);
+        cfx_module_add(s, next, "b", below);
+        below = next;
+    }
+    check_ok(s);
+    CHECK(cfx_child(below, "a.b.a.b") == cfx_child(below, "b.b.b.b"));
+    cfx_module_add(s, part, "top", below);
+    check_fails(s, CFX_E_VALUE, "would contain itself");
+    cfx_module *deep = cfx_module_new(s, NULL);
+    cfx_module_add(s, part, "deep", deep);  /* deeper than `other`, but not below it */
+    cfx_module *other = cfx_module_new(s, NULL);
+    cfx_module_add(s, other, "a", cfx_child(below, "a"));
+    cfx_module_add(s, deep, "other", cfx_module_new(s, NULL));
+    check_ok(s);
+    cfx_module_add(s, cfx_child(part, "deep"), "back", other);
+    check_fails(s, CFX_E_VALUE, "would contain itself");
+    cfx_scope_free(s);
+}
+
+/* Names are found at once, in the order in which they were added. */
+TEST(a_module_has_many_children)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_nn_sequential(s);
+    char name[16];
+    const char *third;
+    for (int i = 0; i < 20000; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        cfx_module_add(s, m, name, cfx_module_new(s, NULL));
+    }
+    check_ok(s);
+    CHECK_INT_EQ(20000, cfx_module_num_children(m));
+    CHECK(cfx_child(m, "19999") != NULL && cfx_child(m, "20000") == NULL);
+    CHECK(cfx_module_child_at(m, 3, &third) == cfx_child(m, "3"));
+    CHECK_STR_EQ("3", third);
+    const cfx_modules tree = cfx_module_tree(m);
+    CHECK_INT_EQ(CFX_OK, tree.remove(tree.ctx, "3", NULL));
+    CHECK_INT_EQ(CFX_E_KEY, tree.remove(tree.ctx, "3", NULL));
+    CHECK(cfx_child(m, "3") == NULL && cfx_module_child_at(m, 3, NULL) == cfx_child(m, "4"));
+    cfx_scope_free(s);
+}
+
+TEST(training_is_no_attribute_like_others)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = cfx_nn_dropout(s);
+    cfx_module_set(s, m, "training", false);
+    check_fails(s, CFX_E_KEY, "cfx_module_train sets");
+    cfx_module_add(s, m, "training", cfx_module_new(s, NULL));
+    check_fails(s, CFX_E_KEY, "cfx_module_train sets");
+    cfx_scope_free(s);
+}
