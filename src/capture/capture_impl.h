@@ -136,7 +136,10 @@ struct cfx_scope {
     cfxi_trace *trace;     /* NULL: it computes */
 };
 
-enum { CFXI_MOST_CALLS = 400 };  /* of modules in modules: the C stack is not endless */
+enum {
+    CFXI_MOST_CALLS = 400,  /* of modules in modules: the C stack is not endless */
+    CFXI_MOST_INPUTS = 32   /* of a module */
+};
 
 /* New variables; the datum is taken over, the value retained. EMPTY if memory is out. */
 cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d);
@@ -149,7 +152,8 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v);
 /* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
  * scope fails, if it is another graph's. */
 cfx_value cfxi_var_value(cfx_at at, cfx_var v);
-/* Makes the scope fail with what *err says, at the user's line if it does not say one itself. */
+/* Makes the scope fail with what *err says, behind the user's line. (A line in *err is that of the
+ * captured program which this line runs.) */
 cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
 /* A module that the scope owns from now on: takes over the reference. NULL for NULL, or if memory
  * is out. */

@@ -450,6 +450,10 @@ void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
     cfx_datum d = cfx_var_datum_at(at, v);
     if (d.kind != CFX_DATUM_INVALID && old && old->kind == CFXI_MEMBER_CHILD)
         cfx_fail(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_module_title(m), name);
+    else if (d.kind != CFX_DATUM_INVALID && old && old->kind != CFXI_MEMBER_ATTRIBUTE &&
+             !is_tensor_or_none(d))
+        cfx_fail(at, CFX_E_TYPE, "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
+                 "%s", name, cfxi_module_title(m), cfx_datum_kind_name((cfx_datum_kind)d.kind));
     else if (d.kind != CFX_DATUM_INVALID)
         add(at, m, name, CFXI_MEMBER_ATTRIBUTE, NULL, d);
     cfx_datum_release(d);

@@ -4,8 +4,6 @@
 
 #include <cfx/lower.h>
 
-enum { MOST_INPUTS = 32 };
-
 /* ---- making -------------------------------------------------------------------------------- */
 
 static cfx_module *copy_with_graph(const cfx_module *m, cfx_error *err)
@@ -116,10 +114,10 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
 static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *err)
 {
     const cfx_datum none = {.kind = CFX_DATUM_INVALID};
-    cfx_value args[MOST_INPUTS];
+    cfx_value args[CFXI_MOST_INPUTS];
     cfx_program *p = NULL;
-    if (in.n > MOST_INPUTS) {
-        cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", MOST_INPUTS);
+    if (in.n > CFXI_MOST_INPUTS) {
+        cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
         return NULL;
     }
     cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, err);

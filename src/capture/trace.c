@@ -216,13 +216,11 @@ static cfx_var add_input(cfx_at at, cfx_schema_text name, cfx_var value)
     return cfx_var_empty();
 }
 
-enum { MOST_INPUTS = 32 };
-
 static size_t add_inputs(cfx_at at, const cfx_class *type, cfx_var *in)
 {
     size_t n = 0;
     cfx_var value;
-    for (cfx_schema_text name; n < MOST_INPUTS && cfx_ok(at.scope); n++) {
+    for (cfx_schema_text name; n < CFXI_MOST_INPUTS && cfx_ok(at.scope); n++) {
         name = cfxi_class_input(type, n, &value);
         if (name.size == 0)
             break;
@@ -277,7 +275,7 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
 static void record(cfx_at at, cfx_module *m)
 {
     cfxi_trace *t = at.scope->trace;
-    cfx_var in[MOST_INPUTS];
+    cfx_var in[CFXI_MOST_INPUTS];
     cfx_error err = {0};
     static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
     const size_t n = add_inputs(at, m->type ? m->type : &one_input, in);
