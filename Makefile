@@ -156,7 +156,10 @@ python: $(B)/python/_core.so
 	{ cmp -s $< $$ext || { echo "  PY   $$ext" && install -m 755 $< $$ext; }; }
 
 # ---- run things
-demo: $(B)/cfx
+# On all processors, unless -j says otherwise: it is the first thing that people do.
+demo:
+	$(Q)$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell \
+	    getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)) $(B)/cfx
 	$(Q)CC='$(CC)' $(B)/cfx demo
 
 programs: $(UNIT_BIN) $(PROP_BIN) $(EX_BIN) $(PROBE_BIN) $(CXX_BIN)
@@ -169,11 +172,11 @@ golden: $(B)/cfx
 	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
 
 lint:
-	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py c_api.py \
+	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py c_api.py documented.py \
 	    'ops_index.py --check'; do \
 	    $(PYTHON) tools/$$tool || bad=$$((bad + 1)); done; \
 	CC='$(CC)' CXX='$(CXX)' sh tools/headers.sh || bad=$$((bad + 1)); \
-	echo "lint: $$((7 - bad)) passed, $$bad failed"; exit $$bad
+	echo "lint: $$((8 - bad)) passed, $$bad failed"; exit $$bad
 
 # tests/run.py starts make itself, with the variables given here but not this make's job server.
 test:

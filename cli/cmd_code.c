@@ -7,7 +7,7 @@ enum { CODE_CLASS, CODE_C };
 
 const cli_option code_options[] = {
     [CODE_CLASS] = {"--class", "NAME", false, "write a torch.nn.Module, not a function"},
-    [CODE_C] = {"--c", NULL, false, "write C: a function, and cfx_model, which makes the module"},
+    [CODE_C] = {"--c", NULL, false, "write C: forward, and cfx_model, which makes it"},
     {NULL, NULL, false, NULL},
 };
 

@@ -17,11 +17,12 @@ static const char forward_text[] =
     "    y = cfx_call(s, cfx_child(self, \"bn2\"), y);\n"
     "    y = cfx_relu(s, cfx_add(s, y, x));\n"
     "    y = cfx_mean(s, y, .dim = cfx_ints(2, 3));\n"
-    "    return cfx_call(s, cfx_child(self, \"fc\"), cfx_call(s, cfx_child(self, \"drop\"), y));\n"
+    "    y = cfx_call(s, cfx_child(self, \"drop\"), y);\n"
+    "    return cfx_call(s, cfx_child(self, \"fc\"), y);\n"
     "}\n";
 
 static const char model_text[] =
-    "static const cfx_class net_class = {.name = \"Net\", .inputs = \"x\", .forward = forward};\n"
+    "static const cfx_class net_class = {.name = \"Net\", .forward = forward};\n"
     "\n"
     "cfx_module *cfx_model(cfx_scope *s)\n"
     "{\n"
@@ -50,7 +51,7 @@ static void print_source(const char *text)
 {
     while (*text) {
         const size_t size = strcspn(text, "\n");
-        printf("%s%.*s\n", size ? "    " : "", (int)size, text);
+        printf("%s%.*s\n", size ? "  " : "", (int)size, text);
         text += size + (text[size] == '\n');
     }
 }
@@ -121,7 +122,7 @@ static bool print_way(demo *d, const char *way, cfx_scope *s, cfx_module *m)
     if (!cfx_ok(s))
         return false;
     d->equal = d->equal && off < 1e-4;
-    printf("    %-40s %10.3f %22.1e\n", way, time, off);
+    printf("  %-38s %10.3f %22.1e\n", way, time, off);
     fflush(stdout);
     return true;
 }
@@ -217,7 +218,7 @@ static int compare(demo *d)
 {
     cfx_scope *s = d->net.scope;
     step(5, "All of them compute the same, for a picture of 16 x 56 x 56.");
-    printf("    %s%-40s %10s %22s%s\n", cli_ink_on(stdout, CLI_DIM), "", "best, ms",
+    printf("  %s%-38s %10s %22s%s\n", cli_ink_on(stdout, CLI_DIM), "", "best, ms",
            "largest difference", cli_ink_on(stdout, CLI_PLAIN));
     if (!print_way(d, "called: every operator when it comes", s, d->net.module) ||
         !print_way(d, "captured", s, d->captured) ||

@@ -35,7 +35,7 @@ const cli_verb cli_verbs[] = {
      code_options,
      "  cfx code model.ir                 a function forward(...)\n"
      "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n"
-     "  cfx code --c model.ir             C: forward(...), and cfx_model, which makes it\n",
+     "  cfx code --c model.ir             C: forward(...), and cfx_model(...)\n",
      cmd_code},
     {"run", "compute a graph, and print or write what it gives",
      "[--weights FILE] [--input [NAME=]FILE.npy]... [--output FILE.npy]\n"
@@ -72,14 +72,14 @@ const cli_verb cli_verbs[] = {
      "[-o FILE] [--weights FILE] [--shapes INPUTS] [--pass A,B,...]\n"
      "                 [--lower | --keep-modules] [--cflags FLAGS] FILE", CLI_ONE_FILE,
      trace_options,
-     "  cfx trace model.c                 FILE has: cfx_module *cfx_model(cfx_scope *s)\n"
+     "  cfx trace model.c                 prints the graph of its cfx_model\n"
      "  cfx trace -o model.ir --weights model.safetensors --pass fuse_bn model.c\n"
      "  cfx trace --shapes 'x=float32[N, 3, 224, 224]' model.c\n"
      "  cfx trace --keep-modules model.c | cfx show\n",
      cmd_trace},
     {"demo", "capture a small network in C, transform it and run it, step by step", "",
      CLI_NO_OPERAND, NULL,
-     "  cfx demo                          in a few seconds; it needs a C compiler, CC or cc\n",
+     "  cfx demo                          a few seconds; needs CC or cc\n",
      cmd_demo},
     {"completion", "print a script that lets a shell complete this command's words",
      "bash|zsh|fish", CLI_SHELL, NULL,

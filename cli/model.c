@@ -19,13 +19,6 @@ extern char **environ;
 
 enum { PATH_ROOM = 4096, MOST_WORDS = 128 };
 
-/* Sanitizers do it better. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WATCH_CRASHES 0
-#else
-#define WATCH_CRASHES 1
-#endif
-
 /* ---- signals ------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
@@ -43,7 +36,17 @@ bool cli_interrupted(void *ctx)
     return interrupted != 0;
 }
 
-#if WATCH_CRASHES
+/* The first Ctrl-C asks to stop, the second one kills. */
+static void watch_interrupts(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  /* they do this better */
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -79,17 +82,9 @@ static void watch_crashes(void)
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
 }
+#else
+static void watch_crashes(void) {}
 #endif
-
-/* The first Ctrl-C asks to stop, the second one kills. */
-static void watch_interrupts(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
 
 /* ---- where the headers are ----------------------------------------------------------------- */
 
@@ -283,9 +278,7 @@ static int make(cli_model *m)
         return CLI_BAD_INPUT;
     }
     running = m->name;
-#if WATCH_CRASHES
     watch_crashes();
-#endif
     m->module = model(m->scope);
     if (cfx_ok(m->scope) && !m->module) {
         fprintf(stderr, "%s: cfx_model returned NULL, not a module\n", m->name);

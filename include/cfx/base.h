@@ -87,6 +87,8 @@ typedef struct cfx_buffer {
     const cfx_allocator *allocator;
 } cfx_buffer;
 
+/* The allocator (NULL: malloc) must outlive it. What grows fails with CFX_E_NOMEM, and the buffer
+ * is as it was. */
 CFX_API void cfx_buffer_init(cfx_buffer *buffer, const cfx_allocator *allocator);
 CFX_API cfx_status cfx_buffer_reserve(cfx_buffer *buffer, size_t more);  /* room for more bytes */
 CFX_API cfx_status cfx_buffer_append(cfx_buffer *buffer, const char *data, size_t size);

@@ -36,6 +36,7 @@ CFX_API cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host 
 CFX_API cfx_graph *cfx_graph_retain(cfx_graph *g);
 CFX_API void cfx_graph_release(cfx_graph *g);  /* NULL is allowed */
 
+/* What the graph was made with; the host may be NULL. */
 CFX_API const cfx_host *cfx_graph_host(const cfx_graph *g);
 CFX_API const cfx_allocator *cfx_graph_allocator(const cfx_graph *g);
 CFX_API size_t cfx_graph_size(const cfx_graph *g);         /* number of nodes */
@@ -109,6 +110,7 @@ CFX_API cfx_node *cfx_graph_find(const cfx_graph *g, const char *name);  /* by i
 /* The list's sentinel, for hosts whose users see it: only move, next and prev make sense on it. */
 CFX_API cfx_node *cfx_graph_root(cfx_graph *g);
 
+/* These cannot fail, and can be asked of an erased node that is pinned, too. */
 CFX_API cfx_graph *cfx_node_graph(const cfx_node *n);
 CFX_API cfx_opcode cfx_node_op(const cfx_node *n);
 CFX_API const char *cfx_node_name(const cfx_node *n, size_t *size);  /* size may be NULL */
@@ -155,6 +157,7 @@ CFX_API void *cfx_scope_object(const cfx_graph *g, uint32_t scope);  /* NULL if 
 CFX_API uint32_t cfx_node_scope(const cfx_node *n);
 CFX_API void cfx_node_set_scope(cfx_node *n, uint32_t scope);
 
+/* One pointer for the embedding language (its object for this node); NULL at first. */
 CFX_API void *cfx_node_binding(const cfx_node *n);
 CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
 
@@ -215,6 +218,9 @@ CFX_API cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_targ
 
 /* ---- editing ------------------------------------------------------------------------------- */
 
+/* Assigning arguments: `args` is a TUPLE, `kwargs` a DICT with string keys, of this graph. `n`
+ * moves to the end of the users of what it reads. CFX_E_INDEX for an argument that it does not
+ * have. */
 CFX_API cfx_status cfx_node_set_args(cfx_node *n, cfx_value args, cfx_error *err);
 CFX_API cfx_status cfx_node_set_kwargs(cfx_node *n, cfx_value kwargs, cfx_error *err);
 CFX_API cfx_status cfx_node_set_args_kwargs(cfx_node *n, cfx_value args, cfx_value kwargs,

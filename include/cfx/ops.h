@@ -120,6 +120,7 @@ typedef struct cfx_param {
     char alias;              /* 'a': shares memory with what has the same letter; 0: with nothing */
 } cfx_param;
 
+/* 0 for NONE. */
 CFX_API size_t cfx_operator_num_params(cfx_operator op);
 CFX_API size_t cfx_operator_num_results(cfx_operator op);  /* 0 for "()"; a list counts as one */
 /* False, and *param untouched, if there are not so many. */

@@ -41,6 +41,7 @@ CFX_API cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_modules *mo
                                              const cfx_repeat_options *opts, cfx_error *err);
 CFX_API void cfx_repeats_free(cfx_repeats *repeats);  /* NULL is allowed */
 
+/* How many groups were found, and how many copies each has (0 past the last). */
 CFX_API size_t cfx_repeats_groups(const cfx_repeats *repeats);
 CFX_API size_t cfx_repeats_copies(const cfx_repeats *repeats, size_t group);
 CFX_API size_t cfx_repeats_nodes(const cfx_repeats *repeats, size_t group);  /* of each copy */

@@ -111,6 +111,7 @@ CFX_API cfx_datum cfx_datum_parse(cfx_dims *dims, const char *text, size_t size,
 /* The parameters and buffers of a model: tensors by dotted name. (state.c) */
 typedef struct cfx_state cfx_state;
 
+/* Empty; NULL with CFX_E_NOMEM. */
 CFX_API cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_state_free(cfx_state *s);  /* NULL is allowed */
 /* Adds it, or replaces one of that name. The name is copied, the tensor retained. */
@@ -141,6 +142,7 @@ CFX_API cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
                                      const cfx_program_options *options, cfx_error *err);
 CFX_API void cfx_program_free(cfx_program *p);  /* nobody may be running it; NULL is allowed */
 
+/* One for each placeholder. */
 CFX_API size_t cfx_program_num_inputs(const cfx_program *p);
 /* The i-th input's name; NULL past the last. */
 CFX_API const char *cfx_program_input(const cfx_program *p, size_t i);

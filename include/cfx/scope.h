@@ -60,6 +60,7 @@ CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
 /* Forgets the failure: the scope can be used again. */
 CFX_API void cfx_scope_forgive(cfx_scope *s);
 
+/* Whether what is called is noted in a graph; false: it is computed. */
 CFX_API bool cfx_scope_is_tracing(const cfx_scope *s);
 CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);      /* borrowed */
 CFX_API cfx_graph *cfx_scope_graph(cfx_scope *s);          /* that is being made, or NULL */
@@ -204,6 +205,7 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
+/* A list, tuple, dict or slice of variables: see the macros. */
 CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
 /* cfx_list(s, x, y): what cat and stack take; cfx_tuple(s, x, y): what a function with several
  * results returns. cfx_getitem(s, v, i) takes one apart. */

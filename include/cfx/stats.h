@@ -1,7 +1,7 @@
 /* stats.h - what a graph is made of, and what it costs: nodes, weights, operations, memory.
  *
  *     cfx_stats s;
- *     cfx_stats_init(&s, NULL);
+ *     cfx_stats_init(&s, NULL, &err);
  *     cfx_stats_add_graph(&s, g, &err);                       nodes, by opcode and operator
  *     cfx_stats_add_state(&s, state, &err);                   weights, by type
  *     cfx_stats_add_costs(&s, p, rt, dims, in, n, &err);      operations and memory
@@ -45,6 +45,7 @@ typedef struct cfx_stats {
     void *memory;
 } cfx_stats;
 
+/* Empty; fails with CFX_E_NOMEM. The allocator (NULL: malloc) must outlive it. */
 CFX_API cfx_status cfx_stats_init(cfx_stats *s, const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_stats_free(cfx_stats *s);
 

@@ -132,6 +132,7 @@ CFX_API cfx_value cfx_value_integer(cfx_graph *g, const char *digits, size_t siz
 /* A device such as "cpu" or "cuda:1": letters, digits and '_', then an optional ":index". */
 CFX_API cfx_value cfx_value_device(cfx_graph *g, const char *name, size_t size, cfx_error *err);
 
+/* A COMPLEX. */
 CFX_API cfx_value cfx_value_complex(cfx_graph *g, double re, double im, cfx_error *err);
 
 /* The three parts of a slice may be any value (None, integers, nodes); of a range, integers. */
@@ -165,6 +166,7 @@ CFX_API cfx_value cfx_value_region(cfx_graph *g, cfx_graph *sub, cfx_error *err)
 
 /* ---- counting ------------------------------------------------------------------------------ */
 
+/* One owner more or less; scalars have none. Retaining returns `v`. */
 CFX_API cfx_value cfx_value_retain(cfx_value v);
 CFX_API void cfx_value_release(cfx_graph *g, cfx_value v);
 
@@ -173,6 +175,7 @@ CFX_API void cfx_value_discard(cfx_graph *g, cfx_value v);
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+/* "tuple", as kind.def calls it. */
 CFX_API const char *cfx_kind_name(cfx_kind kind);
 CFX_API const char *cfx_dtype_name(cfx_dtype dtype);              /* "float32" */
 CFX_API size_t cfx_dtype_size(cfx_dtype dtype);                   /* bytes per element */

@@ -153,6 +153,9 @@ cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
+    if (cfx_ok(s) && result.kind == CFX_VAR_INTS)
+        cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
+                 "function: return a cfx_tuple", cfxi_module_title(m));
     return cfx_scope_return(s, mark, result);
 }
 

@@ -12,11 +12,12 @@
 
 /* ---- constructors -------------------------------------------------------------------------- */
 
-static cfx_status no_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
-                              cfx_error *err)
+/* Whether C can say the argument: a tensor it cannot, so that such a module is lowered. */
+static cfx_status can_say(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+                          cfx_error *err)
 {
-    (void)ctx, (void)param, (void)keyword, (void)v, (void)err;
-    return CFX_OK;
+    (void)ctx, (void)param, (void)keyword, (void)err;
+    return v.kind == CFX_KIND_HOST ? CFX_E_TYPE : CFX_OK;
 }
 
 bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name)
@@ -25,7 +26,7 @@ bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name)
     const cfx_nn nn = cfx_nn_find(class_name);
     const char *path = n->callee->ref->name->data;
     return nn && cfx_nn_function(nn) && (!n->kwargs || n->kwargs->size == 0) &&
-           cfx_nn_each_arg(c->modules, n->graph, path, nn, no_argument, NULL, NULL) == CFX_OK;
+           cfx_nn_each_arg(c->modules, n->graph, path, nn, can_say, NULL, NULL) == CFX_OK;
 }
 
 /* "int[2]": (3, 3) is 3, as most people write it; likewise "Any padding=0" of a convolution. */

@@ -36,15 +36,15 @@ static void put(py_init *p, const char *text, size_t size)
 
 static void put_str(py_init *p, const char *text) { put(p, text, strlen(text)); }
 
-static void refuse(py_init *p, const char *path, const char *class_name)
+static void refuse(py_init *p, const char *path, const char *class_name, const char *why)
 {
     const size_t used = strlen(p->why.message);
     const bool known = class_name[0] != '\0';
     p->refused++;
-    if (snprintf(p->why.message + used, sizeof p->why.message - used, "%s'%.100s' %s%s",
+    if (snprintf(p->why.message + used, sizeof p->why.message - used, "%s'%.100s' %s%s%s%.150s",
                  used ? "; " : "the constructor cannot make all: ", path,
                  known ? "is of the class " : "is no module of torch.nn, and no tensor",
-                 class_name) < 0)
+                 class_name, why[0] ? ": " : "", why) < 0)
         p->why.message[used] = '\0';
 }
 
@@ -103,51 +103,6 @@ static bool begin_assignment(py_init *p, const cfxi_part *part)
 
 /* ---- modules ------------------------------------------------------------------------------- */
 
-typedef struct py_call {
-    py_init *init;
-    bool any;
-} py_call;
-
-static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
-                               cfx_error *err)
-{
-    py_call *call = ctx;
-    put_str(call->init, call->any ? ", " : "");
-    call->any = true;
-    if (keyword || param->keyword_only) {
-        put(call->init, param->name.text, param->name.size);
-        put_str(call->init, "=");
-    }
-    return put_value(call->init, v, err);
-}
-
-static cfx_status put_constructor(py_init *p, const cfxi_part *part, cfx_error *err)
-{
-    py_call call = {.init = p};
-    cfx_buffer name;
-    cfx_error why = {0};
-    cfx_buffer_init(&name, p->g->allocator);
-    cfx_status status = cfxi_module_class(p->modules, part->path, &name, err);
-    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
-    if (nn) {
-        put_str(p, "torch.nn.");
-        put_str(p, cfx_nn_name(nn));
-        put_str(p, "(");
-        status = cfx_nn_each_arg(p->modules, p->g, part->path, nn, put_argument, &call, &why);
-        put_str(p, ")");
-        if (status != CFX_OK && status != CFX_E_TYPE && err)
-            *err = why;
-    }
-    if (status == CFX_E_TYPE || (status == CFX_OK && !nn)) {
-        refuse(p, part->path, name.data);
-        status = CFX_OK;
-    }
-    cfx_buffer_free(&name);
-    return status;
-}
-
-/* ---- values -------------------------------------------------------------------------------- */
-
 /* `torch.zeros(2, 3, dtype=torch.int64)` */
 static cfx_status put_zeros(py_init *p, cfx_value dtype, cfx_value shape, cfx_error *err)
 {
@@ -165,6 +120,73 @@ static cfx_status put_zeros(py_init *p, cfx_value dtype, cfx_value shape, cfx_er
     put_str(p, ")");
     return CFX_OK;
 }
+
+typedef struct py_call {
+    py_init *init;
+    const char *path;  /* of the module */
+    bool any;
+} py_call;
+
+/* A tensor that the constructor was given, such as the weights of a loss's classes: its elements
+ * come with the other weights. */
+static cfx_status put_tensor_argument(const py_call *call, const cfx_param *param, cfx_error *err)
+{
+    py_init *p = call->init;
+    char path[512];
+    cfx_value dtype;
+    cfx_value shape;
+    if (snprintf(path, sizeof path, "%s.%.*s", call->path, (int)param->name.size,
+                 param->name.text) >= (int)sizeof path)
+        return CFX_E_TYPE;
+    CFX_TRY(cfxi_module_attr(p->modules, p->g, path, "dtype", &dtype, err));
+    CFX_TRY(cfxi_module_attr(p->modules, p->g, path, "shape", &shape, err));
+    const cfx_status status = dtype.kind == CFX_KIND_DTYPE ? put_zeros(p, dtype, shape, err)
+                                                           : CFX_E_TYPE;
+    cfx_value_discard(p->g, shape);
+    return status;
+}
+
+static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+                               cfx_error *err)
+{
+    py_call *call = ctx;
+    put_str(call->init, call->any ? ", " : "");
+    call->any = true;
+    if (keyword || param->keyword_only) {
+        put(call->init, param->name.text, param->name.size);
+        put_str(call->init, "=");
+    }
+    if (v.kind == CFX_KIND_HOST)
+        return put_tensor_argument(call, param, err);
+    return put_value(call->init, v, err);
+}
+
+static cfx_status put_constructor(py_init *p, const cfxi_part *part, cfx_error *err)
+{
+    py_call call = {.init = p, .path = part->path};
+    cfx_buffer name;
+    cfx_error why = {0};
+    cfx_buffer_init(&name, p->g->allocator);
+    cfx_status status = cfxi_module_class(p->modules, part->path, &name, err);
+    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
+    if (nn) {
+        put_str(p, "torch.nn.");
+        put_str(p, cfx_nn_name(nn));
+        put_str(p, "(");
+        status = cfx_nn_each_arg(p->modules, p->g, part->path, nn, put_argument, &call, &why);
+        put_str(p, ")");
+        if (status != CFX_OK && status != CFX_E_TYPE && err)
+            *err = why;
+    }
+    if (status == CFX_E_TYPE || (status == CFX_OK && !nn)) {
+        refuse(p, part->path, name.data, why.message);
+        status = CFX_OK;
+    }
+    cfx_buffer_free(&name);
+    return status;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
 
 /* What is learned is a parameter, other tensors are buffers. */
 static cfx_status put_tensor(py_init *p, const cfxi_part *part, cfx_value dtype, cfx_error *err)
@@ -204,7 +226,7 @@ static cfx_status put_attribute(py_init *p, const cfxi_part *part, cfx_error *er
         CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "dtype", &dtype, err));
         if (dtype.kind == CFX_KIND_DTYPE)
             return put_tensor(p, part, dtype, err);
-        refuse(p, part->path, "");
+        refuse(p, part->path, "", "");
         return CFX_OK;
     }
     const bool close = begin_assignment(p, part);

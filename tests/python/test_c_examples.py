@@ -289,6 +289,6 @@ def test_demo():
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert re.findall(r"^(\d)\. ", done.stdout, re.M) == ["1", "2", "3", "4", "5"]
     assert "- %bn1 = call_module[target=bn1](%conv1)" in done.stdout
-    rows = re.findall(r"^    (\S.*?) +[\d.]+ +(\d\.\de[-+]\d+)$", done.stdout, re.M)
+    rows = re.findall(r"^  (\S.*?) +[\d.]+ +(\d\.\de[-+]\d+)$", done.stdout, re.M)
     assert len(rows) == 4 and all(float(off) < 1e-4 for _, off in rows)
     assert max(map(len, done.stdout.splitlines())) <= 100

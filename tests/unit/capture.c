@@ -426,6 +426,15 @@ static cfx_var nothing_forward(cfx_scope *s, cfx_module *self, cfx_var x)
     return cfx_var_empty();
 }
 
+static cfx_var ints_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    static const int64_t two[] = {1, 2};
+    (void)s;
+    (void)self;
+    (void)x;
+    return cfx_var_ints(two, 2);
+}
+
 static cfx_var looking_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     (void)self;
@@ -484,6 +493,7 @@ TEST(mistakes_are_said_at_their_lines)
     static const cfx_class leaking = {.name = "Leaking", .forward = leaking_forward};
     static const cfx_class using = {.name = "Using", .forward = using_forward};
     static const cfx_class nothing = {.name = "Nothing", .forward = nothing_forward};
+    static const cfx_class ints = {.name = "Ints", .forward = ints_forward};
     static const cfx_class looking = {.name = "Looking", .forward = looking_forward};
     static const cfx_class uneven = {.name = "Uneven", .forward = uneven_forward};
     static const cfx_class shapes = {.name = "Shapes", .forward = shapes_forward};
@@ -492,6 +502,8 @@ TEST(mistakes_are_said_at_their_lines)
     cfx_var x = cfx_ones(s, cfx_ints(2, 3));
     cfx_call(s, cfx_module_new(s, &nothing), x);
     check_fails(s, CFX_E_VALUE, "forward of Nothing returned nothing");
+    cfx_call(s, cfx_module_new(s, &ints), x);
+    check_fails(s, CFX_E_VALUE, "returned a cfx_ints");
     cfx_call(s, cfx_module_new(s, &leaking), x);
     cfx_neg(s, leaked);
     check_fails(s, CFX_E_VALUE, "a variable that is gone");

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""documented.py - fails if a public function has no comment: above it, with only other functions
+between, or behind it."""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def missing(text):
+    """The declarations of a header that nothing is said about."""
+    for paragraph in text.split("\n\n"):
+        for m in re.finditer(r"^CFX_API[^;]*;[^\n]*", paragraph, re.M):
+            if "*/" not in paragraph[:m.start()] and "/*" not in m[0]:
+                yield " ".join(m[0].split())
+
+
+def main():
+    functions = bad = 0
+    for path in sorted((ROOT / "include/cfx").glob("*.h")):
+        text = path.read_text()
+        functions += len(re.findall(r"^CFX_API", text, re.M))
+        for declaration in missing(text):
+            print(f"{path.relative_to(ROOT)}: nothing is said about {declaration[:80]}")
+            bad += 1
+    print(f"documented: {functions - bad} functions, {bad} not")
+    return bad != 0
+
+
+sys.exit(main())
