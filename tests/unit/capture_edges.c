@@ -299,6 +299,34 @@ TEST(too_many_arguments_are_said_to_be)
     cfx_scope_free(s);
 }
 
+TEST(what_a_region_reads_is_brought_along_however_it_is_passed)
+{
+    static const char text[] =
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %y = call_function[target=cfx.cond](True, graph {\n"
+        "      %a = placeholder[target=a]()\n"
+        "      output(%a)\n"
+        "    }, otherwise=graph {\n"
+        "      %b = placeholder[target=b]()\n"
+        "      %w = get_attr[target=w]()\n"
+        "      %s = call_function[target=torch.add](%b, %w)\n"
+        "      output(%s)\n"
+        "    }, operands=(%x,))\n"
+        "  output(%y)\n";
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_error err = {0};
+    cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, &err);
+    CHECK_STR_EQ("", err.message);
+    cfx_module *from = cfx_module_new(s, NULL);
+    cfx_module_parameter(s, from, "w", cfx_var_tensor(s, cfx_ones(s, cfx_ints(3))));
+    cfx_module *m = cfx_module_from_graph(s, g, "Parsed", from);
+    CHECK(cfx_module_attribute(m, "w").kind == CFX_DATUM_TENSOR);
+    check_begins(s, cfx_call(s, m, cfx_ones(s, cfx_ints(3))), 1);
+    cfx_graph_release(g);
+    cfx_scope_free(s);
+}
+
 /* ---- memory that runs out -------------------------------------------------------------------- */
 
 static cfx_status everything(const cfx_allocator *a, void *ctx)
