@@ -2,7 +2,8 @@
  *
  * A graph owns its nodes; a `cfx_node *` is borrowed and stays valid until the node is erased and
  * nothing pins it (see cfx_iter and cfx_node_pin), or the graph is freed. A graph, its regions and
- * its nodes are used by one thread at a time; different graphs are independent.
+ * its nodes are used by one thread at a time; different graphs are independent. But several threads
+ * may clone one at once (cfx_graph_clone), while nobody uses it otherwise.
  *
  * An edit that fails leaves the graph as it was, and the values it was given with their owner:
  * what was floating still is.

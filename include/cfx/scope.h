@@ -14,7 +14,9 @@
  *
  * A scope owns the variables that are made in it. What a module makes while it is called is gone
  * when it returns, but for its result; the rest when the scope is freed. A variable is a small
- * value to be passed around; one that outlived its scope or its call is an error, no crash.
+ * value to be passed around; one that outlived its call or its trace, or that another scope made,
+ * is an error, no crash. (A freed scope leaves nothing behind by which a new one, which may get its
+ * memory, could tell that its variables are not its own.)
  *
  * Errors stay in the scope: after the first one nothing is computed any more, every call returns an
  * empty variable, and one look at the end is enough (cfx_ok). The message begins with the user's

@@ -80,9 +80,8 @@ typedef struct passed {
     size_t n_kwargs;
 } passed;
 
-static void discard(cfx_graph *g, passed *p, const cfx_var *args)
+static void discard(cfx_graph *g, const passed *p)
 {
-    (void)args;
     for (size_t i = 0; i < p->n; i++)
         cfx_value_discard(g, p->args[i]);
     for (size_t i = 0; i < p->n_kwargs; i++)
@@ -153,7 +152,7 @@ static cfx_node *note_call(cfx_at at, const callee *f, const cfx_var *args, size
         if (!call)
             cfxi_scope_take(at, &err);
     } else {
-        discard(g, &p, args);
+        discard(g, &p);
     }
     return call;
 }
@@ -204,6 +203,11 @@ static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_param param;
+    if (n > 0 && !param_at(f, n - 1, &param)) {
+        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name_of(f),
+                 f->custom ? f->custom->schema : cfx_operator_schema(f->op), n);
+        return cfx_var_empty();
+    }
     for (size_t i = 0; i < n; i++) {
         if (args[i].kind == CFX_VAR_EMPTY && f->row->needed >> i & 1 && param_at(f, i, &param)) {
             cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
@@ -242,21 +246,17 @@ static void read_row(const callee *f, cfxi_row *row)
 
 cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
 {
-    cfx_param param;
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
     const cfx_library *library = cfx_runtime_library(at.scope->rt);
-    callee f = {.custom = cfx_library_find(library, name)};
+    callee f = {.custom = name ? cfx_library_find(library, name) : NULL};
     cfxi_row row;
-    if (!f.custom)
+    if (!f.custom) {
         cfx_fail(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"
                                         : "the scope has no library with an operator '%.100s' "
-                                          "(cfx_scope_options.library)", name);
-    else if (args.n > 0 && !param_at(&f, args.n - 1, &param))
-        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name, f.custom->schema,
-                 args.n);
-    if (!cfx_ok(at.scope))
+                                          "(cfx_scope_options.library)", name ? name : "");
         return cfx_var_empty();
+    }
     read_row(&f, &row);
     f.row = &row;
     return apply(at, &f, args.items, args.n);

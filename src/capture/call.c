@@ -71,22 +71,25 @@ static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
         *least = *most;
 }
 
-enum { MOST_INPUTS = 32 };
-
 /* `in` with the defaults of what is not given, in `all`; false, and the scope fails, if it does not
  * fit. */
-static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all[MOST_INPUTS],
+static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all[CFXI_MOST_INPUTS],
                         size_t *n)
 {
     size_t least;
     size_t most;
     count_inputs(m->type, &least, &most);
-    if (in.n < least || in.n > most || in.n > MOST_INPUTS) {
+    if (in.n > CFXI_MOST_INPUTS || least > CFXI_MOST_INPUTS) {
+        cfx_fail(at, CFX_E_LIMIT, "%s: a module takes %d inputs at most; put some into a cfx_tuple",
+                 cfxi_module_title(m), CFXI_MOST_INPUTS);
+        return false;
+    }
+    if (in.n < least || in.n > most) {
         cfx_fail(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu", cfxi_module_title(m),
                  most == SIZE_MAX ? least : most, most == 1 ? "" : "s", inputs_of(m->type), in.n);
         return false;
     }
-    *n = most == SIZE_MAX || most > MOST_INPUTS ? in.n : most;
+    *n = most == SIZE_MAX || most > CFXI_MOST_INPUTS ? in.n : most;
     for (size_t i = 0; i < *n; i++) {
         if (i < in.n)
             all[i] = in.items[i];
@@ -130,7 +133,7 @@ static bool has_forward(const cfx_module *m) { return m->type || m->nn == CFX_NN
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_scope *s = at.scope;
-    cfx_var all[MOST_INPUTS];
+    cfx_var all[CFXI_MOST_INPUTS];
     size_t n = 1;
     if (!m->type && in.n == 1)
         all[0] = in.items[0];
@@ -175,12 +178,12 @@ static bool gather(cfx_at at, cfx_vars in, bool all, cfx_datum *data, size_t *n)
 
 static cfx_var run_program(cfx_at at, cfx_module *m, cfx_vars in)
 {
-    cfx_datum data[MOST_INPUTS];
+    cfx_datum data[CFXI_MOST_INPUTS];
     cfx_error err = {0};
     cfx_datum result = nothing;
     size_t n = 0;
-    if (in.n > MOST_INPUTS) {
-        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", MOST_INPUTS);
+    if (in.n > CFXI_MOST_INPUTS) {
+        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
         return cfx_var_empty();
     }
     const cfx_program *p = cfxi_ready_program(at, m, in);
@@ -206,11 +209,11 @@ static bool is_leaf(const cfxi_trace *t, const cfx_module *m, const char *path)
 /* What the module gives for what is known of its inputs; the scope fails if they do not fit. */
 static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
 {
-    cfx_datum data[MOST_INPUTS];
+    cfx_datum data[CFXI_MOST_INPUTS];
     cfx_error err = {0};
     cfx_datum result = nothing;
     size_t n = 0;
-    if (!at.scope->trace->dims || in.n > MOST_INPUTS || !(m->nn || m->graph))
+    if (!at.scope->trace->dims || in.n > CFXI_MOST_INPUTS || !(m->nn || m->graph))
         return nothing;
     const cfx_program *p = cfxi_ready_program(at, m, in);
     bool known = p && gather(at, in, m->graph != NULL, data, &n);
@@ -230,7 +233,7 @@ static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
 static cfx_node *call_node(cfx_at at, const char *path, cfx_vars in)
 {
     cfx_graph *g = at.scope->trace->graph;
-    cfx_value args[MOST_INPUTS];
+    cfx_value args[CFXI_MOST_INPUTS];
     cfx_error err = {0};
     for (size_t i = 0; i < in.n; i++) {
         args[i] = cfxi_var_value(at, in.items[i]);
@@ -248,8 +251,8 @@ static cfx_node *call_node(cfx_at at, const char *path, cfx_vars in)
 
 static cfx_var note_call(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
 {
-    if (in.n > MOST_INPUTS) {
-        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", MOST_INPUTS);
+    if (in.n > CFXI_MOST_INPUTS) {
+        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
         return cfx_var_empty();
     }
     cfx_datum known = infer_call(at, m, in);

@@ -49,12 +49,14 @@ struct cfx_module {
     void *data;
     bool training;
     uint64_t version;          /* grows with every change of a member */
-    cfxi_vec members;          /* of cfxi_member, in the order in which they were added */
+    int32_t level;             /* less than that of any child: trees have an end */
+    cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
+    cfxi_table by_name;        /* the same */
 };
 
 static inline cfxi_member *cfxi_member_at(const cfx_module *m, size_t i)
 {
-    return (cfxi_member *)m->members.data + i;
+    return ((cfxi_member **)m->members.data)[i];
 }
 
 /* One reference, the caller's; NULL with *err set. */
@@ -64,7 +66,8 @@ cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err);
 /* The member called name[:size], or NULL. */
 cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size);
 /* Sets or adds a member: `child` or `value` is retained. A tensor (or None) that takes the place of
- * a parameter or a buffer becomes one, whatever `kind` says. */
+ * a parameter or a buffer becomes one, whatever `kind` says. CFX_E_LIMIT if modules nest too deep.
+ */
 cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
                            cfx_module *child, cfx_datum value, cfx_error *err);
 bool cfxi_module_drop(cfx_module *m, const char *name, size_t size);  /* false if there is none */
@@ -73,9 +76,8 @@ bool cfxi_module_drop(cfx_module *m, const char *name, size_t size);  /* false i
 cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char **last);
 /* The member at a path, or NULL. */
 cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
-/* Whether `part` is `m` or somewhere below it. */
-bool cfxi_module_contains(const cfx_module *m, const cfx_module *part);
-/* A number that is another one when anything below `m` has changed. */
+/* A number that is another one when anything below `m` has changed: members, whether it is
+ * training, graphs and their regions. */
 uint64_t cfxi_module_stamp(const cfx_module *m);
 /* How messages call it: its class, or "module". */
 const char *cfxi_module_title(const cfx_module *m);
@@ -110,7 +112,6 @@ typedef struct cfxi_slot {
 typedef struct cfxi_ready {
     cfx_module *module;     /* retained */
     uint64_t stamp;
-    uint64_t graph_version;
     cfx_var *pattern;       /* of a module of torch.nn: the arguments that are part of it */
     size_t n;
     cfx_program *program;
@@ -135,7 +136,10 @@ struct cfx_scope {
     cfxi_trace *trace;     /* NULL: it computes */
 };
 
-enum { CFXI_MOST_CALLS = 400 };  /* of modules in modules: the C stack is not endless */
+enum {
+    CFXI_MOST_CALLS = 400,  /* of modules in modules: the C stack is not endless */
+    CFXI_MOST_INPUTS = 32   /* of a module */
+};
 
 /* New variables; the datum is taken over, the value retained. EMPTY if memory is out. */
 cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d);
@@ -148,7 +152,8 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v);
 /* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
  * scope fails, if it is another graph's. */
 cfx_value cfxi_var_value(cfx_at at, cfx_var v);
-/* Makes the scope fail with what *err says, at the user's line if it does not say one itself. */
+/* Makes the scope fail with what *err says, behind the user's line. (A line in *err is that of the
+ * captured program which this line runs.) */
 cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
 /* A module that the scope owns from now on: takes over the reference. NULL for NULL, or if memory
  * is out. */

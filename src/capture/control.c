@@ -1,6 +1,8 @@
 /* control.c - branches and loops: run now on tensors, or captured as regions of a graph. */
 #include "capture_impl.h"
 
+#include <math.h>
+
 enum { MOST_STATE = 32 };
 
 /* A function for a region: one of both is set. */
@@ -59,7 +61,7 @@ static bool next_state(cfx_at at, size_t mark, cfx_var result, cfx_var *state, s
     cfx_datum whole = cfx_var_datum_at(at, result);
     size_t items = 1;
     const cfx_datum *each = &whole;
-    if (n != 1 && whole.kind == CFX_DATUM_TUPLE)
+    if (whole.kind == CFX_DATUM_TUPLE)
         each = cfx_datum_items(whole, &items);
     if (cfx_ok(at.scope) && items != n)
         cfx_fail(at, CFX_E_VALUE, "the body of the loop gives %zu values, and the loop has %zu "
@@ -109,13 +111,22 @@ static cfx_var run_while(cfx_at at, const block *test, const block *body, cfx_va
     return after_loop(at, mark, state, in.n);
 }
 
+/* How often a loop goes round: the operator that it becomes takes no other numbers, either. */
+static int64_t whole_number(cfx_at at, cfx_var count)
+{
+    const double n = cfx_var_number_at(at, count);
+    if (cfx_ok(at.scope) && !(n == floor(n) && fabs(n) < 9e18))
+        cfx_fail(at, CFX_E_TYPE, "a loop goes round a whole number of times, not %g", n);
+    return cfx_ok(at.scope) ? (int64_t)n : 0;
+}
+
 static cfx_var run_for(cfx_at at, cfx_var count, const block *body, cfx_vars in)
 {
     cfx_var state[MOST_STATE];
     const size_t mark = cfx_scope_mark(at.scope);
-    const double n = cfx_var_number_at(at, count);
+    const int64_t n = whole_number(at, count);
     memcpy(state, in.items, in.n * sizeof *state);
-    for (int64_t i = 0; cfx_ok(at.scope) && (double)i < n; i++)
+    for (int64_t i = 0; cfx_ok(at.scope) && i < n; i++)
         if (!turn(at, mark, body, cfx_var_int(i), state, in.n))
             break;
     return after_loop(at, mark, state, in.n);
@@ -198,6 +209,8 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
         cfxi_scope_take(at, &err);
         return NULL;
     }
+    cfx_iter open;  /* as in a trace: nodes of variables are not used for others */
+    cfx_iter_begin(&open, g, false);
     t->graph = g;
     t->scope = same_scope(g, outer, scope);
     cfx_datum index = t->dims ? cfx_datum_int(0) : (cfx_datum){.kind = CFX_DATUM_INVALID};
@@ -214,6 +227,7 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     t->graph = outer;
     t->scope = scope;
     cfx_scope_return(at.scope, mark, cfx_var_empty());
+    cfx_iter_end(&open);
     if (cfx_ok(at.scope))
         return g;
     cfx_graph_release(g);

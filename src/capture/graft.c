@@ -92,6 +92,7 @@ static cfx_status bring_all(const graft *g, cfx_graph *graph, cfx_error *err)
         if (n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_CALL_MODULE)
             CFX_TRY(bring(g, cfx_node_target(n, NULL, NULL), err));
         CFX_TRY(bring_regions(g, cfx_node_args(n), err));
+        CFX_TRY(bring_regions(g, cfx_node_kwargs(n), err));
     }
     return CFX_OK;
 }

@@ -41,11 +41,12 @@ static char *copy_text(const cfx_allocator *allocator, const char *text, size_t 
     return copy;
 }
 
-static void member_free(cfx_module *m, cfxi_member *e)
+static void member_free(const cfx_module *m, cfxi_member *e)
 {
     cfx_module_release(e->child);
     cfx_datum_release(e->value);
     free_text(m->allocator, e->name);
+    cfxi_free(m->allocator, e, sizeof *e);
 }
 
 void cfx_module_release(cfx_module *m)
@@ -54,7 +55,8 @@ void cfx_module_release(cfx_module *m)
         return;
     for (size_t i = 0; i < m->members.size; i++)
         member_free(m, cfxi_member_at(m, i));
-    cfxi_vec_free(&m->members, sizeof(cfxi_member), m->allocator);
+    cfxi_vec_free(&m->members, sizeof(cfxi_member *), m->allocator);
+    cfxi_table_free(&m->by_name, m->allocator);
     free_text(m->allocator, m->name);
     cfx_graph_release(m->graph);
     cfxi_free(m->allocator, m, sizeof *m);
@@ -69,6 +71,7 @@ cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err)
     copy->nn = m->nn;
     copy->data = m->data;
     copy->training = m->training;
+    copy->level = m->level;
     copy->graph = m->graph ? cfx_graph_retain(m->graph) : NULL;
     copy->name = m->name ? copy_text(m->allocator, m->name, strlen(m->name)) : NULL;
     bool good = !m->name || copy->name;
@@ -86,14 +89,60 @@ cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err)
 
 /* ---- members ------------------------------------------------------------------------------- */
 
+static uint32_t hash_of_name(const char *name, size_t size)
+{
+    return (uint32_t)cfxi_hash_bytes(name, size);
+}
+
+static uint32_t hash_of_member(const void *item)
+{
+    const char *name = ((const cfxi_member *)item)->name;
+    return hash_of_name(name, strlen(name));
+}
+
+static bool is_called(const void *item, const void *name, size_t size)
+{
+    const char *own = ((const cfxi_member *)item)->name;
+    return strncmp(own, name, size) == 0 && own[size] == '\0';
+}
+
 cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size)
 {
-    for (size_t i = 0; i < m->members.size; i++) {
-        cfxi_member *e = cfxi_member_at(m, i);
-        if (strncmp(e->name, name, size) == 0 && e->name[size] == '\0')
-            return e;
+    return cfxi_table_find(&m->by_name, hash_of_name(name, size), is_called, name, size);
+}
+
+static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind)
+{
+    const cfx_allocator *allocator = m->allocator;
+    cfxi_member *e = cfxi_alloc(allocator, sizeof *e);
+    char *copy = e ? copy_text(allocator, name, size) : NULL;
+    if (!copy || !cfxi_vec_reserve(&m->members, 1, sizeof e, allocator) ||
+        !cfxi_table_reserve(&m->by_name, hash_of_member, allocator)) {
+        free_text(allocator, copy);
+        cfxi_free(allocator, e, sizeof *e);
+        return NULL;
     }
-    return NULL;
+    *e = (cfxi_member){.name = copy, .kind = kind, .value = nothing};
+    ((cfxi_member **)m->members.data)[m->members.size++] = e;
+    cfxi_table_insert(&m->by_name, hash_of_name(name, size), e);
+    return e;
+}
+
+/* Moves what is below `m`, too; false if it would be too deep. Only what was added to something
+ * deeper is written to: a module that is read by several threads has its level already. */
+static bool deepen(cfx_module *m, int32_t level)
+{
+    if (level <= m->level)
+        return true;
+    if (level >= CFX_MAX_REGION_DEPTH)
+        return false;
+    m->level = level;
+    for (size_t i = 0; i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD && !deepen(e->child, level + 1))
+            return false;
+    }
+    return true;
 }
 
 static bool is_tensor_or_none(cfx_datum d)
@@ -104,16 +153,13 @@ static bool is_tensor_or_none(cfx_datum d)
 cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
                            cfx_module *child, cfx_datum value, cfx_error *err)
 {
+    if (child && !deepen(child, m->level + 1))
+        return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
+                             CFX_MAX_REGION_DEPTH);
     cfxi_member *e = cfxi_module_find(m, name, size);
-    if (!e) {
-        char *copy = copy_text(m->allocator, name, size);
-        if (!copy || !cfxi_vec_reserve(&m->members, 1, sizeof *e, m->allocator)) {
-            free_text(m->allocator, copy);
-            return cfxi_nomem(err);
-        }
-        e = cfxi_member_at(m, m->members.size++);
-        *e = (cfxi_member){.name = copy, .kind = kind, .value = nothing};
-    }
+    e = e ? e : add_member(m, name, size, kind);
+    if (!e)
+        return cfxi_nomem(err);
     const bool was_tensor = e->kind == CFXI_MEMBER_PARAMETER || e->kind == CFXI_MEMBER_BUFFER;
     if (!(was_tensor && kind == CFXI_MEMBER_ATTRIBUTE && is_tensor_or_none(value)))
         e->kind = kind;
@@ -132,12 +178,14 @@ bool cfxi_module_drop(cfx_module *m, const char *name, size_t size)
     cfxi_member *e = cfxi_module_find(m, name, size);
     if (!e)
         return false;
-    const cfxi_member gone = *e;
-    const size_t after = m->members.size - 1 - (size_t)(e - cfxi_member_at(m, 0));
-    memmove(e, e + 1, after * sizeof *e);
-    m->members.size--;
+    cfxi_member **at = m->members.data;
+    while (*at != e)
+        at++;
+    memmove(at, at + 1, (--m->members.size - (size_t)(at - (cfxi_member **)m->members.data)) *
+                            sizeof *at);
+    cfxi_table_remove(&m->by_name, hash_of_name(name, size), e);
     m->version++;
-    member_free(m, &(cfxi_member){gone.name, gone.kind, gone.child, gone.value});
+    member_free(m, e);
     return true;
 }
 
@@ -233,21 +281,22 @@ cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_er
     return status;
 }
 
-bool cfxi_module_contains(const cfx_module *m, const cfx_module *part)
+/* Of the graph and of its regions, which are edited by themselves. */
+static uint64_t graph_stamp(const cfx_graph *g)
 {
-    if (m == part)
-        return true;
-    for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
-        if (e->kind == CFXI_MEMBER_CHILD && cfxi_module_contains(e->child, part))
-            return true;
-    }
-    return false;
+    uint64_t stamp = g->version;
+    size_t at = 0;
+    for (const cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
+        if (ref->kind == CFXI_REF_REGION)
+            stamp = cfxi_hash_mix(stamp, graph_stamp(ref->region));
+    return stamp;
 }
 
 uint64_t cfxi_module_stamp(const cfx_module *m)
 {
     uint64_t stamp = cfxi_hash_mix((uint64_t)(uintptr_t)m, 2 * m->version + m->training);
+    if (m->graph)
+        stamp = cfxi_hash_mix(stamp, graph_stamp(m->graph));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
@@ -301,6 +350,8 @@ static bool can_add(cfx_at at, const cfx_module *m, const char *name)
     else if (!is_name(name))
         cfx_fail(at, CFX_E_VALUE, "'%.100s' is no name that a part of a module can have",
                  name ? name : "");
+    else if (strcmp(name, "training") == 0)
+        cfx_fail(at, CFX_E_KEY, "every module has 'training' already: cfx_module_train sets it");
     else if (cfxi_module_find(m, name, strlen(name)))
         cfx_fail(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_module_title(m), name);
     return cfx_ok(at.scope);
@@ -314,6 +365,28 @@ static void add(cfx_at at, cfx_module *m, const char *name, cfxi_member_kind kin
         cfxi_scope_take(at, &err);
 }
 
+static cfx_status stop_at(void *ctx, cfx_module *m, const char *path, cfx_error *err)
+{
+    (void)path;
+    (void)err;
+    return m == ctx ? CFX_E_VALUE : CFX_OK;
+}
+
+/* Whether `m` is not part of `child`; if it were, it would be deeper. */
+static bool can_contain(cfx_at at, cfx_module *m, const char *name, cfx_module *child)
+{
+    cfx_error err = {0};
+    cfx_status status = child == m ? CFX_E_VALUE : CFX_OK;
+    if (child->level < m->level)
+        status = cfxi_module_each(child, stop_at, m, &err);
+    if (status == CFX_E_VALUE)
+        cfx_fail(at, status, "%s would contain itself: it is part of what is added as '%.100s'",
+                 cfxi_module_title(m), name);
+    else if (status != CFX_OK)
+        cfxi_scope_take(at, &err);
+    return status == CFX_OK;
+}
+
 cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name, cfx_module *child)
 {
     if (!can_add(at, m, name))
@@ -322,11 +395,8 @@ cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name, cfx_mo
         cfx_fail(at, CFX_E_VALUE, "there is no module to add as '%.100s'", name);
         return NULL;
     }
-    if (cfxi_module_contains(child, m)) {
-        cfx_fail(at, CFX_E_VALUE, "%s would contain itself: it is part of what is added as "
-                 "'%.100s'", cfxi_module_title(m), name);
+    if (!can_contain(at, m, name, child))
         return NULL;
-    }
     add(at, m, name, CFXI_MEMBER_CHILD, child, nothing);
     return cfx_ok(at.scope) ? child : NULL;
 }
@@ -372,10 +442,18 @@ void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
         cfx_fail(at, CFX_E_VALUE, "an attribute needs a module, a name and a value");
         return;
     }
+    if (strcmp(name, "training") == 0) {
+        cfx_fail(at, CFX_E_KEY, "cfx_module_train sets 'training'");
+        return;
+    }
     const cfxi_member *old = cfxi_module_find(m, name, strlen(name));
     cfx_datum d = cfx_var_datum_at(at, v);
     if (d.kind != CFX_DATUM_INVALID && old && old->kind == CFXI_MEMBER_CHILD)
         cfx_fail(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_module_title(m), name);
+    else if (d.kind != CFX_DATUM_INVALID && old && old->kind != CFXI_MEMBER_ATTRIBUTE &&
+             !is_tensor_or_none(d))
+        cfx_fail(at, CFX_E_TYPE, "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
+                 "%s", name, cfxi_module_title(m), cfx_datum_kind_name((cfx_datum_kind)d.kind));
     else if (d.kind != CFX_DATUM_INVALID)
         add(at, m, name, CFXI_MEMBER_ATTRIBUTE, NULL, d);
     cfx_datum_release(d);

@@ -100,7 +100,9 @@ static void set_reversed(cfxi_making *k, const conv *c, bool same)
     int64_t both[6] = {0};
     for (size_t i = 0; i < c->dims; i++) {
         const size_t dim = c->dims - 1 - i;
-        const int64_t total = c->dilation[dim] * (c->kernel[dim] - 1);
+        int64_t total = 0;
+        if (same && __builtin_mul_overflow(c->dilation[dim], c->kernel[dim] - 1, &total))
+            cfxi_nn_fail(k, "kernel_size and dilation are too large for padding 'same'");
         both[2 * i] = same ? total / 2 : c->padding[dim];
         both[2 * i + 1] = same ? total - total / 2 : c->padding[dim];
     }

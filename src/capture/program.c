@@ -4,12 +4,70 @@
 
 #include <cfx/lower.h>
 
-enum { MOST_INPUTS = 32 };
-
 /* ---- making -------------------------------------------------------------------------------- */
 
-static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *root, cfx_error *err)
+static cfx_module *copy_with_graph(const cfx_module *m, cfx_error *err)
 {
+    cfx_graph *g = cfx_graph_clone(m->graph, NULL, err);
+    cfx_module *copy = g ? cfxi_module_copy(m, err) : NULL;
+    if (!copy) {
+        cfx_graph_release(g);
+        return NULL;
+    }
+    cfx_graph_release(copy->graph);
+    copy->graph = g;
+    return copy;
+}
+
+static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cfx_error *err);
+
+/* As a child of *copy, which is made of `m` if it is not there yet, if it is another one. */
+static bool put_own(const cfx_module *m, const cfxi_member *e, size_t depth, cfx_module **copy,
+                    cfx_error *err)
+{
+    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    cfx_module *child = with_own_graphs(e->child, false, depth + 1, err);
+    bool good = child != NULL;
+    if (good && child != e->child) {
+        *copy = *copy ? *copy : cfxi_module_copy(m, err);
+        good = *copy && cfxi_module_put(*copy, e->name, strlen(e->name), e->kind, child, none,
+                                        err) == CFX_OK;
+    }
+    cfx_module_release(child);
+    return good;
+}
+
+/* `m`, or a copy of it whose graphs below are copies, too: lowering counts on being alone with the
+ * graphs that it puts in the place of calls, but other threads may call the same modules. The
+ * caller's; NULL with *err set. */
+static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cfx_error *err)
+{
+    cfx_module *copy = NULL;
+    bool good = true;
+    if (depth >= CFX_MAX_REGION_DEPTH) {
+        cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep", CFX_MAX_REGION_DEPTH);
+        return NULL;
+    }
+    if (m->graph && !is_root) {
+        copy = copy_with_graph(m, err);
+        good = copy != NULL;
+    }
+    for (size_t i = 0; good && i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            good = put_own(m, e, depth, &copy, err);
+    }
+    if (good)
+        return copy ? copy : cfx_module_retain(m);
+    cfx_module_release(copy);
+    return NULL;
+}
+
+static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_error *err)
+{
+    cfx_module *root = with_own_graphs(m, true, 0, err);
+    if (!root)
+        return NULL;
     const cfx_modules tree = cfxi_scope_tree(at.scope, root);
     const cfx_program_options options = {at.scope->allocator, tree.library};
     cfx_state *state = cfx_module_state_at(at, root);
@@ -17,6 +75,7 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *root, cfx_
     if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
         p = cfx_program_new(g, state, &options, err);
     cfx_state_free(state);
+    cfx_module_release(root);
     return p;
 }
 
@@ -55,14 +114,16 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
 static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *err)
 {
     const cfx_datum none = {.kind = CFX_DATUM_INVALID};
-    cfx_value args[MOST_INPUTS];
+    cfx_value args[CFXI_MOST_INPUTS];
     cfx_program *p = NULL;
-    if (in.n > MOST_INPUTS) {
-        cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", MOST_INPUTS);
+    if (in.n > CFXI_MOST_INPUTS) {
+        cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
         return NULL;
     }
     cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, err);
     cfx_module *holder = g ? cfxi_module_make(at.scope->allocator, err) : NULL;
+    if (holder)
+        holder->level = -1;  /* whatever `m` is part of, it stays as deep as it is */
     const char *name = m->nn ? cfx_nn_function(m->nn) : "module";
     cfx_node *call = NULL;
     if (holder && cfxi_module_put(holder, name, strlen(name), CFXI_MEMBER_CHILD, m, none, err) ==
@@ -78,14 +139,12 @@ static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *er
 
 /* ---- calls with regions -------------------------------------------------------------------- */
 
-/* Stand-ins for the nodes that a call reads. */
+/* Stand-ins for the nodes that a call reads: its operands, and what is in those that are tuples. */
 typedef struct outside {
     cfx_at at;
     cfx_graph *g;
-    const cfx_node *from[MOST_INPUTS];
-    cfx_value to[MOST_INPUTS];
-    cfx_datum known[MOST_INPUTS];
-    size_t n;
+    cfx_node_map *to;  /* nodes of `g` */
+    cfxi_vec known;    /* of cfx_datum, borrowed: of each input of `g` */
 } outside;
 
 /* What is known of a node: a variable of the scope stands for it. */
@@ -102,39 +161,81 @@ static cfx_datum known_of(const cfx_scope *s, const cfx_node *n)
 static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
 {
     outside *o = ctx;
-    for (size_t i = 0; i < o->n; i++)
-        if (o->from[i] == n)
-            return o->to[i];
-    cfx_node *input = o->n < MOST_INPUTS ? cfx_graph_placeholder(o->g, "x", err) : NULL;
-    if (!input)
+    const cfx_value there = cfx_node_map_get(o->to, n);
+    if (there.kind != CFX_KIND_INVALID)
+        return there;
+    if (!cfxi_vec_reserve(&o->known, 1, sizeof(cfx_datum), o->at.scope->allocator)) {
+        cfxi_nomem(err);
         return cfx_invalid();
-    o->from[o->n] = n;
-    o->known[o->n] = known_of(o->at.scope, n);
-    o->to[o->n] = cfx_from_node(input);
-    return o->to[o->n++];
+    }
+    cfx_node *input = cfx_graph_placeholder(o->g, "x", err);
+    if (!input || cfx_node_map_set(o->to, n, cfx_from_node(input), err) != CFX_OK)
+        return cfx_invalid();
+    ((cfx_datum *)o->known.data)[o->known.size++] = known_of(o->at.scope, n);
+    return cfx_from_node(input);
+}
+
+static bool all_known(const outside *o)
+{
+    for (size_t i = 0; i < o->known.size; i++)
+        if (((const cfx_datum *)o->known.data)[i].kind == CFX_DATUM_INVALID)
+            return false;
+    return true;
+}
+
+/* What the nodes of a trace name: the module, and the constants that its program brought along. */
+static cfx_module *named_by_trace(const cfxi_trace *t, cfx_error *err)
+{
+    const cfx_module *made = t->made;
+    if (made->members.size == 0)
+        return cfx_module_retain(t->root);
+    cfx_module *all = cfxi_module_copy(t->root, err);
+    cfx_status status = all ? CFX_OK : CFX_E_NOMEM;
+    for (size_t i = 0; i < made->members.size && status == CFX_OK; i++) {
+        const cfxi_member *e = cfxi_member_at(made, i);
+        status = cfxi_module_put(all, e->name, strlen(e->name), e->kind, e->child, e->value, err);
+    }
+    if (status == CFX_OK)
+        return all;
+    cfx_module_release(all);
+    return NULL;
+}
+
+/* What the program of one call gives, for what is known of its inputs. */
+static cfx_datum infer_copy(const outside *o, cfx_node *copy, cfx_error *err)
+{
+    const cfx_scope *s = o->at.scope;
+    cfx_datum result = {.kind = CFX_DATUM_INVALID};
+    cfx_program *p = NULL;
+    cfx_module *all = cfx_graph_output(o->g, cfx_from_node(copy), err)
+                          ? named_by_trace(s->trace, err) : NULL;
+    if (all)
+        p = make_program(o->at, o->g, all, err);
+    if (p)
+        result = cfx_program_infer(p, s->rt, s->trace->dims, o->known.data, o->known.size, NULL,
+                                   NULL, err);
+    cfx_program_free(p);
+    cfx_module_release(all);
+    return result;
 }
 
 cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n)
 {
-    cfxi_trace *t = at.scope->trace;
     outside o = {.at = at};
     cfx_error err = {0};
     cfx_datum result = {.kind = CFX_DATUM_INVALID};
-    cfx_program *p = NULL;
-    bool known = true;
-    if (!t->dims)
+    if (!at.scope->trace->dims)
         return result;
     o.g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, &err);
-    cfx_node *copy = o.g ? cfx_graph_copy_node(o.g, n, stand_in, &o, &err) : NULL;
-    for (size_t i = 0; i < o.n; i++)
-        known = known && o.known[i].kind != CFX_DATUM_INVALID;
-    if (copy && known && cfx_graph_output(o.g, cfx_from_node(copy), &err))
-        p = make_program(at, o.g, t->root, &err);
-    if (p)
-        result = cfx_program_infer(p, at.scope->rt, t->dims, o.known, o.n, NULL, NULL, &err);
+    o.to = o.g ? cfx_node_map_new(at.scope->allocator, &err) : NULL;
+    cfx_node *copy = o.to ? cfx_graph_copy_node(o.g, n, stand_in, &o, &err) : NULL;
+    const bool known = !copy || all_known(&o);
+    if (copy && known)
+        result = infer_copy(&o, copy, &err);
     if (known && result.kind == CFX_DATUM_INVALID && cfx_ok(at.scope))
         cfxi_scope_take(at, &err);
-    cfx_program_free(p);
+    cfxi_vec_free(&o.known, sizeof(cfx_datum), at.scope->allocator);
+    cfx_node_map_free(o.to);
     cfx_graph_release(o.g);
     return result;
 }
@@ -207,8 +308,7 @@ static bool fits(const cfxi_ready *r, cfx_vars in)
 
 static bool is_ready(const cfxi_ready *r, const cfx_module *m, cfx_vars in)
 {
-    return r->program && r->stamp == cfxi_module_stamp(m) &&
-           (m->graph ? r->graph_version == cfx_graph_version(m->graph) : fits(r, in));
+    return r->program && r->stamp == cfxi_module_stamp(m) && (m->graph || fits(r, in));
 }
 
 /* Remembers for which arguments the program is. */
@@ -243,7 +343,6 @@ const cfx_program *cfxi_ready_program(cfx_at at, cfx_module *m, cfx_vars in)
     }
     r->program = p;
     r->stamp = cfxi_module_stamp(m);
-    r->graph_version = m->graph ? cfx_graph_version(m->graph) : 0;
     if (m->graph || remember(at.scope, r, in))
         return p;
     clear(at.scope, r);

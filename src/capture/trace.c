@@ -106,9 +106,10 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
         return nothing;
     cfx_tensor *abstract = cfx_tensor_new_abstract(cfx_tensor_dtype(t), cfx_tensor_sizes(t),
                                                    cfx_tensor_ndim(t), at.scope->allocator, &err);
-    if (!abstract)
-        cfxi_scope_take(at, &err);
-    return cfx_datum_tensor(abstract);
+    if (abstract)
+        return cfx_datum_tensor(abstract);
+    cfxi_scope_take(at, &err);
+    return nothing;
 }
 
 /* A get_attr for the tensor at a path below the root; in each graph the first reader serves all. */
@@ -122,7 +123,7 @@ static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
                  "captured");
         return cfx_var_empty();
     }
-    if (p->reader && t->graph == t->top)
+    if (p->reader && t->graph == t->top && !cfxi_node_erased(p->reader))
         return cfxi_var_of_value(at, cfx_from_node(p->reader), t->top,
                                  cfxi_known_of_tensor(at, tensor));
     cfx_node *n = cfx_graph_get_attr(t->graph, p->path, &err);
@@ -215,13 +216,11 @@ static cfx_var add_input(cfx_at at, cfx_schema_text name, cfx_var value)
     return cfx_var_empty();
 }
 
-enum { MOST_INPUTS = 32 };
-
 static size_t add_inputs(cfx_at at, const cfx_class *type, cfx_var *in)
 {
     size_t n = 0;
     cfx_var value;
-    for (cfx_schema_text name; n < MOST_INPUTS && cfx_ok(at.scope); n++) {
+    for (cfx_schema_text name; n < CFXI_MOST_INPUTS && cfx_ok(at.scope); n++) {
         name = cfxi_class_input(type, n, &value);
         if (name.size == 0)
             break;
@@ -276,7 +275,7 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
 static void record(cfx_at at, cfx_module *m)
 {
     cfxi_trace *t = at.scope->trace;
-    cfx_var in[MOST_INPUTS];
+    cfx_var in[CFXI_MOST_INPUTS];
     cfx_error err = {0};
     static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
     const size_t n = add_inputs(at, m->type ? m->type : &one_input, in);
@@ -289,11 +288,13 @@ static void record(cfx_at at, cfx_module *m)
         cfxi_scope_take(at, &err);
 }
 
-/* With a scope of its own, so that variables of the caller's are found out. */
+/* With a scope of its own, so that variables of the caller's are found out; it goes on counting
+ * variables where the last one ended, so that those of an earlier trace are, too. */
 static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
 {
     const cfx_scope_options options = {.allocator = at.scope->allocator, .runtime = at.scope->rt};
     cfx_scope *inner = cfx_scope_new(&options, err);
+    cfx_iter open;  /* a variable's node that is erased is not another one meanwhile */
     if (!inner)
         return CFX_E_NOMEM;
     cfx_at here = at;
@@ -304,12 +305,16 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
     inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
     inner->depth = at.scope->depth;
+    inner->serial = at.scope->serial;
+    cfx_iter_begin(&open, t->top, false);
     record(here, t->root);
     inner->trace = NULL;
+    at.scope->serial = inner->serial;
     const cfx_status status = inner->error.status;
     if (status != CFX_OK)
         at.scope->error = inner->error;  /* it says where */
     cfx_scope_free(inner);
+    cfx_iter_end(&open);
     return status;
 }
 
@@ -377,12 +382,16 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
     if (!kept)
         return CFX_E_NOMEM;
     kept->owner = m;
+    kept->level = m->level;
     cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
     if (status == CFX_OK) {
         const cfxi_vec members = m->members;
+        const cfxi_table by_name = m->by_name;
         m->members = kept->members;
+        m->by_name = kept->by_name;
         m->version++;
         kept->members = members;
+        kept->by_name = by_name;
     }
     cfx_module_release(kept);
     return status;

@@ -294,13 +294,9 @@ static cfx_status fill_map(const cloner *c)
     return CFX_OK;
 }
 
-static cfx_status clone_into(cloner *c)
+static cfx_status copy_nodes(cloner *c)
 {
     const cfx_graph *src = c->src;
-    if (!cfxi_table_presize(&c->dst->names.names, src->size, c->dst->allocator))
-        return cfxi_nomem(c->err);
-    CFX_TRY(copy_regions(c));
-    CFX_TRY(copy_scopes(c));
     CFX_TRY(copy_callees(c));
     CFX_TRY(number_nodes(c));
     cfx_node *const *copy = c->nodes;
@@ -309,6 +305,18 @@ static cfx_status clone_into(cloner *c)
     for (size_t i = 0; i < c->n_pending; i++)
         copy_users(c, c->pending[i], c->nodes[c->pending[i]->mark - c->stamp]);
     return c->map ? fill_map(c) : CFX_OK;
+}
+
+static cfx_status clone_into(cloner *c)
+{
+    if (!cfxi_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
+        return cfxi_nomem(c->err);
+    CFX_TRY(copy_regions(c));
+    CFX_TRY(copy_scopes(c));
+    pthread_mutex_lock(&c->src->cloning);
+    const cfx_status status = copy_nodes(c);
+    pthread_mutex_unlock(&c->src->cloning);
+    return status;
 }
 
 cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)

@@ -53,8 +53,10 @@ cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host, c
     cfx_graph *g = cfxi_alloc(allocator, sizeof *g);
     if (g)
         init(g, allocator, host);
-    if (g && g->empty)
+    if (g && g->empty && pthread_mutex_init(&g->cloning, NULL) == 0)
         return g;
+    if (g)
+        cfxi_arena_release(&g->arena);
     cfxi_free(allocator, g, sizeof *g);
     cfxi_nomem(err);
     return NULL;
@@ -96,6 +98,7 @@ void cfx_graph_release(cfx_graph *g)
     cfxi_vec_free(&g->hooks, sizeof(cfxi_hook), allocator);
     cfxi_namespace_release(&g->names);
     cfxi_arena_release(&g->arena);
+    pthread_mutex_destroy(&g->cloning);
     cfxi_free(allocator, g, sizeof *g);
 }
 

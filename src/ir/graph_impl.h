@@ -15,6 +15,7 @@
 
 #include <cfx/graph.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct cfx_str {
@@ -190,6 +191,7 @@ struct cfx_graph {
     cfxi_table location_table, scope_table;
     cfx_graph *parent;      /* the graph whose values hold this one as a region */
     uint32_t height;        /* deepest nesting of regions ever held */
+    pthread_mutex_t cloning;  /* marks and twins are in use */
 };
 
 /* ---- accessors ----------------------------------------------------------------------------- */

@@ -65,6 +65,14 @@ def test_complex_infinities(dtype):
         for w, g in zip(torch.view_as_real(want).unbind(-1), torch.view_as_real(got).unbind(-1)):
             assert torch.equal(w.isnan(), g.isnan()), function
     same(torch.sub, a, b, alpha=2)
+    x = torch.tensor(numbers, dtype=dtype)
+    for function in (torch.reciprocal, torch.rsqrt, torch.sigmoid, torch.square, torch.log1p):
+        same(function, x)
+    same(F.silu, x)
+    for exponent in (0, 1, 2, 3, -1, -2, 0.5, -0.5):
+        same(torch.pow, x, exponent)
+    for base in (0.0, 1.0, 2j, -1.0):
+        same(torch.pow, base, x)
 
 
 def test_complex_log1p_near_minus_one():
@@ -107,9 +115,10 @@ def test_sums_over_dimensions_of_one_are_no_views():
         assert (want.data_ptr() == x.data_ptr()) == (got.data_ptr() == x.data_ptr())
 
 
-def test_log_sigmoid_is_contiguous():
-    same(F.logsigmoid, torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last))
-    same(F.logsigmoid, torch.randn(4, 3).t())
+@pytest.mark.parametrize("function", [F.logsigmoid, F.rrelu])
+def test_some_activations_are_contiguous(function):
+    same(function, torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last))
+    same(function, torch.randn(4, 3).t())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -194,6 +194,9 @@ TEST(mistakes_are_told_with_the_line)
     CHECK_MISTAKE(s, cfx_nn_linear(s, INT64_MAX / 2, 16),
                   "Linear: weight: a tensor with more bytes than memory can hold");
     CHECK_MISTAKE(s, cfx_nn_lstm(s, 2, INT64_MAX), "LSTM: hidden_size is too large");
+    CHECK_MISTAKE(s, cfx_nn_conv1d(s, 1, 1, INT64_MAX, .dilation = cfx_v(INT64_MAX),
+                                   .padding = cfx_v("same")),
+                  "Conv1d: kernel_size and dilation are too large for padding 'same'");
     CHECK_MISTAKE(s, cfx_nn_make_at(CFX_HERE(s), CFX_NN_TransformerEncoder, NULL, 0),
                   "TransformerEncoder: it takes modules: it is made as a part of "
                   "torch.nn.Transformer");

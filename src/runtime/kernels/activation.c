@@ -10,6 +10,14 @@ static cfx_status run(cfxi_call *c, cfxi_map *m, cfxi_fn fn)
     return cfxi_map_run(c, m, cfxi_result_at(c, 0));
 }
 
+/* Of the argument's type and sizes, but contiguous whatever it is. */
+static cfx_status contiguous_result(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_tensor(c, 0);
+    CFX_TRY(cfxi_rule_unary(c));
+    return cfxi_result(c, 0, cfx_tensor_dtype(x), x->size, x->ndim);
+}
+
 /* ---- pieces of lines ------------------------------------------------------------------------ */
 
 cfx_status cfxi_kernel_relu6(cfxi_call *c)
@@ -125,13 +133,7 @@ cfx_status cfxi_kernel_selu(cfxi_call *c)
     return elu(c, alpha * scale, scale, 1);
 }
 
-/* Contiguous, whatever the argument is. */
-cfx_status cfxi_rule_log_sigmoid(cfxi_call *c)
-{
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    CFX_TRY(cfxi_rule_unary(c));
-    return cfxi_result(c, 0, cfx_tensor_dtype(x), x->size, x->ndim);
-}
+cfx_status cfxi_rule_log_sigmoid(cfxi_call *c) { return contiguous_result(c); }
 
 cfx_status cfxi_rule_celu(cfxi_call *c)
 {
@@ -251,7 +253,7 @@ cfx_status cfxi_rule_rrelu(cfxi_call *c)
     if (cfxi_scalar(c, 1) > cfxi_scalar(c, 2))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "Lower bound should be less than or equal to the upper bound");
-    return cfxi_rule_unary(c);
+    return contiguous_result(c);
 }
 
 /* Training draws a slope for each element below 0. */

@@ -124,12 +124,12 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 /* On complex numbers. */
 #define CFXI_COMPLEX_UNARY(X)                                                                      \
     X(neg, -x)                                                                                     \
-    X(square, x * x)                                                                               \
-    X(cube, x * x * x)                                                                             \
+    X(square, times(x, x))                                                                         \
+    X(cube, times(times(x, x), x))                                                                 \
     X(sqrt, csqrt(x))                                                                              \
-    X(rsqrt, divide(1, csqrt(x)))                                                                  \
-    X(reciprocal, divide(1, x))                                                                    \
-    X(reciprocal_square, divide(1, x * x))                                                         \
+    X(rsqrt, inverse(csqrt(x)))                                                                    \
+    X(reciprocal, inverse(x))                                                                      \
+    X(reciprocal_square, inverse(times(x, x)))                                                     \
     X(sgn, x == 0 ? 0 : x / cabs(x))                                                               \
     X(exp, cexp(x))                                                                                \
     X(exp2, cexp(x * 0.69314718055994530942))                                                      \
@@ -150,13 +150,13 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(asinh, casinh(x))                                                                            \
     X(acosh, cacosh(x))                                                                            \
     X(atanh, catanh(x))                                                                            \
-    X(sigmoid, divide(1, 1 + cexp(-x)))                                                            \
-    X(silu, divide(x, 1 + cexp(-x)))                                                               \
+    X(sigmoid, inverse(1 + cexp(-x)))                                                              \
+    X(silu, complex_silu(x))                                                                       \
     X(tanhshrink, x - ctanh(x))                                                                    \
     X(softsign, x / (1 + cabs(x)))                                                                 \
     X(nan_to_num, complex_nan_to_num(x, s))                                                        \
-    X(pow_s, complex_pow(x, S(0)))                                                                 \
-    X(s_pow, complex_pow(S(0), x))
+    X(pow_s, complex_power(x, S(0)))                                                               \
+    X(s_pow, S(0) == 1 ? 1 : cpow(S(0), x))
 
 /* To bool, on each type. */
 #define CFXI_PREDICATES(X)                                                                         \
@@ -221,7 +221,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(add_alpha, a + times(S(0), b))                                                               \
     X(mul, times(a, b))                                                                            \
     X(div, divide(a, b))                                                                           \
-    X(pow, complex_pow(a, b))                                                                      \
+    X(pow, cpow(a, b))                                                                             \
     X(logaddexp, complex_log_add_exp(a, b))
 
 /* To bool, on each type; order only where there is one. */

@@ -102,6 +102,17 @@ static c128 times(c128 a, c128 b)
 
 static c128 divide(c128 a, c128 b) { return a / b; }
 
+/* Whether nothing says in which direction it goes. */
+static bool is_nowhere(c128 x) { return !isfinite(creal(x)) && !isfinite(cimag(x)); }
+
+static c128 inverse(c128 x) { return is_nowhere(x) ? CMPLX(NAN, NAN) : divide(1, x); }
+
+static c128 complex_silu(c128 x)
+{
+    c128 below = 1 + cexp(-x);
+    return is_nowhere(x) || is_nowhere(below) ? CMPLX(NAN, NAN) : divide(x, below);
+}
+
 static c128 complex_expm1(c128 x)
 {
     double half = sin(cimag(x) / 2);
@@ -114,7 +125,8 @@ static c128 complex_log1p(c128 x)
     double re = creal(x);
     double im = cimag(x);
     double more = 2 * re + re * re + im * im;  /* |1 + x|^2 - 1, which is exact near x = 0 */
-    return CMPLX(more < -0.5 ? log(hypot(1 + re, im)) : 0.5 * log1p(more), atan2(im, 1 + re));
+    bool near = more >= -0.5 && more < 1;
+    return CMPLX(near ? 0.5 * log1p(more) : log(hypot(1 + re, im)), atan2(im, 1 + re));
 }
 
 static double number_for(double x, const cfxi_scalars *s)
@@ -127,18 +139,8 @@ static c128 complex_nan_to_num(c128 x, const cfxi_scalars *s)
     return CMPLX(number_for(creal(x), s), number_for(cimag(x), s));
 }
 
-static c128 complex_pow(c128 a, c128 b)
-{
-    if (b == 0)
-        return 1;
-    if (b == 1)
-        return a;
-    if (b == 2)
-        return a * a;
-    if (b == 3)
-        return a * a * a;
-    return cpow(a, b);
-}
+/* To the power of a number. */
+static c128 complex_power(c128 a, c128 b) { return b == 0 ? 1 : b == 1 ? a : cpow(a, b); }
 
 static c128 complex_log_add_exp(c128 a, c128 b)
 {
