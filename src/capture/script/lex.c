@@ -50,38 +50,23 @@ cfxi_token *cfxi_pylex_grow(cfxi_pylex *lex)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-static bool note_error(cfxi_pylex *lex, const char *at, cfx_status status, const char *format,
-                       va_list args)
+bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
 {
     char what[160];
+    va_list args;
     cfxi_lexer place = {.text = lex->text, .size = (size_t)(lex->end - lex->text),
                         .err = &lex->error};
     if (lex->error.status != CFX_OK)
         return false;
+    va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
-    cfxi_lex_error(&place, (size_t)(at - lex->text), status, "%s", what);
-    return false;
-}
-
-bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    note_error(lex, at, CFX_E_SYNTAX, format, args);
     va_end(args);
+    cfxi_lex_error(&place, (size_t)(at - lex->text), CFX_E_SYNTAX, "%s", what);
     return false;
 }
 
-bool cfxi_pylex_unsupported(cfxi_pylex *lex, const char *at, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    note_error(lex, at, CFX_E_UNSUPPORTED, format, args);
-    va_end(args);
-    return false;
-}
-
-const char *cfxi_char_text(const char *at, const char *end, char out[CFXI_TOKEN_TEXT])
+/* The character at `at`, in words: "'x'", "'\u201c' (U+201C)". */
+static const char *char_text(const char *at, const char *end, char out[CFXI_TOKEN_TEXT])
 {
     uint32_t code = 0;
     const size_t n = cfxi_utf8_decode(at, (size_t)(end - at), &code);
@@ -161,7 +146,7 @@ static bool check_name(cfxi_pylex *lex, const char *at, const char *end)
         const size_t n = cfxi_utf8_decode(at, (size_t)(end - at), &code);
         if (n == 0 || (code >= 0x80 && is_no_letter(code)))
             return cfxi_pylex_fail(lex, at, "invalid character %s",
-                                   cfxi_char_text(at, end, text));
+                                   char_text(at, end, text));
         at += n;
     }
     return true;
@@ -513,7 +498,7 @@ static bool line_tokens(cfxi_pylex *lex)
             return unfinished(lex);
         default:
             return cfxi_pylex_fail(lex, lex->at, "invalid character %s",
-                                   cfxi_char_text(lex->at, lex->end, text));
+                                   char_text(lex->at, lex->end, text));
         }
         if (!ok)
             return false;

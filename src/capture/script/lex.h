@@ -174,11 +174,6 @@ bool cfxi_pylex_line(cfxi_pylex *lex);
 
 /* Notes the error at `at`, of which the first counts, and returns false. */
 bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...) CFX_PRINTF(3, 4);
-bool cfxi_pylex_unsupported(cfxi_pylex *lex, const char *at, const char *format, ...)
-    CFX_PRINTF(3, 4);
-
-/* The character at `at`, in words: "'x'", "'\u201c' (U+201C)". */
-const char *cfxi_char_text(const char *at, const char *end, char out[CFXI_TOKEN_TEXT]);
 
 cfxi_token *cfxi_pylex_grow(cfxi_pylex *lex);  /* NULL: memory is out */
 

@@ -56,7 +56,7 @@ static cfxi_ast *comprehension_of(parser *p, cfxi_ast_kind kind, cfxi_ast *elt, 
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_generator(parser *p, cfxi_ast *elt, place from)
+static cfxi_ast *generator(parser *p, cfxi_ast *elt, place from)
 {
     return comprehension_of(p, CFXI_AST_GeneratorExp, elt, from, CFXI_TOK_RPAR);
 }
@@ -115,7 +115,7 @@ static cfxi_ast *group(parser *p, place from)
     if (!first)
         return NULL;
     if (at_comprehension(p))
-        return cfxi_sp_generator(p, first, from);
+        return generator(p, first, from);
     if (next_is(p, CFXI_TOK_COMMA))
         return items_display(p, CFXI_AST_Tuple, first, from, CFXI_TOK_RPAR);
     if (!next_is(p, CFXI_TOK_RPAR))

@@ -158,8 +158,6 @@ bool cfxi_sp_decode_text(parser *p, const cfxi_token *t, const char *text, size_
 
 /* for ... in ... if ... (parse_atom.c), at `for` or `async`. */
 bool cfxi_sp_comprehensions(parser *p, cfxi_ast_list *out);
-/* (elt for ...): at `for`, behind the element; takes the ')'. */
-cfxi_ast *cfxi_sp_generator(parser *p, cfxi_ast *elt, place from);
 static inline bool at_comprehension(const parser *p)
 {
     return next_is(p, CFXI_TOK_for) ||
