@@ -1,6 +1,7 @@
 """Sources that Python refuses; test_syntax.py sees that cfx refuses them in the same line."""
 
 WRONG = [
+    'def f(\n    a,\n    **c,\n: pass',
     'x = (1\ny = 2',
     'def f(:\n pass',
     'if x\n pass',

@@ -235,7 +235,13 @@ static bool star(parser *p, signature *s, cfxi_token_kind end, bool annotated)
     return next_is(p, CFXI_TOK_COMMA) || cfxi_sp_fail_expected(p, "a name or ','");
 }
 
-static bool double_star(parser *p, signature *s, cfxi_token_kind end, bool annotated)
+static bool starts_parameter(cfxi_token_kind kind)
+{
+    return kind == CFXI_TOK_NAME || kind == CFXI_TOK_STAR || kind == CFXI_TOK_DOUBLE_STAR ||
+           kind == CFXI_TOK_SLASH;
+}
+
+static bool double_star(parser *p, signature *s, bool annotated)
 {
     take(p);
     s->kwarg = parameter(p, annotated, false);
@@ -243,7 +249,7 @@ static bool double_star(parser *p, signature *s, cfxi_token_kind end, bool annot
         return false;
     if (next_is(p, CFXI_TOK_ASSIGN))
         return cfxi_sp_fail_at(p, p->tok, "the parameter behind ** cannot have a default value");
-    if (next_is(p, CFXI_TOK_COMMA) && peek_second(p) != end)
+    if (next_is(p, CFXI_TOK_COMMA) && starts_parameter(peek_second(p)))
         return cfxi_sp_fail_at(p, p->tok + 1, "parameters cannot follow the one behind **");
     return true;
 }
@@ -288,7 +294,7 @@ cfxi_ast *cfxi_sp_parameters(parser *p, cfxi_token_kind end)
     while (!next_is(p, end)) {
         const bool ok = next_is(p, CFXI_TOK_SLASH)         ? slash(p, &s)
                         : next_is(p, CFXI_TOK_STAR)        ? star(p, &s, end, annotated)
-                        : next_is(p, CFXI_TOK_DOUBLE_STAR) ? double_star(p, &s, end, annotated)
+                        : next_is(p, CFXI_TOK_DOUBLE_STAR) ? double_star(p, &s, annotated)
                                                            : plain_parameter(p, &s, annotated);
         if (!ok)
             return NULL;
