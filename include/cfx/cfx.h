@@ -28,6 +28,7 @@
 #include <cfx/scope.h>
 #include <cfx/split.h>
 #include <cfx/stats.h>
+#include <cfx/syntax.h>
 #include <cfx/tensor.h>
 #include <cfx/value.h>
 #include <cfx/weights.h>

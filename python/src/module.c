@@ -323,6 +323,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, lower_functions) < 0 ||
         PyModule_AddFunctions(module, complete_functions) < 0 ||
         PyModule_AddFunctions(module, weights_functions) < 0 ||
+        PyModule_AddFunctions(module, syntax_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

@@ -440,4 +440,8 @@ const cfx_program *program_of(PyObject *program);  /* borrowed */
 
 extern PyMethodDef weights_functions[];
 
+/* ---- Python source (syntax.c) -------------------------------------------------------------- */
+
+extern PyMethodDef syntax_functions[];
+
 #endif

@@ -1,4 +1,4 @@
-"""What the tests of operators found, added up at the end of the run."""
+"""What the tests of operators found, added up at the end of the run, and the shares of others."""
 import collections
 import json
 import os
@@ -32,7 +32,16 @@ def note(found):
     RESULTS.write_text(f"{{\n{lines}\n}}\n")
 
 
+def show_shares(terminal):
+    """What tests recorded as their share: of files, say."""
+    for report in terminal.stats.get("passed", []) + terminal.stats.get("failed", []):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "share" and report.when == "call":
+                terminal.write_line(value)
+
+
 def pytest_terminal_summary(terminalreporter):
+    show_shares(terminalreporter)
     found = list(reports(terminalreporter))
     if not found:
         return
