@@ -97,7 +97,11 @@ static cfx_status write_several(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfx_value outs[CFXI_MOST_PARAMS];
     if (count > CFXI_MOST_PARAMS)
         return cfxi_lower_refuse(l, n, "'out' has too many tensors");
-    memcpy(outs, each, count * sizeof *outs);  /* they go away with the arguments of `n` */
+    for (size_t i = 0; i < count; i++) {
+        if (each[i].kind != CFX_KIND_NODE)
+            return cfxi_lower_refuse(l, n, "'out' must be tensors");
+        outs[i] = each[i];  /* the list goes with the arguments of `n` */
+    }
     c->out = cfx_invalid();
     CFX_TRY(cfxi_lower_write(l, n, c));
     cfx_node *last = n;
