@@ -33,12 +33,12 @@ HEAD = """/* {file} - {title}; made by tools/c_api.py.
 #ifndef CFX_{guard}_H
 #define CFX_{guard}_H
 
+#pragma GCC system_header /* see scope.h */
+
 #include <cfx/capture.h>
 
 #ifdef __cplusplus
 extern "C" {{
-#else
-#pragma GCC system_header /* see scope.h */
 #endif
 """
 TAIL = """
@@ -51,8 +51,9 @@ OPERATORS = """\
  * Each takes the scope, what has no default by position, and what has one by name. Numbers and
  * texts can be given as they are, by name with cfx_v; lists of integers are cfx_ints(2, 2), others
  * cfx_list(s, x, y). A function that returns several values gives a tuple: cfx_getitem(s, t, 0).
- * Those that end with '_' write to their first argument. In C++ before C++20 options have no names:
- * call cfx_NAME_at with a struct."""
+ * Those that end with '_' write to their first argument. Where a type or function of cfx has the
+ * name already, it ends with _row: cfx_var_row, cfx_tensor_row. In C++ before C++20 options have no
+ * names: call cfx_NAME_at with a struct."""
 LAYERS = """\
  * Each makes a module of torch.nn, with its parameters initialised as PyTorch initialises them,
  * from the scope's random numbers. Arguments as in operators.h; the attributes have the same

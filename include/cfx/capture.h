@@ -23,6 +23,8 @@
 #ifndef CFX_CAPTURE_H
 #define CFX_CAPTURE_H
 
+#pragma GCC system_header /* see scope.h */
+
 #include <cfx/module.h>
 #include <cfx/scope.h>
 

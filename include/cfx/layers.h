@@ -7,13 +7,13 @@
 #ifndef CFX_LAYERS_H
 #define CFX_LAYERS_H
 
+#pragma GCC system_header /* see scope.h */
+
 #include <cfx/capture.h>
 #include <cfx/nn.h>
 
 #ifdef __cplusplus
 extern "C" {
-#else
-#pragma GCC system_header /* see scope.h */
 #endif
 
 

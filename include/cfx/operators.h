@@ -3,18 +3,19 @@
  * Each takes the scope, what has no default by position, and what has one by name. Numbers and
  * texts can be given as they are, by name with cfx_v; lists of integers are cfx_ints(2, 2), others
  * cfx_list(s, x, y). A function that returns several values gives a tuple: cfx_getitem(s, t, 0).
- * Those that end with '_' write to their first argument. In C++ before C++20 options have no names:
- * call cfx_NAME_at with a struct.
+ * Those that end with '_' write to their first argument. Where a type or function of cfx has the
+ * name already, it ends with _row: cfx_var_row, cfx_tensor_row. In C++ before C++20 options have no
+ * names: call cfx_NAME_at with a struct.
  */
 #ifndef CFX_OPERATORS_H
 #define CFX_OPERATORS_H
+
+#pragma GCC system_header /* see scope.h */
 
 #include <cfx/capture.h>
 
 #ifdef __cplusplus
 extern "C" {
-#else
-#pragma GCC system_header /* see scope.h */
 #endif
 
 
@@ -4425,16 +4426,15 @@ static inline cfx_var cfx_dstack_at(cfx_at at, cfx_var tensors)
 
 /* split(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]
  * torch.split, Tensor.split, torch.unsafe_split, Tensor.unsafe_split */
-typedef struct cfx_split_row_args { cfx_var dim; } cfx_split_row_args;
-static inline cfx_var cfx_split_row_at(cfx_at at, cfx_var self, cfx_var split_size,
-        cfx_split_row_args o)
+typedef struct cfx_split_args { cfx_var dim; } cfx_split_args;
+static inline cfx_var cfx_split_at(cfx_at at, cfx_var self, cfx_var split_size, cfx_split_args o)
 {
     const cfx_var args[] = {self, split_size, o.dim};
     return cfx_apply_at(at, CFX_OPID_split, args, 3);
 }
-#define cfx_split_row(s, self, split_size, ...)                                                    \
-    cfx_split_row_at(CFX_HERE(s), cfx_v(self), cfx_v(split_size),                                  \
-        CFX_OPTIONS(cfx_split_row_args, __VA_ARGS__))
+#define cfx_split(s, self, split_size, ...)                                                        \
+    cfx_split_at(CFX_HERE(s), cfx_v(self), cfx_v(split_size), CFX_OPTIONS(cfx_split_args,          \
+        __VA_ARGS__))
 
 /* split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]
  * torch.split_with_sizes, Tensor.split_with_sizes, torch.unsafe_split_with_sizes,

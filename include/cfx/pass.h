@@ -72,13 +72,17 @@ typedef struct cfx_cse_options {
     void *ctx;
 } cfx_cse_options;
 
-/* dce: erases what has no users and no effect, from the end backwards; placeholders and the output
- * stay. Fails with CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.
- * `is_impure` overrides the answer: it is asked for every node, used or not, even for placeholders
- * and outputs; 1 keep, 0 erase if unused, -1 stop with CFX_E_HOST. */
+/* dce: erases what has no users and no effect, from the end backwards; placeholders, the output and
+ * what writes to its arguments (cfx_node_effect) stay. `like_torch_fx`: an in-place method or
+ * function that nobody uses goes, too (cfx_node_is_impure), though others may see what it wrote, as
+ * torch.fx's eliminate_dead_code has it. Fails with CFX_E_GRAPH, before any change, on a graph that
+ * cfx_graph_lint complains about. `is_impure` overrides the answer: it is asked for every node,
+ * used or not, even for placeholders and outputs; 1 keep, 0 erase if unused, -1 stop with
+ * CFX_E_HOST. */
 typedef struct cfx_dce_options {
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
+    bool like_torch_fx;
 } cfx_dce_options;
 
 /* functionalize: replaces in-place calls (x.add_(1), operator.iadd, F.relu(x, inplace=True)) by

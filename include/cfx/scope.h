@@ -27,13 +27,14 @@
 #ifndef CFX_SCOPE_H
 #define CFX_SCOPE_H
 
+/* Macros without options are not pedantic C or C++: f(s, x) for f(s, x, ...). */
+#pragma GCC system_header
+
 #include <cfx/runtime.h>
 
 #ifdef __cplusplus
 #include <initializer_list>
 extern "C" {
-#else
-#pragma GCC system_header  /* macros without options are not pedantic C: f(s, x) for f(s, x, ...) */
 #endif
 
 typedef struct cfx_scope cfx_scope;
@@ -130,6 +131,7 @@ static inline cfx_var cfx_var_make(cfx_var_kind kind, int64_t i)
 static inline cfx_var cfx_var_empty(void) { return cfx_var_make(CFX_VAR_EMPTY, 0); }
 static inline cfx_var cfx_var_none(void) { return cfx_var_make(CFX_VAR_NONE, 0); }
 static inline cfx_var cfx_var_int(int64_t i) { return cfx_var_make(CFX_VAR_INT, i); }
+static inline cfx_var cfx_var_uint(uint64_t i) { return cfx_var_int((int64_t)i); } /* a size_t */
 static inline cfx_var cfx_var_dtype(cfx_dtype t) { return cfx_var_make(CFX_VAR_DTYPE, t); }
 static inline cfx_var cfx_var_layout(cfx_layout l) { return cfx_var_make(CFX_VAR_LAYOUT, l); }
 static inline cfx_var cfx_var_memory_format(cfx_memory_format f)
@@ -190,7 +192,7 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
 #define cfx_v(x)                                                                                   \
     _Generic((x), cfx_var: cfx_var_same, bool: cfx_var_bool, char *: cfx_var_str,                  \
              const char *: cfx_var_str, float: cfx_var_float, double: cfx_var_float,               \
-             default: cfx_var_int)(x)
+             unsigned long: cfx_var_uint, unsigned long long: cfx_var_uint, default: cfx_var_int)(x)
 /* cfx_ints(2, 3): a list of integers, for the block it stands in. */
 #define cfx_ints(...)                                                                              \
     cfx_var_ints((const int64_t[]){__VA_ARGS__},                                                   \
@@ -282,7 +284,8 @@ static inline cfx_var cfx_v(int i) { return cfx_var_int(i); }
 static inline cfx_var cfx_v(long i) { return cfx_var_int(i); }
 static inline cfx_var cfx_v(long long i) { return cfx_var_int(i); }
 static inline cfx_var cfx_v(unsigned i) { return cfx_var_int((int64_t)i); }
-static inline cfx_var cfx_v(unsigned long i) { return cfx_var_int((int64_t)i); }
+static inline cfx_var cfx_v(unsigned long i) { return cfx_var_uint(i); }
+static inline cfx_var cfx_v(unsigned long long i) { return cfx_var_uint(i); }
 static inline cfx_var cfx_v(float f) { return cfx_var_float(f); }
 static inline cfx_var cfx_v(double f) { return cfx_var_float(f); }
 static inline cfx_var cfx_v(const char *text) { return cfx_var_str(text); }

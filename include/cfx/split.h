@@ -61,13 +61,13 @@ enum {  /* besides CFX_PART_... */
     CFX_SPLIT_COPY_ATTRS = 64    /* each part reads its attributes itself; else the base does */
 };
 
-typedef struct cfx_split {
+typedef struct cfx_split_options {
     const size_t *parts;       /* the number of its part for each node of the graph, in order;
                                   those of placeholders, get_attr and outputs are not looked at */
     const char *const *names;  /* of the parts: the paths at which the base calls them */
     size_t n;                  /* how many parts */
     unsigned flags;            /* CFX_PART_..., CFX_SPLIT_... */
-} cfx_split;
+} cfx_split_options;
 
 /* `value` is computed in the part `from` (CFX_SPLIT_BASE: given to the graph) and read in the part
  * `to` (CFX_SPLIT_BASE: returned by the graph). */
@@ -98,8 +98,8 @@ typedef struct cfx_split_result {
  * CFX_E_GRAPH if parts need each other's results, with the nodes in question; CFX_E_INDEX if a
  * number is not below `n`. Nothing is left behind then. O(nodes + edges); with CFX_SPLIT_KEEP_ORDER
  * times the logarithm of the number of parts. */
-CFX_API cfx_status cfx_graph_split(cfx_graph *g, const cfx_split *what, cfx_split_result *result,
-                                   cfx_error *err);
+CFX_API cfx_status cfx_graph_split(cfx_graph *g, const cfx_split_options *what,
+                                   cfx_split_result *result, cfx_error *err);
 CFX_API void cfx_split_result_free(cfx_split_result *result);
 
 /* ---- what can be computed beforehand ------------------------------------------------------- */

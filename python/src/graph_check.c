@@ -107,10 +107,12 @@ PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
 {
     cfx_error err = {0};
     bool changed = false;
-    cfx_dce_options options = {ask_impure, is_impure};
+    const cfx_dce_options options = {
+        .is_impure = is_impure == Py_None ? NULL : ask_impure, .ctx = is_impure,
+        .like_torch_fx = true,
+    };
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_dce(self->g, NULL, is_impure == Py_None ? NULL : &options,
-                                     &changed, &err);
+    cfx_status status = cfx_pass_dce(self->g, NULL, &options, &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);

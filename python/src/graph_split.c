@@ -262,7 +262,8 @@ static PyObject *split_labelled(const split_job *job, unsigned flags)
 {
     cfx_error err = {0};
     cfx_split_result result;
-    const cfx_split what = {job->parts, job->texts, (size_t)PyList_GET_SIZE(job->names), flags};
+    const cfx_split_options what = {job->parts, job->texts, (size_t)PyList_GET_SIZE(job->names),
+                                    flags};
     if (cfx_graph_split(job->self->g, &what, &result, &err) != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     PyObject *base = wrap_part(job->self, &result.base);

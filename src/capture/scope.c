@@ -73,9 +73,9 @@ cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m)
 }
 
 bool cfx_scope_is_tracing(const cfx_scope *s) { return s && s->trace; }
-cfx_runtime *cfx_scope_runtime(cfx_scope *s) { return s->rt; }
+cfx_runtime *cfx_scope_runtime(cfx_scope *s) { return s ? s->rt : NULL; }
 cfx_graph *cfx_scope_graph(cfx_scope *s) { return s && s->trace ? s->trace->graph : NULL; }
-const cfx_allocator *cfx_scope_allocator(const cfx_scope *s) { return s->allocator; }
+const cfx_allocator *cfx_scope_allocator(const cfx_scope *s) { return s ? s->allocator : NULL; }
 
 /* ---- failing ------------------------------------------------------------------------------- */
 
@@ -167,11 +167,13 @@ const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-size_t cfx_scope_mark(const cfx_scope *s) { return s->slots.size; }
+size_t cfx_scope_mark(const cfx_scope *s) { return s ? s->slots.size : 0; }
 
 cfx_var cfx_scope_return(cfx_scope *s, size_t mark, cfx_var keep)
 {
     const cfx_at nowhere = {.scope = s};
+    if (!s)
+        return cfx_var_empty();
     const cfxi_slot *slot = keep.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_var_slot(nowhere, keep)
                                                                     : NULL;
     if (mark > s->slots.size)

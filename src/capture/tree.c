@@ -44,11 +44,16 @@ static cfx_value sizes_of(cfx_graph *g, const cfx_tensor *t, cfx_error *err)
     return cfx_value_tuple(g, sizes, cfx_tensor_ndim(t), err);
 }
 
-/* What a tensor tells of itself. */
-static cfx_value of_tensor(cfx_graph *g, const cfx_tensor *t, const char *name, cfx_error *err)
+/* What a tensor tells of itself, and its place: parameters are learned, if they are no integers. */
+static cfx_value of_tensor(cfx_graph *g, const cfxi_member *e, const char *name, cfx_error *err)
 {
+    const cfx_tensor *t = e->value.as.tensor;
+    const cfx_dtype dtype = cfx_tensor_dtype(t);
+    if (strcmp(name, "requires_grad") == 0)
+        return cfx_bool(e->kind == CFXI_MEMBER_PARAMETER &&
+                        (cfx_dtype_is_float(dtype) || cfx_dtype_is_complex(dtype)));
     if (strcmp(name, "dtype") == 0)
-        return cfx_from_dtype(cfx_tensor_dtype(t));
+        return cfx_from_dtype(dtype);
     if (strcmp(name, "shape") == 0)
         return sizes_of(g, t, err);
     if (strcmp(name, "ndim") == 0)
@@ -69,8 +74,7 @@ static cfx_value inside_tensor(const cfx_module *root, cfx_graph *g, const char 
     memcpy(prefix, path, (size_t)(dot - path));
     prefix[dot - path] = '\0';
     const cfxi_member *e = cfxi_module_at(root, prefix);
-    return e && e->value.kind == CFX_DATUM_TENSOR ? of_tensor(g, e->value.as.tensor, dot + 1, err)
-                                                   : cfx_invalid();
+    return e && e->value.kind == CFX_DATUM_TENSOR ? of_tensor(g, e, dot + 1, err) : cfx_invalid();
 }
 
 static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)

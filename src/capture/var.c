@@ -7,13 +7,19 @@ static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
 
 /* ---- as data ------------------------------------------------------------------------------- */
 
+static const char no_ints[] = "a list of integers without its integers: NULL";
+
 static cfx_datum from_ints(cfx_at at, cfx_var v)
 {
     cfx_error err = {0};
     const cfx_allocator *allocator = at.scope->allocator;
     cfxi_vec items = {0};
     cfx_datum d = nothing;
-    if (!cfxi_vec_reserve(&items, v.count + 1, sizeof d, allocator)) {
+    if (v.count > 0 && !v.as.ints) {
+        cfx_fail(at, CFX_E_VALUE, "%s", no_ints);
+        return d;
+    }
+    if (!cfxi_vec_reserve(&items, (size_t)v.count + 1, sizeof d, allocator)) {
         cfx_fail(at, CFX_E_NOMEM, "out of memory");
         return d;
     }
@@ -66,7 +72,11 @@ static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
 {
     cfxi_vec items = {0};
     const cfx_allocator *allocator = cfx_graph_allocator(g);
-    if (!cfxi_vec_reserve(&items, v.count + 1, sizeof(cfx_value), allocator)) {
+    if (v.count > 0 && !v.as.ints) {
+        cfx_error_set(err, CFX_E_VALUE, "%s", no_ints);
+        return cfx_invalid();
+    }
+    if (!cfxi_vec_reserve(&items, (size_t)v.count + 1, sizeof(cfx_value), allocator)) {
         cfxi_nomem(err);
         return cfx_invalid();
     }

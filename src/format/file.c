@@ -235,16 +235,32 @@ static void sync_folder(const char *path, cfx_buffer *name)
     close(folder);
 }
 
+/* Devices and pipes (/dev/stdout) are not to be replaced, but written to as they are. */
+static cfx_status write_through(const char *path, cfxi_write_fn *write_all, const void *ctx,
+                                cfx_error *err)
+{
+    writer w = {.file = open(path, O_WRONLY | O_CLOEXEC), .path = path, .err = err};
+    if (w.file < 0)
+        return io_error(err, "write", path);
+    cfx_status status = write_all(ctx, (cfx_sink){write_file, &w}, err);
+    if (close(w.file) != 0 && status == CFX_OK)
+        status = io_error(err, "write", path);
+    return status;
+}
+
 cfx_status cfxi_file_replace(const char *path, cfxi_write_fn *write_all, const void *ctx,
                              cfx_error *err)
 {
     cfx_buffer name;
     struct stat old;
+    const bool exists = stat(path, &old) == 0;
     writer w = {.file = -1, .path = path, .err = err};
+    if (exists && !S_ISREG(old.st_mode))
+        return write_through(path, write_all, ctx, err);
     cfx_buffer_init(&name, NULL);
     cfx_status status = create_beside(path, &name, &w.file, err);
     if (status == CFX_OK) {
-        if (stat(path, &old) == 0 && fchmod(w.file, old.st_mode & 07777) != 0)
+        if (exists && fchmod(w.file, old.st_mode & 07777) != 0)
             status = io_error(err, "write", path);
         if (status == CFX_OK)
             status = write_all(ctx, (cfx_sink){write_file, &w}, err);

@@ -311,8 +311,8 @@ static cfx_status plan_all(cfxi_splitter *s)
     return cfxi_split_order(s);
 }
 
-cfx_status cfx_graph_split(cfx_graph *g, const cfx_split *what, cfx_split_result *result,
-                           cfx_error *err)
+cfx_status cfx_graph_split(cfx_graph *g, const cfx_split_options *what,
+                           cfx_split_result *result, cfx_error *err)
 {
     cfx_error own;
     cfxi_splitter s = {.g = g, .what = what, .result = result, .parts = what->n,

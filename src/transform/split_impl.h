@@ -58,7 +58,7 @@ enum { CFXI_SPAN_NONE, CFXI_SPAN_GRAD, CFXI_SPAN_ENTER, CFXI_SPAN_EXIT };
  * a larger number. */
 typedef struct cfxi_splitter {
     cfx_graph *g;
-    const cfx_split *what;
+    const cfx_split_options *what;
     cfx_split_result *result;
     size_t n, parts;
     cfx_node **nodes;     /* by position */

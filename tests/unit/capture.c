@@ -581,6 +581,30 @@ TEST(a_loop_that_never_ends_is_interrupted)
     cfx_runtime_free(rt);
 }
 
+/* A program that did not look whether it has a scope gets nothing, and no crash. */
+TEST(without_a_scope_nothing_happens)
+{
+    CHECK(!cfx_ok(NULL));
+    CHECK_STR_EQ("there is no scope", cfx_scope_error(NULL)->message);
+    cfx_module *m = cfx_module_new(NULL, NULL);
+    cfx_var y = cfx_call(NULL, m, cfx_relu(NULL, cfx_randn(NULL, cfx_ints(2))));
+    CHECK_INT_EQ(CFX_VAR_EMPTY, y.kind);
+    CHECK_INT_EQ(CFX_VAR_EMPTY, cfx_scope_return(NULL, cfx_scope_mark(NULL), cfx_v(1)).kind);
+    CHECK(!m && !cfx_trace(NULL, m) && !cfx_scope_runtime(NULL) && !cfx_scope_allocator(NULL));
+    cfx_transform(NULL, m, "dce");
+    cfx_scope_forgive(NULL);
+    cfx_scope_free(NULL);
+}
+
+TEST(a_list_without_integers_is_an_error)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_zeros(s, cfx_var_ints(NULL, 2));
+    check_fails(s, CFX_E_VALUE, "without its integers");
+    CHECK_INT_EQ(0, cfx_var_ndim(s, cfx_zeros(s, cfx_var_ints(NULL, 0))));
+    cfx_scope_free(s);
+}
+
 /* ---- memory that runs out -------------------------------------------------------------------- */
 
 static cfx_status everything(const cfx_allocator *a, void *ctx)

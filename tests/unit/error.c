@@ -120,7 +120,7 @@ static void call_with_nothing(int i, cfx_graph *g, cfx_error *err)
     cfx_sink sink = {NULL, NULL};
     cfx_value one = cfx_int(1);
     cfx_stages stages = {.n = 1};
-    cfx_split split = {.n = 0};
+    cfx_split_options split = {.n = 0};
     cfx_extract extract = {.n = 0};
     cfx_split_result parts;
     cfx_part part;

@@ -38,7 +38,7 @@ static cfx_status split(cfx_graph *g, const char *letters, size_t n, unsigned fl
 {
     size_t parts[MAX];
     read_parts(letters, parts);
-    const cfx_split what = {.parts = parts, .names = names, .n = n, .flags = flags};
+    const cfx_split_options what = {.parts = parts, .names = names, .n = n, .flags = flags};
     return cfx_graph_split(g, &what, result, err);
 }
 
@@ -214,7 +214,7 @@ TEST(many_parts_of_a_long_chain)
         many[i] = "part";
     cfx_graph_output(g, v, NULL);
     cfx_split_result r;
-    const cfx_split what = {.parts = parts, .names = many, .n = PARTS};
+    const cfx_split_options what = {.parts = parts, .names = many, .n = PARTS};
     CHECK_INT_EQ(CFX_OK, cfx_graph_split(g, &what, &r, NULL));
     CHECK_INT_EQ(PARTS + 2, cfx_graph_size(r.base.graph));
     CHECK_INT_EQ(LENGTH / PARTS + 2, cfx_graph_size(r.parts[PARTS - 1].graph));

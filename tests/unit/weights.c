@@ -4,6 +4,8 @@
 #include "check.h"
 #include "test_alloc.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static cfx_tensor *sequence(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
@@ -334,6 +336,30 @@ TEST(files_are_mapped_and_replaced)
     snprintf(path, sizeof path, "%s/none/w.npy", folder);
     CHECK_INT_EQ(CFX_E_IO, cfx_npy_save(cfx_state_get(s, "a.weight"), path, &err));
     CHECK_INT_EQ(0, rmdir(folder));  /* nothing was left behind */
+    cfx_state_free(s);
+}
+
+/* A device or a pipe is written to: putting a file in its place would destroy it. */
+TEST(what_is_no_file_is_not_replaced)
+{
+    char folder[] = "/tmp/cfx_weights_XXXXXX";
+    char path[64];
+    char got[6];
+    struct stat after;
+    cfx_error err = {0};
+    cfx_state *s = model(NULL, &err);
+    if (!CHECK(mkdtemp(folder) != NULL))
+        return;
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    CHECK_INT_EQ(0, mkfifo(path, 0600));
+    int end = open(path, O_RDWR | O_NONBLOCK);
+    CHECK_INT_EQ(CFX_OK, cfx_npy_save(cfx_state_get(s, "a.weight"), path, &err));
+    CHECK(stat(path, &after) == 0 && S_ISFIFO(after.st_mode));
+    CHECK(read(end, got, 6) == 6 && memcmp(got, "\x93NUMPY", 6) == 0);
+    close(end);
+    unlink(path);
+    CHECK_INT_EQ(CFX_E_IO, cfx_npy_save(cfx_state_get(s, "a.weight"), folder, &err));
+    CHECK_INT_EQ(0, rmdir(folder));
     cfx_state_free(s);
 }
 

@@ -1,0 +1,96 @@
+"""Models in C that are unlike the examples, in every way: called, captured, transformed, as C
+again, as a Python module in PyTorch."""
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import cfx  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
+MODELS = ROOT / "tests/python/c_models"
+ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
+               "CFX_INCLUDE": str(ROOT / "include")}
+SANITIZERS = ["-fsanitize=address,undefined"] if BUILD.name == "build-san" else []
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300,
+                          env=ENVIRONMENT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def tensor(path):
+    return torch.from_dlpack(cfx.load_npy(path)).clone()
+
+
+def generated(folder):
+    spec = importlib.util.spec_from_file_location(f"generated_{folder.name}", folder / "model.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (model,) = [c for c in vars(module).values()
+                if isinstance(c, type) and c.__module__ == module.__name__]
+    return model()
+
+
+# The buffers and how many parameters of what is generated: integers are never learned.
+@pytest.mark.parametrize("name, buffers, parameters", [
+    ("flow", ["limit"], 4),
+    ("gpt", ["layers.0.attn.mask", "layers.1.attn.mask", "layers.2.attn.mask"], 35),
+    ("writes", ["columns"], 0),
+])
+def test_every_way(name, buffers, parameters, tmp_path):
+    program = tmp_path / name
+    run("gcc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *SANITIZERS, "-rdynamic",
+        "-I", ROOT / "include", "-I", ROOT / "examples/c", MODELS / f"{name}.c", "-o", program,
+        "-Wl,--whole-archive", BUILD / "libcfx.a", "-Wl,--no-whole-archive", "-lm", "-pthread",
+        "-ldl")
+    assert run(program, tmp_path).endswith("All ways give the same.\n")
+    model = generated(tmp_path)
+    assert [n for n, _ in model.named_buffers()] == buffers
+    assert len(list(model.parameters())) == parameters
+    model.load_state_dict({k: torch.from_dlpack(t).clone() for k, t in
+                           cfx.load_tensors(tmp_path / "transformed.safetensors").items()})
+    with torch.no_grad():
+        got = model(tensor(tmp_path / "x.npy"))
+    torch.testing.assert_close(got, tensor(tmp_path / "y.npy"), rtol=1e-4, atol=1e-4)
+
+
+# ---- what compilers say of programs --------------------------------------------------------------
+
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
+PROGRAM = """
+#include <cfx/cfx.h>
+cfx_var f(cfx_scope *s, cfx_module *m, cfx_var x);
+cfx_var f(cfx_scope *s, cfx_module *m, cfx_var x)
+{
+    size_t n = 3;
+    unsigned u = 2;
+    unsigned char c = 1;
+    float p = 0.5f;
+    x = cfx_mul(s, cfx_add(s, x, n), u);
+    x = cfx_sub(s, cfx_add(s, x, c), p);
+    cfx_module_add(s, m, "fc", cfx_nn_linear(s, n, 4ULL));
+    return cfx_call(s, cfx_trace(s, m), cfx_sum(s, x));
+}
+"""
+NAMED = """
+cfx_var g(cfx_scope *s, cfx_var x, size_t n);
+cfx_var g(cfx_scope *s, cfx_var x, size_t n) { return cfx_sum(s, x, .dim = cfx_v(n)); }
+"""
+
+
+@pytest.mark.parametrize("compiler, language, named", [
+    ("gcc", "c11", True), ("gcc", "c17", True),
+    ("g++", "c++11", False), ("g++", "c++17", False), ("g++", "c++20", True)])
+def test_macros_do_not_warn(compiler, language, named, tmp_path):
+    """Not about options that are left out, nor about a size_t that becomes a variable."""
+    source = tmp_path / ("p.c" if compiler == "gcc" else "p.cpp")
+    source.write_text(PROGRAM + NAMED * named)
+    run(compiler, f"-std={language}", *STRICT, "-I", ROOT / "include", source)
