@@ -307,9 +307,38 @@ uint64_t cfxi_module_stamp(const cfx_module *m)
 
 /* ---- making, as users do it ---------------------------------------------------------------- */
 
-static bool takes_inputs(const cfx_class *type)
+/* The inputs of a class are identifiers, each once; false, and the scope fails, if not. */
+static bool inputs_are_good(cfx_at at, const cfx_class *type)
 {
-    return type->forward || type->forward2 || type->forward3 || type->forward_n;
+    cfx_var value;
+    cfx_schema_text name;
+    for (size_t i = 0; (name = cfxi_class_input(type, i, &value)).size > 0; i++) {
+        bool good = cfxi_is_identifier(name.text, name.size);
+        for (size_t k = 0; k < i && good; k++) {
+            const cfx_schema_text other = cfxi_class_input(type, k, &value);
+            good = other.size != name.size || memcmp(other.text, name.text, name.size) != 0;
+        }
+        if (good)
+            continue;
+        cfx_fail(at, CFX_E_VALUE, "class %s: '%.*s' is no name for an input, or stands twice",
+                 type->name, name.size > 60 ? 60 : (int)name.size, name.text);
+        return false;
+    }
+    return true;
+}
+
+static bool class_is_good(cfx_at at, const cfx_class *type)
+{
+    const int forwards = !!type->forward + !!type->forward2 + !!type->forward3 + !!type->forward_n;
+    if (!type->name || !cfxi_is_identifier(type->name, strlen(type->name)))
+        cfx_fail(at, CFX_E_VALUE, "a class needs a name that is an identifier, not '%.60s'",
+                 type->name ? type->name : "");
+    else if (forwards != 1)
+        cfx_fail(at, CFX_E_VALUE, "class %.60s needs one of forward, forward2, forward3 and "
+                 "forward_n, and has %d", type->name, forwards);
+    else
+        inputs_are_good(at, type);
+    return cfx_ok(at.scope);
 }
 
 cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
@@ -317,11 +346,8 @@ cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
     cfx_error err = {0};
     if (!cfx_ok(at.scope))
         return NULL;
-    if (type && (!type->name || !takes_inputs(type))) {
-        cfx_fail(at, CFX_E_VALUE, "a class needs a name and one of forward, forward2, forward3 and "
-                 "forward_n");
+    if (type && !class_is_good(at, type))
         return NULL;
-    }
     cfx_module *m = cfxi_module_make(cfx_scope_allocator(at.scope), &err);
     if (!m) {
         cfxi_scope_take(at, &err);

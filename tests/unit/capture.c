@@ -554,6 +554,25 @@ TEST(a_tree_has_no_cycles_and_no_name_twice)
     cfx_scope_free(s);
 }
 
+TEST(classes_are_checked)
+{
+    static const cfx_class bad[] = {
+        {.name = "B C", .forward = net_forward},
+        {.forward = net_forward},
+        {.name = "None"},
+        {.name = "Blank", .inputs = "x y", .forward = net_forward},
+        {.name = "Twice", .inputs = "x, x", .forward = net_forward},
+    };
+    static const char *const words[] = {"is an identifier, not 'B C'", "is an identifier, not ''",
+                                        "and has 0", "'x y' is no name", "'x' is no name"};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(cfx_module_new(s, &bad[i]) == NULL);
+        check_fails(s, CFX_E_VALUE, words[i]);
+    }
+    cfx_scope_free(s);
+}
+
 /* ---- a loop that never ends ------------------------------------------------------------------ */
 
 static cfx_var always(cfx_scope *s, void *ctx, const cfx_var *in)
