@@ -4,19 +4,15 @@
     python bench/conv.py [threads]
 
 Times are milliseconds, the best of runs that take turns; "ratio" is PyTorch's time over cfx's.
-Layers are those of ResNet-18/50, MobileNetV3, ResNeXt and ViT. Calls build/libcfx.so.
+Layers are those of ResNet-18/50, MobileNetV3, ResNeXt and ViT.
 """
-import ctypes as C
 import statistics
 import sys
 import time
 
+import cfx
 import torch
-from gemm import LIB, Datum, Options, datum
 
-LIB.cfx_operator_parse.argtypes = [C.c_char_p]
-CONV2D = LIB.cfx_operator_parse(b"conv2d")
-INT = 4  # cfx_datum_kind
 # channels in, out, kernel, stride, padding, groups, size of the image
 LAYERS = [
     (3, 64, 7, 2, 3, 1, 224), (64, 64, 3, 1, 1, 1, 56), (64, 128, 3, 2, 1, 1, 56),
@@ -30,21 +26,14 @@ LAYERS = [
 ]  # fmt: skip
 
 
-def number(i):
-    d = Datum(INT)
-    d.value.i = i
-    return d
-
-
-def measure(runtime, layer):
+def measure(layer):
     cin, cout, kernel, stride, padding, groups, size = layer
     x, bias = torch.randn(1, cin, size, size), torch.randn(cout)
     w = torch.randn(cout, cin // groups, kernel, kernel)
-    args = (Datum * 7)(datum(x), datum(w), datum(bias), number(stride), number(padding), number(1),
-                       number(groups))  # fmt: skip
+    args = [cfx.Tensor(a) for a in (x, w, bias)] + [stride, padding, 1, groups]
 
     def ours():
-        LIB.cfx_datum_release(LIB.cfx_operator_run(runtime, CONV2D, args, 7, None))
+        return cfx.ops.conv2d(*args)
 
     def eager():
         return torch.conv2d(x, w, bias, stride, padding, 1, groups)
@@ -65,10 +54,9 @@ def measure(runtime, layer):
 def main():
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     torch.set_num_threads(threads)
-    runtime = LIB.cfx_runtime_new(C.byref(Options(threads=threads)), None)
     print(f"{'layer':<24}{'size':>4}{'eager':>10}{'cfx':>10}{'GFLOP/s':>9}{'ratio':>9}")
-    with torch.no_grad():
-        ratios = [measure(runtime, layer) for layer in LAYERS]
+    with torch.no_grad(), cfx.Runtime(threads=threads):
+        ratios = [measure(layer) for layer in LAYERS]
     print(f"lowest ratio {min(ratios):.2f}x (goal 0.6x), geometric mean "
           f"{statistics.geometric_mean(ratios):.2f}x")
 
