@@ -307,26 +307,7 @@ uint64_t cfxi_module_stamp(const cfx_module *m)
 
 /* ---- making, as users do it ---------------------------------------------------------------- */
 
-/* The inputs of a class are identifiers, each once; false, and the scope fails, if not. */
-static bool inputs_are_good(cfx_at at, const cfx_class *type)
-{
-    cfx_var value;
-    cfx_schema_text name;
-    for (size_t i = 0; (name = cfxi_class_input(type, i, &value)).size > 0; i++) {
-        bool good = cfxi_is_identifier(name.text, name.size);
-        for (size_t k = 0; k < i && good; k++) {
-            const cfx_schema_text other = cfxi_class_input(type, k, &value);
-            good = other.size != name.size || memcmp(other.text, name.text, name.size) != 0;
-        }
-        if (good)
-            continue;
-        cfx_fail(at, CFX_E_VALUE, "class %s: '%.*s' is no name for an input, or stands twice",
-                 type->name, name.size > 60 ? 60 : (int)name.size, name.text);
-        return false;
-    }
-    return true;
-}
-
+/* Inputs may be called anything: graphs of other languages have such as "1". */
 static bool class_is_good(cfx_at at, const cfx_class *type)
 {
     const int forwards = !!type->forward + !!type->forward2 + !!type->forward3 + !!type->forward_n;
@@ -336,8 +317,6 @@ static bool class_is_good(cfx_at at, const cfx_class *type)
     else if (forwards != 1)
         cfx_fail(at, CFX_E_VALUE, "class %.60s needs one of forward, forward2, forward3 and "
                  "forward_n, and has %d", type->name, forwards);
-    else
-        inputs_are_good(at, type);
     return cfx_ok(at.scope);
 }
 
