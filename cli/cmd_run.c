@@ -29,7 +29,7 @@ static cfx_datum read_input(const char *text, cfx_error *err)
 {
     cfx_error none = {0};
     cfx_dims *dims = cfx_dims_new(NULL, err);
-    cfx_datum d = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum d = cfx_datum_invalid();
     if (dims)
         d = cfx_datum_parse(dims, text, strlen(text), NULL, &none);
     cfx_dims_free(dims);
@@ -157,7 +157,7 @@ static cfx_status run(const cli_args *args, const cli_input *in,
                       const cfx_runtime_options *options, bool *told, cfx_error *err)
 {
     cli_program p;
-    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_invalid();
     cfx_status status = cli_program_begin(&p, args->values[RUN_WEIGHTS], options, err);
     if (status == CFX_OK)
         status = cli_program_make(&p, in, told, err);

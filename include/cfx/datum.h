@@ -65,6 +65,7 @@ static inline cfx_datum cfx_datum_scalar(cfx_datum_kind kind, int64_t i)
     d.as.i = i;
     return d;
 }
+static inline cfx_datum cfx_datum_invalid(void) { return cfx_datum_scalar(CFX_DATUM_INVALID, 0); }
 static inline cfx_datum cfx_datum_none(void) { return cfx_datum_scalar(CFX_DATUM_NONE, 0); }
 static inline cfx_datum cfx_datum_int(int64_t i) { return cfx_datum_scalar(CFX_DATUM_INT, i); }
 static inline cfx_datum cfx_datum_bool(bool b)

@@ -89,7 +89,7 @@ static bool convert_one(PyOperator *self, const bound *b, size_t i, cfx_datum *o
                         arrays_seen *seen)
 {
     cfx_dtype dtype;
-    *out = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    *out = cfx_datum_invalid();
     if (!b->args[i])
         return true;
     if ((self->dtypes & 1u << i) && PyUnicode_Check(b->args[i])) {

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 /* What is called: a row of the table, or of a library. */
@@ -172,10 +170,10 @@ static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n
 {
     cfx_datum data[CFXI_MOST_PARAMS];
     cfx_error err = {0};
-    cfx_datum result = nothing;
+    cfx_datum result = cfx_datum_invalid();
     bool known;
     if (!at.scope->trace->dims || !all_data(at, f, args, n, data, &known))
-        return nothing;
+        return cfx_datum_invalid();
     if (known) {
         cfx_dims *dims = at.scope->trace->dims;
         result = f->custom ? cfx_custom_infer(at.scope->rt, dims, f->custom->name, data, n, &err)

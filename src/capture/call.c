@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 /* ---- inputs of a user's class -------------------------------------------------------------- */
 
 /* "None", "0.5", "True"; EMPTY for anything else. */
@@ -180,7 +178,7 @@ static cfx_var run_program(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_datum data[CFXI_MOST_INPUTS];
     cfx_error err = {0};
-    cfx_datum result = nothing;
+    cfx_datum result = cfx_datum_invalid();
     size_t n = 0;
     if (in.n > CFXI_MOST_INPUTS) {
         cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
@@ -211,10 +209,10 @@ static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_datum data[CFXI_MOST_INPUTS];
     cfx_error err = {0};
-    cfx_datum result = nothing;
+    cfx_datum result = cfx_datum_invalid();
     size_t n = 0;
     if (!at.scope->trace->dims || in.n > CFXI_MOST_INPUTS || !(m->nn || m->graph))
-        return nothing;
+        return cfx_datum_invalid();
     const cfx_program *p = cfxi_ready_program(at, m, in);
     bool known = p && gather(at, in, m->graph != NULL, data, &n);
     for (size_t i = 0; i < n; i++)

@@ -213,7 +213,7 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     cfx_iter_begin(&open, g, false);
     t->graph = g;
     t->scope = same_scope(g, outer, scope);
-    cfx_datum index = t->dims ? cfx_datum_int(0) : (cfx_datum){.kind = CFX_DATUM_INVALID};
+    cfx_datum index = t->dims ? cfx_datum_int(0) : cfx_datum_invalid();
     cfx_var i = b->round ? add_input(at, g, "i", index) : cfx_var_empty();
     add_inputs(at, g, in, inner);
     cfx_var result = cfx_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();

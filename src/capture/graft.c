@@ -16,7 +16,7 @@ typedef struct graft {
 static cfx_module *step(cfx_module *to, const cfx_module *source, const char *path, size_t size,
                         cfx_error *err)
 {
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    const cfx_datum none = cfx_datum_invalid();
     const cfxi_member *child = cfxi_module_find(to, path, size);
     if (child)
         return child->child;

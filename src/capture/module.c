@@ -1,8 +1,6 @@
 /* module.c - modules in C: a class, and members by name: children, parameters, buffers, others. */
 #include "capture_impl.h"
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 /* ---- memory -------------------------------------------------------------------------------- */
 
 cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err)
@@ -122,7 +120,7 @@ static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfx
         cfxi_free(allocator, e, sizeof *e);
         return NULL;
     }
-    *e = (cfxi_member){.name = copy, .kind = kind, .value = nothing};
+    *e = (cfxi_member){.name = copy, .kind = kind, .value = cfx_datum_invalid()};
     ((cfxi_member **)m->members.data)[m->members.size++] = e;
     cfxi_table_insert(&m->by_name, hash_of_name(name, size), e);
     return e;
@@ -402,7 +400,7 @@ cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name, cfx_mo
     }
     if (!can_contain(at, m, name, child))
         return NULL;
-    add(at, m, name, CFXI_MEMBER_CHILD, child, nothing);
+    add(at, m, name, CFXI_MEMBER_CHILD, child, cfx_datum_invalid());
     return cfx_ok(at.scope) ? child : NULL;
 }
 
@@ -519,7 +517,7 @@ const char *cfxi_module_title(const cfx_module *m)
 cfx_datum cfx_module_attribute(const cfx_module *m, const char *path)
 {
     const cfxi_member *e = m && path ? cfxi_module_at(m, path) : NULL;
-    return e ? e->value : nothing;
+    return e ? e->value : cfx_datum_invalid();
 }
 
 /* Recursive and without memory of its own, so that it cannot fail: what several have is set again.

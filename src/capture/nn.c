@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 void cfxi_nn_fail(const cfxi_making *k, const char *format, ...)
 {
     char text[200];
@@ -26,7 +24,7 @@ cfx_datum cfxi_nn_arg(const cfxi_making *k, const char *name)
     for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
         if (cfxi_text_is_word(param.name, name))
             return k->args[i];
-    return nothing;
+    return cfx_datum_invalid();
 }
 
 int64_t cfxi_nn_int(const cfxi_making *k, const char *name)
@@ -150,7 +148,7 @@ cfx_module *cfxi_nn_part(cfxi_making *k, const char *name, cfx_nn nn, const cfx_
 {
     cfx_module *part = cfx_nn_make_at(k->at, nn, args, n);
     if (part)
-        put(k, name, CFXI_MEMBER_CHILD, part, nothing);
+        put(k, name, CFXI_MEMBER_CHILD, part, cfx_datum_invalid());
     return part;
 }
 
@@ -189,21 +187,22 @@ static void misfit(const cfxi_making *k, const cfx_param *param, const cfxi_sign
 static cfx_datum convert_one(cfxi_param_type type, cfx_datum d)
 {
     switch (type) {
-    case CFXI_PARAM_TENSOR: return d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : nothing;
-    case CFXI_PARAM_INT: return d.kind == CFX_DATUM_INT ? d : nothing;
+    case CFXI_PARAM_TENSOR:
+        return d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : cfx_datum_invalid();
+    case CFXI_PARAM_INT: return d.kind == CFX_DATUM_INT ? d : cfx_datum_invalid();
     case CFXI_PARAM_FLOAT:
         if (d.kind == CFX_DATUM_INT)
             return cfx_datum_float((double)d.as.i);
-        return d.kind == CFX_DATUM_FLOAT ? d : nothing;
+        return d.kind == CFX_DATUM_FLOAT ? d : cfx_datum_invalid();
     case CFXI_PARAM_BOOL:
         if (d.kind == CFX_DATUM_INT && (d.as.i == 0 || d.as.i == 1))
             return cfx_datum_bool(d.as.i != 0);  /* C's true */
-        return d.kind == CFX_DATUM_BOOL ? d : nothing;
+        return d.kind == CFX_DATUM_BOOL ? d : cfx_datum_invalid();
     case CFXI_PARAM_SCALAR:
     case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
-    case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : nothing;
+    case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : cfx_datum_invalid();
     }
-    return nothing;
+    return cfx_datum_invalid();
 }
 
 enum { MOST_ITEMS = 64 };
@@ -219,13 +218,13 @@ static cfx_datum convert_list(cfxi_making *k, const cfxi_signature_param *p, cfx
         return convert_one((cfxi_param_type)p->type, d);
     n = one ? p->length : n;
     if (n > MOST_ITEMS || (p->length && n != p->length))
-        return nothing;
+        return cfx_datum_invalid();
     for (size_t i = 0; i < n; i++) {
         const cfx_datum item = one ? d : from[i];
         items[i] = item.kind == CFX_DATUM_NONE && p->items_optional
                        ? item : convert_one((cfxi_param_type)p->type, item);
         if (items[i].kind == CFX_DATUM_INVALID)
-            return nothing;  /* of numbers, which hold no reference */
+            return cfx_datum_invalid();  /* of numbers, which hold no reference */
     }
     cfx_error err = {0};
     cfx_datum made = cfx_datum_seq(CFX_DATUM_TUPLE, items, n, k->at.scope->allocator, &err);
@@ -238,7 +237,7 @@ static cfx_datum convert_list(cfxi_making *k, const cfxi_signature_param *p, cfx
 static cfx_datum convert(cfxi_making *k, const cfx_param *param, const cfxi_signature_param *p,
                          cfx_datum given)
 {
-    cfx_datum made = nothing;
+    cfx_datum made = cfx_datum_invalid();
     if (given.kind == CFX_DATUM_NONE && p->optional)
         return given;
     if (p->list)

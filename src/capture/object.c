@@ -164,7 +164,7 @@ static cfx_datum to_items(cfx_value v, cfx_datum_kind kind, const cfx_allocator 
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
     cfxi_vec data = {0};
-    cfx_datum d = {.kind = CFX_DATUM_INVALID};
+    cfx_datum d = cfx_datum_invalid();
     bool good = cfxi_vec_reserve(&data, n + 1, sizeof d, allocator);
     if (!good)
         cfxi_nomem(err);

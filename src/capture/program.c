@@ -25,7 +25,7 @@ static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cf
 static bool put_own(const cfx_module *m, const cfxi_member *e, size_t depth, cfx_module **copy,
                     cfx_error *err)
 {
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    const cfx_datum none = cfx_datum_invalid();
     cfx_module *child = with_own_graphs(e->child, false, depth + 1, err);
     bool good = child != NULL;
     if (good && child != e->child) {
@@ -113,7 +113,7 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
 /* x -> m(x), for a module that lowering knows. */
 static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *err)
 {
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    const cfx_datum none = cfx_datum_invalid();
     cfx_value args[CFXI_MOST_INPUTS];
     cfx_program *p = NULL;
     if (in.n > CFXI_MOST_INPUTS) {
@@ -155,7 +155,7 @@ static cfx_datum known_of(const cfx_scope *s, const cfx_node *n)
         if (slot->value.kind == CFX_KIND_NODE && slot->value.as.node == n)
             return slot->datum;
     }
-    return (cfx_datum){.kind = CFX_DATUM_INVALID};
+    return cfx_datum_invalid();
 }
 
 static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
@@ -205,7 +205,7 @@ static cfx_module *named_by_trace(const cfxi_trace *t, cfx_error *err)
 static cfx_datum infer_copy(const outside *o, cfx_node *copy, cfx_error *err)
 {
     const cfx_scope *s = o->at.scope;
-    cfx_datum result = {.kind = CFX_DATUM_INVALID};
+    cfx_datum result = cfx_datum_invalid();
     cfx_program *p = NULL;
     cfx_module *all = cfx_graph_output(o->g, cfx_from_node(copy), err)
                           ? named_by_trace(s->trace, err) : NULL;
@@ -223,7 +223,7 @@ cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n)
 {
     outside o = {.at = at};
     cfx_error err = {0};
-    cfx_datum result = {.kind = CFX_DATUM_INVALID};
+    cfx_datum result = cfx_datum_invalid();
     if (!at.scope->trace->dims)
         return result;
     o.g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, &err);

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 /* ---- what is where ------------------------------------------------------------------------- */
 
 static uint32_t hash_of(const void *item)
@@ -103,13 +101,13 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 {
     cfx_error err = {0};
     if (!at.scope->trace->dims || cfx_tensor_is_abstract(t))  /* only declared so far */
-        return nothing;
+        return cfx_datum_invalid();
     cfx_tensor *abstract = cfx_tensor_new_abstract(cfx_tensor_dtype(t), cfx_tensor_sizes(t),
                                                    cfx_tensor_ndim(t), at.scope->allocator, &err);
     if (abstract)
         return cfx_datum_tensor(abstract);
     cfxi_scope_take(at, &err);
-    return nothing;
+    return cfx_datum_invalid();
 }
 
 /* A get_attr for the tensor at a path below the root; in each graph the first reader serves all. */
@@ -181,12 +179,12 @@ static cfx_datum input_shape(cfx_at at, cfx_schema_text name)
     cfxi_trace *t = at.scope->trace;
     cfx_error err = {0};
     if (!t->dims)
-        return nothing;
+        return cfx_datum_invalid();
     const cfx_schema_text text = shape_of(t->options->shapes, name);
     if (!text.text) {
         cfx_fail(at, CFX_E_KEY, "the shape of the input '%.*s' is missing in .shapes",
                  (int)name.size, name.text);
-        return nothing;
+        return cfx_datum_invalid();
     }
     cfx_datum d = cfx_datum_parse(t->dims, text.text, text.size, at.scope->allocator, &err);
     if (d.kind == CFX_DATUM_INVALID)

@@ -125,7 +125,7 @@ static cfx_module *own_child(cfx_module *root, cfx_module *m, const char *name, 
     made->owner = root;
     if (!e)
         made->training = m->training;
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    const cfx_datum none = cfx_datum_invalid();
     cfx_status status = cfxi_module_put(m, name, size, CFXI_MEMBER_CHILD, made, none, err);
     cfx_module_release(made);  /* its parent has it, if there is one */
     return status == CFX_OK ? made : NULL;
@@ -185,7 +185,7 @@ static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *e
 {
     const char *last;
     const cfx_module *source = module_at(ctx, from);
-    const cfx_datum none = {.kind = CFX_DATUM_INVALID};
+    const cfx_datum none = cfx_datum_invalid();
     if (!source)
         return missing(from, err);
     cfx_module *made = cfxi_module_copy(source, err);
@@ -211,7 +211,7 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     const cfx_module *root = ctx;
     const cfx_runtime_options options = {.allocator = root->allocator, .threads = 1};
     cfx_datum data[MOST_ARGS];
-    cfx_datum result = {.kind = CFX_DATUM_INVALID};
+    cfx_datum result = cfx_datum_invalid();
     cfx_value v = cfx_invalid();
     size_t made = 0;
     bool good = n <= MOST_ARGS;

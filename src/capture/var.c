@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 /* ---- as data ------------------------------------------------------------------------------- */
 
 static const char no_ints[] = "a list of integers without its integers: NULL";
@@ -14,7 +12,7 @@ static cfx_datum from_ints(cfx_at at, cfx_var v)
     cfx_error err = {0};
     const cfx_allocator *allocator = at.scope->allocator;
     cfxi_vec items = {0};
-    cfx_datum d = nothing;
+    cfx_datum d = cfx_datum_invalid();
     if (v.count > 0 && !v.as.ints) {
         cfx_fail(at, CFX_E_VALUE, "%s", no_ints);
         return d;
@@ -46,7 +44,7 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
 {
     const cfxi_slot *slot;
     switch ((cfx_var_kind)v.kind) {
-    case CFX_VAR_EMPTY: return nothing;
+    case CFX_VAR_EMPTY: return cfx_datum_invalid();
     case CFX_VAR_NONE: return cfx_datum_none();
     case CFX_VAR_BOOL: return cfx_datum_bool(v.as.b);
     case CFX_VAR_INT: return cfx_datum_int(v.as.i);
@@ -60,10 +58,10 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
     case CFX_VAR_INTS: return from_ints(at, v);
     case CFX_VAR_VALUE:
         slot = cfxi_var_slot(at, v);
-        return slot ? cfx_datum_retain(slot->datum) : nothing;
+        return slot ? cfx_datum_retain(slot->datum) : cfx_datum_invalid();
     }
     cfx_fail(at, CFX_E_VALUE, "a variable that nobody made");
-    return nothing;
+    return cfx_datum_invalid();
 }
 
 /* ---- as values ----------------------------------------------------------------------------- */
@@ -156,7 +154,7 @@ static bool each_datum(cfx_at at, cfx_vars in, cfx_datum *out, bool *known)
 static cfx_datum datum_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_datum *items)
 {
     cfx_error err = {0};
-    cfx_datum d = nothing;
+    cfx_datum d = cfx_datum_invalid();
     bool known;
     if (!each_datum(at, in, items, &known))
         return d;
@@ -282,11 +280,11 @@ static const char *while_tracing = "while tracing nothing is computed: a program
 cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v)
 {
     if (!cfx_ok(at.scope))
-        return nothing;
+        return cfx_datum_invalid();
     const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_var_slot(at, v) : NULL;
     if (slot && slot->value.kind != CFX_KIND_INVALID) {
         cfx_fail(at, CFX_E_TYPE, "%s", while_tracing);
-        return nothing;
+        return cfx_datum_invalid();
     }
     cfx_datum d = cfxi_var_datum(at, v);
     if (d.kind == CFX_DATUM_INVALID)
@@ -324,7 +322,7 @@ static cfx_datum element(cfx_at at, const cfx_tensor *t)
         return cfx_datum_load(cfx_tensor_dtype(t), cfx_tensor_data(t));
     cfx_fail(at, CFX_E_SHAPE, "a tensor with %lld elements is no number",
              (long long)cfx_tensor_numel(t));
-    return nothing;
+    return cfx_datum_invalid();
 }
 
 double cfx_var_number_at(cfx_at at, cfx_var v)

@@ -23,7 +23,7 @@ static cfx_datum wrap(cfxi_call *c, cfx_datum d)
                                : cfx_tensor_new(cfxi_scalar_dtype(d), NULL, 0, c->rt->allocator,
                                                 c->err);
     if (!t)
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     t->number = true;
     if (!d.symbolic)
         memcpy(t->data, &d.as, cfx_dtype_size((cfx_dtype)t->dtype));
@@ -96,7 +96,7 @@ static bool fits_scalar(const cfxi_call *c, const cfx_tensor *t)
 /* One argument or item of a list; INVALID if it does not fit. Owned. */
 static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bool item)
 {
-    const cfx_datum misfit = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    const cfx_datum misfit = cfx_datum_invalid();
     cfx_datum number = d;
     switch (type) {
     case CFXI_PARAM_TENSOR:
@@ -166,7 +166,7 @@ static cfx_datum convert_items(cfxi_call *c, const cfxi_signature_param *p, cons
                                size_t n)
 {
     cfx_datum some[16];
-    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_invalid();
     size_t length = n == 1 && p->length > 1 ? p->length : n;
     cfx_datum *made = length <= 16 ? some : cfxi_scratch(c->rt, length * sizeof *made);
     if (!made) {
@@ -221,7 +221,7 @@ cfx_status cfxi_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum
                           cfx_datum *full)
 {
     for (size_t i = 0; i < s->num_params; i++)
-        full[i] = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        full[i] = cfx_datum_invalid();
     if (n > s->num_params)
         return cfxi_fail(c, CFX_E_TYPE, "it takes %u arguments, not %zu", s->num_params, n);
     for (size_t i = 0; i < s->num_params; i++) {

@@ -261,7 +261,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
         status = compute_in_place(c, s, self);
     cfxi_call_drop_results(c);
     return status == CFX_OK ? cfx_datum_tensor(cfx_tensor_retain(self))
-                            : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+                            : cfx_datum_invalid();
 }
 
 /* ---- calling ------------------------------------------------------------------------------- */
@@ -273,7 +273,7 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
         status = allocate_results(c, s);
     if (status == CFX_OK && !c->infer)
         status = rows[c->op].kernel(c);
-    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_invalid();
     if (status == CFX_OK)
         result = cfxi_call_pack(c, s);
     cfxi_call_drop_results(c);
@@ -330,7 +330,7 @@ static cfx_status take_as_given(const cfxi_signature *s, const cfx_datum *args, 
                                 cfx_datum *full)
 {
     for (size_t i = 0; i < s->num_params; i++)
-        full[i] = i < n ? cfx_datum_retain(args[i]) : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        full[i] = i < n ? cfx_datum_retain(args[i]) : cfx_datum_invalid();
     return CFX_OK;
 }
 
@@ -338,7 +338,7 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
                             cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};
-    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_invalid();
     cfx_datum full[CFXI_MOST_PARAMS];
     err = cfxi_error_or(err, &own);
     err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
@@ -399,7 +399,7 @@ static cfx_datum call(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator 
 {
     cfx_error own = {0};  /* *err is written to only if this call fails */
     if (!cfxi_all_given(rt, args, n, err))
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     cfx_datum result = cfxi_call_run(rt, dims, infer, op, args, n, &own);
     if (result.kind == CFX_DATUM_INVALID && err)
         *err = own;

@@ -11,7 +11,7 @@ cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
         t = cfxi_alloc(allocator, block);
     if (!t) {
         cfxi_nomem(err);
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     }
     atomic_init(&t->refs, 1);
     t->size = size;
@@ -61,7 +61,7 @@ static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_
 cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                         const cfx_allocator *allocator, cfx_error *err)
 {
-    cfx_datum d = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum d = cfx_datum_invalid();
     uint32_t depth;
     if (check_items(kind, items, n, &depth, err) != CFX_OK)
         return d;

@@ -23,7 +23,7 @@ static bool is_word(span s, const char *word)
 static cfx_datum refuse(span s, const char *what, cfx_error *err)
 {
     cfx_error_set(err, CFX_E_SYNTAX, "'%.*s' %s", s.size > 100 ? 100 : (int)s.size, s.text, what);
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 /* "torch.float32", "float32", "" for float32. */
@@ -73,7 +73,7 @@ static cfx_datum parse_tensor(cfx_dims *dims, span s, size_t open, const cfx_all
         if (own.status != CFX_OK) {
             if (err)
                 *err = own;
-            return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+            return cfx_datum_invalid();
         }
     }
     return cfx_datum_tensor(cfx_tensor_new_abstract(dtype, sizes, ndim, allocator, err));
@@ -103,7 +103,7 @@ cfx_datum cfx_datum_parse(cfx_dims *dims, const char *text, size_t size,
         return d;
     if (own.status == CFX_E_NOMEM) {
         cfxi_nomem(err);
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     }
     return refuse(s, "is neither a tensor (float32[N, 3]) nor a number", err);
 }

@@ -24,7 +24,7 @@ struct cfx_kernel_call {
 cfx_datum cfx_kernel_arg(const cfx_kernel_call *c, size_t i)
 {
     return i < c->f->signature->num_params ? c->c.args[i]
-                                           : cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+                                           : cfx_datum_invalid();
 }
 
 cfx_tensor *cfx_kernel_tensor(const cfx_kernel_call *c, size_t i)
@@ -258,7 +258,7 @@ cfx_datum cfxi_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cf
 {
     cfx_error own = {0};
     cfx_datum full[CFXI_MOST_PARAMS];
-    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_invalid();
     err = cfxi_error_or(err, &own);
     err->status = CFX_OK;
     cfx_kernel_call c = {.c = {.args = full, .rt = rt, .dims = dims, .infer = infer, .err = err},
@@ -292,7 +292,7 @@ static cfx_datum call_named(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
                             const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};  /* *err is written to only if this call fails */
-    cfx_datum result = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum result = cfx_datum_invalid();
     if (!cfxi_all_given(rt, args, n, err))
         return result;
     const cfxi_custom *f = cfxi_library_find(rt->library, name);

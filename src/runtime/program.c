@@ -248,7 +248,7 @@ static cfx_status add_input(compiler *c, const cfx_node *n)
     cfxi_input *input = push(c, &c->p->inputs, sizeof *input);
     if (!input)
         return CFX_E_NOMEM;
-    *input = (cfxi_input){keep_name(c, n), CFXI_NO_SLOT, cfx_datum_scalar(CFX_DATUM_INVALID, 0)};
+    *input = (cfxi_input){keep_name(c, n), CFXI_NO_SLOT, cfx_datum_invalid()};
     if (!input->name)
         return CFX_E_NOMEM;
     CFX_TRY(take_slot(c, n, &input->slot));

@@ -194,7 +194,7 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
 {
     const cfx_program *p = r->p;
     const cfxi_instruction *instructions = p->instructions.data;
-    const cfx_datum nothing = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    const cfx_datum nothing = cfx_datum_invalid();
     cfxi_meter *meter = r->watch ? r->watch->meter : NULL;
     if (meter && cfxi_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
         return nothing;
@@ -221,7 +221,7 @@ static cfx_datum run_program(run *r, const cfx_datum *inputs, size_t n)
     r->err = cfxi_error_or(r->err, &own);
     if (!block) {
         cfxi_nomem(r->err);
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     }
     r->slots = block;
     r->stack = block + r->p->num_slots;
@@ -240,7 +240,7 @@ static cfx_datum run_program(run *r, const cfx_datum *inputs, size_t n)
  * reason; it is written to only if this one fails. */
 static cfx_datum run_given(run *r, const cfx_datum *inputs, size_t n, cfx_error *err)
 {
-    const cfx_datum nothing = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    const cfx_datum nothing = cfx_datum_invalid();
     cfx_error own = {0};
     if (cfxi_expect(r->p, "program", err) || cfxi_expect(r->rt, "runtime", err))
         return nothing;

@@ -21,7 +21,7 @@ static cfx_datum refuse(cfx_value v, cfx_error *err)
 {
     cfx_error_set(err, CFX_E_TYPE, "a value of kind %s means nothing without the language that it "
                   "comes from", cfx_kind_name((cfx_kind)v.kind));
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 /* A range as the list of its numbers, as iterating would give them. */
@@ -43,7 +43,7 @@ static cfx_datum from_range(cfx_value v, const cfx_allocator *allocator, cfx_err
     if (count > MOST_OF_RANGE)
         return refuse(v, err);
     cfxi_vec items = {0};
-    cfx_datum list = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum list = cfx_datum_invalid();
     if (!cfxi_vec_reserve(&items, (size_t)count + 1, sizeof list, allocator)) {
         cfxi_nomem(err);
         return list;

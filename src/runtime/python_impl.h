@@ -46,7 +46,7 @@ typedef enum cfxi_py_action {
 /* What depends on what nobody knows yet: sizes that are symbols. */
 typedef enum cfxi_truth { CFXI_FALSE, CFXI_TRUE, CFXI_DEPENDS } cfxi_truth;
 
-static inline cfx_datum cfxi_invalid(void) { return cfx_datum_scalar(CFX_DATUM_INVALID, 0); }
+static inline cfx_datum cfxi_invalid(void) { return cfx_datum_invalid(); }
 /* A BOOL; unknown if it depends. */
 cfx_datum cfxi_truth_datum(cfxi_truth t);
 

@@ -50,7 +50,7 @@ static cfx_datum number_default(cfx_schema_text text, const cfxi_signature_param
         return p->type == CFXI_PARAM_FLOAT ? cfx_datum_float((double)i) : cfx_datum_int(i);
     if (cfxi_parse_float(text.text, text.size, &f))
         return cfx_datum_float(f);
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 /* "[0, 1]", "()" */
@@ -69,7 +69,7 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
                               const cfx_allocator *allocator, cfx_error *err)
 {
     if (!text.text)
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     if (cfxi_text_is_word(text, "None"))
         return cfx_datum_none();
     if (cfxi_text_is_word(text, "True") || cfxi_text_is_word(text, "False"))

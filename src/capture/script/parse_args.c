@@ -23,18 +23,10 @@ static cfxi_ast *keyword_node(parser *p, const char *arg, place from)
 
 static cfxi_ast *starred_argument(parser *p, const seen *s)
 {
-    const place from = here(p);
     if (s->unpacked)
         return cfxi_sp_fail_at(p, p->tok,
                                "iterable argument unpacking follows keyword argument unpacking");
-    take(p);
-    cfxi_ast *value = cfxi_sp_expression(p);
-    cfxi_Starred *node = value ? NEW(p, Starred, from) : NULL;
-    if (!node)
-        return NULL;
-    node->value = value;
-    node->ctx = CFXI_AST_Load;
-    return &node->ast;
+    return cfxi_sp_starred(p, cfxi_sp_expression);
 }
 
 static cfxi_ast *positional(parser *p, const seen *s)

@@ -326,11 +326,11 @@ cfxi_ast *cfxi_sp_named_expression(parser *p)
 
 /* ---- stars, tuples, yield ------------------------------------------------------------------ */
 
-static cfxi_ast *starred(parser *p)
+cfxi_ast *cfxi_sp_starred(parser *p, cfxi_ast *(*of)(parser *p))
 {
     const place from = here(p);
     take(p);
-    cfxi_ast *value = cfxi_sp_bitwise_or(p);
+    cfxi_ast *value = of(p);
     cfxi_Starred *node = value ? NEW(p, Starred, from) : NULL;
     if (!node)
         return NULL;
@@ -341,12 +341,14 @@ static cfxi_ast *starred(parser *p)
 
 cfxi_ast *cfxi_sp_star_expression(parser *p)
 {
-    return next_is(p, CFXI_TOK_STAR) ? starred(p) : cfxi_sp_expression(p);
+    return next_is(p, CFXI_TOK_STAR) ? cfxi_sp_starred(p, cfxi_sp_bitwise_or)
+                                     : cfxi_sp_expression(p);
 }
 
 cfxi_ast *cfxi_sp_star_named(parser *p)
 {
-    return next_is(p, CFXI_TOK_STAR) ? starred(p) : cfxi_sp_named_expression(p);
+    return next_is(p, CFXI_TOK_STAR) ? cfxi_sp_starred(p, cfxi_sp_bitwise_or)
+                                     : cfxi_sp_named_expression(p);
 }
 
 bool cfxi_sp_starts_expression(cfxi_token_kind kind)

@@ -139,6 +139,7 @@ cfxi_ast *cfxi_sp_expression(parser *p);        /* a conditional, a lambda, or l
 cfxi_ast *cfxi_sp_named_expression(parser *p);  /* that, or NAME := expression */
 cfxi_ast *cfxi_sp_disjunction(parser *p);       /* no conditional, no lambda */
 cfxi_ast *cfxi_sp_bitwise_or(parser *p);        /* no comparison */
+cfxi_ast *cfxi_sp_starred(parser *p, cfxi_ast *(*of)(parser *p));  /* at '*': what `of` reads */
 cfxi_ast *cfxi_sp_star_expression(parser *p);   /* *bitwise_or, or an expression */
 cfxi_ast *cfxi_sp_star_named(parser *p);        /* *bitwise_or, or a named expression */
 cfxi_ast *cfxi_sp_star_expressions(parser *p);  /* with commas a tuple */

@@ -263,7 +263,7 @@ static cfx_datum list_of(cfxi_call *c, const cfx_tensor *x, const char *at, size
     cfx_datum *room = cfxi_scratch(c->rt, (n + 1) * sizeof *room);
     if (!room) {
         cfxi_nomem(c->err);
-        return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+        return cfx_datum_invalid();
     }
     for (size_t i = 0; i < n; i++)
         room[i] = none;

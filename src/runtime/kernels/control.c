@@ -7,8 +7,6 @@
 #include "../dim_impl.h"
 #include "../python_impl.h"
 
-static const cfx_datum nothing = {.kind = CFX_DATUM_INVALID};
-
 static cfx_status status_of(const cfxi_call *c) { return c->err->status; }
 
 /* What Python's bool() gives; when computing it never depends. */
@@ -45,7 +43,7 @@ static cfx_datum cannot_join(cfxi_call *c, cfx_datum a, cfx_datum b)
               text[1].size ? text[1].data : cfx_datum_kind_name((cfx_datum_kind)b.kind));
     cfx_buffer_free(&text[0]);
     cfx_buffer_free(&text[1]);
-    return nothing;
+    return cfx_datum_invalid();
 }
 
 /* Whether a loop has made it unknown: its symbols begin with `widened`. */
@@ -84,11 +82,11 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t wide
     size_t m;
     cfx_datum *x = cfx_datum_items(a, &n);
     cfx_datum *y = cfx_datum_items(b, &m);
-    cfx_datum both = nothing;
+    cfx_datum both = cfx_datum_invalid();
     if (n != m) {
         cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %zu results, another %zu",
                   cfx_operator_name(c->op), n, m);
-        return nothing;
+        return cfx_datum_invalid();
     }
     cfx_datum *items = cfxi_scratch(c->rt, (n + 1) * sizeof *items);
     size_t i = 0;
@@ -149,8 +147,8 @@ cfx_status cfxi_rule_cond(cfxi_call *c)
     if (!c->infer)
         return CFX_OK;
     cfx_datum yes = cfxi_region_run(c, c->args[1], operands, n);
-    cfx_datum no = yes.kind ? cfxi_region_run(c, c->args[2], operands, n) : nothing;
-    cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : nothing;
+    cfx_datum no = yes.kind ? cfxi_region_run(c, c->args[2], operands, n) : cfx_datum_invalid();
+    cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : cfx_datum_invalid();
     cfx_datum_release(yes);
     cfx_datum_release(no);
     cfxi_result_datum(c, 0, both);
@@ -221,7 +219,7 @@ static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_
         cfxi_call unseen = *c;
         unseen.watch = NULL;
         cfx_status status = turn(&unseen, body, index, &after);
-        cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : nothing;
+        cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : cfx_datum_invalid();
         cfx_datum_release(after);
         if (both.kind == CFX_DATUM_INVALID)
             return status_of(c);
@@ -256,7 +254,7 @@ cfx_status cfxi_rule_while_loop(cfxi_call *c)
     cfx_datum state = first_state(c, 2);
     if (state.kind == CFX_DATUM_INVALID)
         return status_of(c);
-    return end_loop(c, infer_loop(c, c->args[1], nothing, &state), state);
+    return end_loop(c, infer_loop(c, c->args[1], cfx_datum_invalid(), &state), state);
 }
 
 cfx_status cfxi_kernel_while_loop(cfxi_call *c)
@@ -272,7 +270,7 @@ cfx_status cfxi_kernel_while_loop(cfxi_call *c)
         cfx_datum_release(test);
         if (status != CFX_OK || !more)
             break;
-        status = turn(c, c->args[1], nothing, &state);
+        status = turn(c, c->args[1], cfx_datum_invalid(), &state);
     }
     return end_loop(c, status, state);
 }

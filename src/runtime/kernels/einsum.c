@@ -420,7 +420,7 @@ static cfx_status multiply_elements(const einsum *e, const operand *a, const ope
 {
     const set all = labels_of(a, false) | labels_of(b, false);
     cfx_datum args[2];
-    cfx_datum product = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum product = cfx_datum_invalid();
     for (size_t i = 0; i < 2; i++) {
         const operand *o = i ? b : a;
         cfx_tensor t = cfxi_shown(&o->t);

@@ -113,7 +113,7 @@ cfx_status cfxi_kernel_nonzero(cfxi_call *c)
 cfx_status cfxi_rule_where_nonzero(cfxi_call *c)
 {
     cfx_datum x = c->args[0];
-    cfx_datum flat = cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    cfx_datum flat = cfx_datum_invalid();
     if (cfxi_tensor(c, 0)->ndim == 0) {
         flat = cfxi_sub(c, CFX_OPID_atleast_1d, &x, 1);
         x = flat;

@@ -115,7 +115,7 @@ static cfx_datum tensor_attribute(cfxi_call *c, cfx_datum object, const char *na
     }
     if (strcmp(name, "grad") == 0 || strcmp(name, "grad_fn") == 0)
         return cfx_datum_none();
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 /* "values" of what max_dim returns; start, stop and step of a slice. */
@@ -134,7 +134,7 @@ static cfx_datum item_by_name(cfx_datum object, const char *name)
             memcmp(result.name.text, name, result.name.size) == 0)
             return cfx_datum_retain(items[i]);
     }
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 static cfx_datum number_attribute(cfx_datum object, const char *name)
@@ -146,7 +146,7 @@ static cfx_datum number_attribute(cfx_datum object, const char *name)
         return complex                             ? cfx_datum_float(object.as.c[1])
                : object.kind == CFX_DATUM_FLOAT ? cfx_datum_float(0)
                                                    : cfx_datum_int(0);
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 static cfx_datum dtype_attribute(cfx_dtype dtype, const char *name)
@@ -157,7 +157,7 @@ static cfx_datum dtype_attribute(cfx_dtype dtype, const char *name)
         return cfx_datum_bool(cfx_dtype_is_complex(dtype));
     if (strcmp(name, "itemsize") == 0)
         return cfx_datum_int((int64_t)cfx_dtype_size(dtype));
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 /* type and index of "cuda:1" */
@@ -174,7 +174,7 @@ static cfx_datum device_attribute(cfxi_call *c, cfx_datum object, const char *na
         return cfx_datum_none();
     if (strcmp(name, "index") == 0 && cfxi_parse_int(colon + 1, size - type - 1, &index))
         return cfx_datum_int(index);
-    return cfx_datum_scalar(CFX_DATUM_INVALID, 0);
+    return cfx_datum_invalid();
 }
 
 cfx_status cfxi_rule_getattr(cfxi_call *c)
@@ -192,7 +192,7 @@ cfx_status cfxi_rule_getattr(cfxi_call *c)
     case CFX_DATUM_COMPLEX: found = number_attribute(object, name); break;
     case CFX_DATUM_DTYPE: found = dtype_attribute((cfx_dtype)object.as.i, name); break;
     case CFX_DATUM_DEVICE: found = device_attribute(c, object, name); break;
-    default: found = cfx_datum_scalar(CFX_DATUM_INVALID, 0); break;
+    default: found = cfx_datum_invalid(); break;
     }
     if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK && !cfxi_is_none(c, 2))
         found = cfx_datum_retain(c->args[2]);
