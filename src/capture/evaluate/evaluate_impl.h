@@ -105,19 +105,19 @@ typedef struct cfxi_poison {
     char type[2][32];
 } cfxi_poison;
 
-typedef struct cfxi_slot {
+typedef struct cfxi_local {
     cfx_object *value;          /* NULL: not bound, or poisoned */
     const cfxi_poison *poison;
     uint32_t line;              /* where it was bound */
     uint32_t journal;           /* number of the last region that has noted it */
-} cfxi_slot;
+} cfxi_local;
 
 typedef struct cfxi_frame {
     const cfx_def *def;
     struct cfxi_frame *caller;  /* NULL: called by the world */
     struct cfxi_frame *outer;   /* the frame that the function was made in, or NULL */
     cfx_object *globals;
-    cfxi_slot *slots;           /* def->n_locals */
+    cfxi_local *slots;           /* def->n_locals */
     size_t n_free;              /* as in cfx_callee */
     const char *const *free_names;
     cfx_object *const *free_values;
@@ -288,7 +288,7 @@ typedef struct cfxi_defaults {
     size_t n;
     cfx_object *const *named;   /* one for each keyword-only parameter (NULL: none), or NULL */
 } cfxi_defaults;
-bool cfxi_bind(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
+bool cfxi_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                const cfxi_defaults *defaults);
 cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
 
