@@ -124,7 +124,7 @@ typedef struct cfxi_frame {
     cfx_object *class_cell;     /* for super(): the class that the function is written in, or NULL */
     const cfxi_ast *at;         /* the node that is evaluated, for messages and locations */
     cfx_object *result;         /* what `return` gave */
-    uint32_t depth;             /* of regions when it was made: its slots need no journal there */
+    uint32_t region;            /* ev->region->number when it was made: no journal needed there */
     size_t pendings;            /* how many there were then */
     uint64_t loop;              /* where the outermost loop that runs in it begins (as last_read);
                                    0: none runs */
@@ -168,6 +168,7 @@ struct cfx_evaluator {
     cfx_script_options options;
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
     uint32_t depth;             /* of open regions */
+    uint32_t regions;           /* how many there were so far */
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
@@ -310,6 +311,8 @@ const char *cfxi_kind_name(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- the journal (journal.c) --------------------------------------------------------------- */
 
+/* Opens the outermost region; false: memory is out. */
+bool cfxi_journal_begin(cfx_evaluator *ev);
 /* To be called before each write, with the place that is written to. False: memory is out. */
 bool cfxi_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot);
 bool cfxi_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name);
