@@ -9,7 +9,9 @@
  *     call.c       calls, bind.c their arguments, special.c functions that need the evaluator
  *     function.c   def, lambda, class           pattern.c    match
  *     guard.c      try, with, raise, assert
- *     branch.c     if on graph values           loop.c       while, iterate.c for
+ *     branch.c     if on graph values           places.c     what both ways have changed
+ *     loop.c       while and for                iterate.c    what a for goes over
+ *     dynamic.c    loops that data ends
  *     journal.c    what a branch changed, and putting it back
  *     merge.c      two values that become one   kind.c       what is known of a graph value
  *     growing.c    lists that became graph values
