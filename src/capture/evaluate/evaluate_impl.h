@@ -53,6 +53,14 @@ typedef enum cfxi_def_kind {
 
 enum { CFXI_NO_SLOT = UINT32_MAX };
 
+/* Names of one script, each a pointer of the script's own, with a number. */
+typedef struct cfxi_name_set {
+    const char **items;
+    uint32_t count;
+    uint32_t *table;               /* by pointer: number + 1, or 0 */
+    uint32_t table_size;           /* a power of two, or 0 */
+} cfxi_name_set;
+
 /* Something that has names of its own. */
 struct cfx_def {
     cfxi_def_kind kind;
@@ -67,10 +75,9 @@ struct cfx_def {
     const char **locals;
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that reads
                                       it, in this or an inner def; 0: none does */
-    uint32_t *table;               /* of locals by pointer: slot + 1, or 0 */
-    uint32_t table_size;           /* a power of two */
-    cfxi_name_list globals;        /* declared `global` */
-    cfxi_name_list nonlocals;
+    cfxi_name_set names;           /* the locals */
+    cfxi_name_set globals;         /* declared `global` */
+    cfxi_name_set nonlocals;
     const cfxi_ast *yields;        /* a yield or await in it, or NULL */
 };
 
@@ -87,8 +94,13 @@ struct cfx_script {
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
 const cfx_def *cfxi_def_of(const cfx_script *script, const cfxi_ast *ast);
+/* The number of a name, which is of the script's own, or CFXI_NO_SLOT if it is not in the set. */
+uint32_t cfxi_name_set_find(const cfxi_name_set *set, const char *name);
 /* The slot of a name, or CFXI_NO_SLOT if it is not local here. `name` is of the script's own. */
-uint32_t cfxi_def_slot(const cfx_def *def, const char *name);
+static inline uint32_t cfxi_def_slot(const cfx_def *def, const char *name)
+{
+    return cfxi_name_set_find(&def->names, name);
+}
 /* The script's own pointer for a name; NULL if it does not have it. */
 const char *cfxi_script_name(const cfx_script *script, const char *name);
 
