@@ -178,6 +178,7 @@ struct cfx_evaluator {
     uint32_t nesting;           /* of cfxi_eval and cfxi_exec, which bounds the stack */
     uint32_t steps;             /* to ask now and then whether to stop */
     cfx_script_options options;
+    cfx_iter open;              /* erased nodes are not used for others: see kinds */
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
     uint32_t depth;             /* of open regions */
     uint32_t regions;           /* how many there were so far */
@@ -235,7 +236,7 @@ cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_ob
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
 cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
-/* A node that calls a function of a qualified name ("operator.add", "builtins.len"). */
+/* A node that calls a function of a qualified name ("operator.add", "builtins.len"). (region.c) */
 cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const *args, size_t n);
 
 /* ---- messages (frame.c) -------------------------------------------------------------------- */
@@ -323,8 +324,9 @@ const char *cfxi_kind_name(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- the journal (journal.c) --------------------------------------------------------------- */
 
-/* Opens the outermost region; false: memory is out. */
+/* Opens the outermost region; false: memory is out. And the end of it, also if that failed. */
 bool cfxi_journal_begin(cfx_evaluator *ev);
+void cfxi_journal_end(cfx_evaluator *ev);
 /* To be called before each write, with the place that is written to. False: memory is out. */
 bool cfxi_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot);
 bool cfxi_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name);

@@ -174,9 +174,17 @@ enum { MOST_DEPTH = 96 };  /* regions of a graph nest a hundred deep */
 bool cfxi_journal_begin(cfx_evaluator *ev)
 {
     ev->region = cfxi_ev_alloc(ev, sizeof *ev->region);
+    if (!ev->region)
+        return false;
+    ev->region->number = ++ev->regions;
+    cfx_iter_begin(&ev->open, ev->g, false);
+    return true;
+}
+
+void cfxi_journal_end(cfx_evaluator *ev)
+{
     if (ev->region)
-        ev->region->number = ++ev->regions;
-    return ev->region != NULL;
+        cfx_iter_end(&ev->open);
 }
 
 static void push(cfx_evaluator *ev, cfxi_region *r)
