@@ -7,6 +7,7 @@
  *     program.c graphs of modules made to run     control.c branches and loops
  *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
+ *     facts.c   what is known of its nodes        keyed.c   tables by address
  *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
@@ -21,6 +22,20 @@
 #include <cfx/nn.h>
 
 #include <stdatomic.h>
+
+/* ---- tables by address (keyed.c) ----------------------------------------------------------- */
+
+/* What an item of such a table begins with. */
+typedef struct cfxi_keyed {
+    const void *key;
+} cfxi_keyed;
+
+/* The item of that key, or NULL. */
+void *cfxi_keyed_find(const cfxi_table *t, const void *key);
+/* Adds an item, whose key is not there yet: false if memory is out. */
+bool cfxi_keyed_add(cfxi_table *t, void *item, const cfx_allocator *allocator);
+/* Frees the table and its items, each of `size` bytes. */
+void cfxi_keyed_free(cfxi_table *t, size_t size, const cfx_allocator *allocator);
 
 /* ---- modules (module.c) -------------------------------------------------------------------- */
 
@@ -39,6 +54,7 @@ typedef struct cfxi_member {
 } cfxi_member;
 
 struct cfx_module {
+    cfxi_keyed by;             /* itself: tables of modules need no other items */
     atomic_int refs;
     const cfx_allocator *allocator;
     const cfx_class *type;     /* of a user's; or NULL */
@@ -110,6 +126,7 @@ typedef struct cfxi_slot {
 
 /* Programs of modules that were called, by module. */
 typedef struct cfxi_ready {
+    cfxi_keyed by;          /* the module */
     cfx_module *module;     /* retained */
     uint64_t stamp;
     cfx_var *pattern;       /* of a module of torch.nn: the arguments that are part of it */
@@ -149,6 +166,8 @@ const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v);
 /* The variable as a datum, a new reference; numbers and texts too. While tracing what is known of
  * it: INVALID, without a failure, if nothing is. EMPTY gives INVALID. */
 cfx_datum cfxi_var_datum(cfx_at at, cfx_var v);
+/* Whether it is a number, or while tracing known to be one. */
+bool cfxi_var_is_number(cfx_at at, cfx_var v);
 /* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
  * scope fails, if it is another graph's. */
 cfx_value cfxi_var_value(cfx_at at, cfx_var v);
@@ -162,7 +181,7 @@ cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
 /* ---- a trace (trace.c) --------------------------------------------------------------------- */
 
 typedef struct cfxi_place {  /* where a module or a parameter of it is, below the root */
-    const void *object;
+    cfxi_keyed by;           /* it */
     char *path;
     size_t size;             /* of its memory */
     cfx_node *reader;        /* of a parameter: its get_attr in the outermost graph */
@@ -177,6 +196,7 @@ struct cfxi_trace {
     const cfx_trace_options *options;
     uint32_t scope;          /* of the graph: the modules that are being called */
     cfxi_table places;       /* of cfxi_place *, by object */
+    cfxi_table facts;        /* of cfxi_fact *, by node */
     size_t constants;
 };
 
@@ -188,6 +208,19 @@ cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n);
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
+
+/* ---- what is known of nodes (facts.c) ------------------------------------------------------- */
+
+/* Notes what is known of a node, in the place of what was; INVALID: nothing. */
+cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known);
+/* Borrowed; INVALID if nothing is known. */
+cfx_datum cfxi_fact_of(const cfxi_trace *t, const cfx_node *n);
+void cfxi_facts_free(cfxi_trace *t, const cfx_allocator *allocator);
+/* What is known of a number if shapes are not: that it is one, of whichever kind. */
+cfx_datum cfxi_some_number(void);
+/* That, if a call of an operator whose row does not say so gives one: getitem, size, stride, cond;
+ * else INVALID. */
+cfx_datum cfxi_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_node *call);
 
 /* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
  * trace that made it. (graft.c) */
@@ -201,7 +234,9 @@ typedef struct cfxi_row {
     uint32_t is_bool;  /*   it is a bool */
     uint32_t by_name;  /*   it can only be given by name */
     bool method;       /* `spelled` is a method's name */
+    bool gives_number; /* whatever it gets */
     char spelled[CFX_SPELLING_SIZE];  /* how a captured call names it; "" for one of a library */
+    char number[CFX_SPELLING_SIZE];   /* and one without tensors: "operator.mod"; "" if nothing */
 } cfxi_row;
 
 /* Notes a parameter in `row`. */

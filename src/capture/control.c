@@ -1,6 +1,8 @@
 /* control.c - branches and loops: run now on tensors, or captured as regions of a graph. */
 #include "capture_impl.h"
 
+#include "../runtime/python_impl.h"
+
 #include <math.h>
 
 enum { MOST_STATE = 32 };
@@ -147,12 +149,25 @@ static uint32_t same_scope(cfx_graph *g, const cfx_graph *from, uint32_t scope)
 static cfx_var add_input(cfx_at at, cfx_graph *g, const char *name, cfx_datum known)
 {
     cfx_error err = {0};
-    cfx_node *n = cfx_graph_placeholder(g, name, &err);
+    cfx_node *n = cfx_ok(at.scope) ? cfx_graph_placeholder(g, name, &err) : NULL;
     if (n)
         return cfxi_trace_node(at, n, known);
     cfx_datum_release(known);
-    cfxi_scope_take(at, &err);
+    if (cfx_ok(at.scope))
+        cfxi_scope_take(at, &err);
     return cfx_var_empty();
+}
+
+/* What is known of the index of a loop: a number. */
+static cfx_datum unknown_index(cfx_at at)
+{
+    cfx_error err = {0};
+    cfx_datum i = cfxi_py_unknown(CFX_DATUM_INT);
+    if (at.scope->trace->dims)
+        i.as.i = cfx_dims_fresh_number(at.scope->trace->dims, &err);
+    if (err.status != CFX_OK)
+        cfxi_scope_take(at, &err);
+    return i;
 }
 
 /* Inputs for the variables, by their names. */
@@ -160,7 +175,10 @@ static void add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_var *inner)
 {
     for (size_t i = 0; i < in.n && cfx_ok(at.scope); i++) {
         const cfx_node *n = cfx_var_node(at.scope, in.items[i]);
-        inner[i] = add_input(at, g, n ? n->name->data : "x", cfxi_var_datum(at, in.items[i]));
+        cfx_datum known = cfxi_var_datum(at, in.items[i]);
+        if (!at.scope->trace->dims && cfxi_is_number(known))
+            known = cfxi_some_number();
+        inner[i] = add_input(at, g, n ? n->name->data : "x", known);
     }
 }
 
@@ -213,8 +231,7 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     cfx_iter_begin(&open, g, false);
     t->graph = g;
     t->scope = same_scope(g, outer, scope);
-    cfx_datum index = t->dims ? cfx_datum_int(0) : cfx_datum_invalid();
-    cfx_var i = b->round ? add_input(at, g, "i", index) : cfx_var_empty();
+    cfx_var i = b->round ? add_input(at, g, "i", unknown_index(at)) : cfx_var_empty();
     add_inputs(at, g, in, inner);
     cfx_var result = cfx_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();
     expect_result(at, result, b->what);
@@ -280,7 +297,9 @@ static cfx_var note(cfx_at at, const char *target, const cfx_value *args, size_t
             cfx_value_discard(g, args[i]);
         return cfx_var_empty();
     }
-    cfx_datum known = cfxi_infer_node(at, call);
+    cfx_datum known = at.scope->trace->dims
+                          ? cfxi_infer_node(at, call)
+                          : cfxi_number_of_call(at.scope->trace, cfx_node_operator(call), call);
     if (cfx_ok(at.scope))
         return cfxi_trace_node(at, call, known);
     cfx_datum_release(known);

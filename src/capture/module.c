@@ -12,6 +12,7 @@ cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err)
         return NULL;
     }
     *m = (cfx_module){.allocator = allocator, .training = true};
+    m->by.key = m;
     atomic_init(&m->refs, 1);
     return m;
 }
@@ -230,26 +231,16 @@ typedef struct walk {
     size_t depth;
 } walk;
 
-static uint32_t hash_of(const void *item) { return cfxi_hash_pointer(item); }
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return item == key;
-}
-
 static cfx_status visit(walk *w, cfx_module *m, cfx_error *err)
 {
-    const uint32_t hash = cfxi_hash_pointer(m);
     const size_t size = w->path.size;
-    if (cfxi_table_find(&w->seen, hash, is_same, m, 0))
+    if (cfxi_keyed_find(&w->seen, m))
         return CFX_OK;
     if (w->depth++ >= CFX_MAX_REGION_DEPTH)
         return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
                              CFX_MAX_REGION_DEPTH);
-    if (!cfxi_table_reserve(&w->seen, hash_of, w->allocator))
+    if (!cfxi_keyed_add(&w->seen, m, w->allocator))
         return cfxi_nomem(err);
-    cfxi_table_insert(&w->seen, hash, m);
     CFX_TRY(w->fn(w->ctx, m, w->path.data, err));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);

@@ -147,17 +147,6 @@ typedef struct outside {
     cfxi_vec known;    /* of cfx_datum, borrowed: of each input of `g` */
 } outside;
 
-/* What is known of a node: a variable of the scope stands for it. */
-static cfx_datum known_of(const cfx_scope *s, const cfx_node *n)
-{
-    for (size_t i = s->slots.size; i-- > 0;) {
-        const cfxi_slot *slot = (const cfxi_slot *)s->slots.data + i;
-        if (slot->value.kind == CFX_KIND_NODE && slot->value.as.node == n)
-            return slot->datum;
-    }
-    return cfx_datum_invalid();
-}
-
 static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
 {
     outside *o = ctx;
@@ -171,7 +160,7 @@ static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
     cfx_node *input = cfx_graph_placeholder(o->g, "x", err);
     if (!input || cfx_node_map_set(o->to, n, cfx_from_node(input), err) != CFX_OK)
         return cfx_invalid();
-    ((cfx_datum *)o->known.data)[o->known.size++] = known_of(o->at.scope, n);
+    ((cfx_datum *)o->known.data)[o->known.size++] = cfxi_fact_of(o->at.scope->trace, n);
     return cfx_from_node(input);
 }
 
@@ -242,17 +231,6 @@ cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n)
 
 /* ---- keeping ------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_ready *)item)->module);
-}
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const cfxi_ready *)item)->module == key;
-}
-
 static void clear(cfx_scope *s, cfxi_ready *r)
 {
     cfxi_free(s->allocator, r->pattern, r->n * sizeof *r->pattern);
@@ -268,23 +246,26 @@ void cfxi_ready_free(cfx_scope *s)
     for (cfxi_ready *r; (r = cfxi_table_next(&s->ready, &at)) != NULL;) {
         clear(s, r);
         cfx_module_release(r->module);
-        cfxi_free(s->allocator, r, sizeof *r);
     }
-    cfxi_table_free(&s->ready, s->allocator);
+    cfxi_keyed_free(&s->ready, sizeof(cfxi_ready), s->allocator);
 }
 
 /* The entry of a module: an empty one if there was none; NULL if memory is out. */
 static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
 {
-    cfxi_ready *r = cfxi_table_find(&s->ready, cfxi_hash_pointer(m), is_same, m, 0);
-    if (r || !cfxi_table_reserve(&s->ready, hash_of, s->allocator))
+    cfxi_ready *r = cfxi_keyed_find(&s->ready, m);
+    if (r)
         return r;
     r = cfxi_alloc(s->allocator, sizeof *r);
     if (!r)
         return NULL;
-    *r = (cfxi_ready){.module = cfx_module_retain(m)};
-    cfxi_table_insert(&s->ready, cfxi_hash_pointer(m), r);
-    return r;
+    *r = (cfxi_ready){.by = {m}, .module = m};
+    if (cfxi_keyed_add(&s->ready, r, s->allocator)) {
+        cfx_module_retain(m);
+        return r;
+    }
+    cfxi_free(s->allocator, r, sizeof *r);
+    return NULL;
 }
 
 /* Whether the arguments that are part of a program are these. Texts and lists of integers are the

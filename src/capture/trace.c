@@ -8,41 +8,25 @@
 
 /* ---- what is where ------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_place *)item)->object);
-}
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const cfxi_place *)item)->object == key;
-}
-
-static cfxi_place *place_of(const cfxi_trace *t, const void *object)
-{
-    return cfxi_table_find(&t->places, cfxi_hash_pointer(object), is_same, object, 0);
-}
-
 static cfx_status add_place(cfxi_trace *t, const void *object, const char *path, const char *name,
                             cfx_error *err)
 {
     const cfx_allocator *allocator = t->root->allocator;
     const size_t before = strlen(path);
     const size_t size = before + 1 + strlen(name) + 1;
-    if (place_of(t, object))
+    if (cfxi_keyed_find(&t->places, object))
         return CFX_OK;
-    cfxi_place *p = cfxi_table_reserve(&t->places, hash_of, allocator)
-                        ? cfxi_alloc(allocator, sizeof *p) : NULL;
+    cfxi_place *p = cfxi_alloc(allocator, sizeof *p);
     char *text = p ? cfxi_alloc(allocator, size) : NULL;
-    if (!text) {
-        cfxi_free(allocator, p, sizeof *p);
-        return cfxi_nomem(err);
+    if (text) {
+        snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
+        *p = (cfxi_place){.by = {object}, .path = text, .size = size};
+        if (cfxi_keyed_add(&t->places, p, allocator))
+            return CFX_OK;
     }
-    snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
-    *p = (cfxi_place){.object = object, .path = text, .size = size};
-    cfxi_table_insert(&t->places, cfxi_hash_pointer(object), p);
-    return CFX_OK;
+    cfxi_free(allocator, text, size);
+    cfxi_free(allocator, p, sizeof *p);
+    return cfxi_nomem(err);
 }
 
 /* A module is known by its address; a parameter by that of its tensor. */
@@ -62,16 +46,14 @@ static void free_places(cfxi_trace *t)
 {
     const cfx_allocator *allocator = t->root->allocator;
     size_t at = 0;
-    for (cfxi_place *p; (p = cfxi_table_next(&t->places, &at)) != NULL;) {
+    for (cfxi_place *p; (p = cfxi_table_next(&t->places, &at)) != NULL;)
         cfxi_free(allocator, p->path, p->size);
-        cfxi_free(allocator, p, sizeof *p);
-    }
-    cfxi_table_free(&t->places, allocator);
+    cfxi_keyed_free(&t->places, sizeof(cfxi_place), allocator);
 }
 
 const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
 {
-    const cfxi_place *p = place_of(t, m);
+    const cfxi_place *p = cfxi_keyed_find(&t->places, m);
     return p ? p->path : NULL;
 }
 
@@ -90,7 +72,7 @@ cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n)
 
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 {
-    if (cfxi_trace_mark(at, n) != CFX_OK) {
+    if (cfxi_trace_mark(at, n) != CFX_OK || cfxi_fact_set(at, n, known) != CFX_OK) {
         cfx_datum_release(known);
         return cfx_var_empty();
     }
@@ -114,7 +96,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
 {
     cfxi_trace *t = at.scope->trace;
-    cfxi_place *p = place_of(t, tensor);
+    cfxi_place *p = cfxi_keyed_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
         cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
@@ -199,7 +181,8 @@ static cfx_var add_input(cfx_at at, cfx_schema_text name, cfx_var value)
     cfx_error err = {0};
     const cfx_value usual = cfxi_var_value(at, value);
     const cfx_target target = {.name = name.text, .size = name.size};
-    cfx_datum known = input_shape(at, name);
+    const bool number = !at.scope->trace->dims && cfxi_var_is_number(at, value);
+    cfx_datum known = number ? cfxi_some_number() : input_shape(at, name);
     cfx_value args = cfx_value_tuple(g, &usual, value.kind != CFX_VAR_EMPTY, &err);
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && cfx_ok(at.scope))
@@ -352,6 +335,7 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
     if (status == CFX_OK)
         status = cfxi_graft(at, t.made, m, t.top, &options, &err);
     free_places(&t);
+    cfxi_facts_free(&t, at.scope->allocator);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
     if (status == CFX_OK)

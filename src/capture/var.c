@@ -64,6 +64,13 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
     return cfx_datum_invalid();
 }
 
+bool cfxi_var_is_number(cfx_at at, cfx_var v)
+{
+    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_var_slot(at, v) : NULL;
+    return v.kind == CFX_VAR_BOOL || v.kind == CFX_VAR_INT || v.kind == CFX_VAR_FLOAT ||
+           (slot && cfxi_is_number(slot->datum));
+}
+
 /* ---- as values ----------------------------------------------------------------------------- */
 
 static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
@@ -352,7 +359,9 @@ static const cfx_tensor *known_tensor(cfx_at at, cfx_var v)
     cfx_datum_release(d);  /* the variable has it */
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
-    if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
+    if (cfxi_is_number(d))
+        cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not a number");
+    else if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
         cfx_fail(at, CFX_E_TYPE, "its shape is not known: give the trace the inputs' shapes "
                  "(.shapes = \"x=float32[N, 3]\"), or use cfx_size, whose result is a variable");
     else
