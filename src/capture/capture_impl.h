@@ -8,6 +8,7 @@
  *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
  *     facts.c   what is known of its nodes        keyed.c   tables by address
+ *     inputs.c  the inputs of users' classes
  *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
@@ -155,8 +156,20 @@ struct cfx_scope {
 
 enum {
     CFXI_MOST_CALLS = 400,  /* of modules in modules: the C stack is not endless */
-    CFXI_MOST_INPUTS = 32   /* of a module */
+    CFXI_FEW = 16           /* items that a room has on the stack */
 };
+
+/* Room for any number of items: few have it on the stack. */
+typedef struct cfxi_room {
+    void *here;       /* for so many of so many bytes */
+    size_t fits;
+    size_t item;
+    cfxi_vec memory;  /* for more */
+} cfxi_room;
+
+/* Room for n items, once; NULL, and the scope fails, if memory is out. (scope.c) */
+void *cfxi_room_for(cfx_at at, cfxi_room *room, size_t n);
+void cfxi_room_free(cfx_at at, cfxi_room *room);
 
 /* New variables; the datum is taken over, the value retained. EMPTY if memory is out. */
 cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d);
@@ -171,6 +184,8 @@ bool cfxi_var_is_number(cfx_at at, cfx_var v);
 /* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
  * scope fails, if it is another graph's. */
 cfx_value cfxi_var_value(cfx_at at, cfx_var v);
+/* Likewise all of them, into `out`; false, and the scope fails. */
+bool cfxi_var_values(cfx_at at, cfx_vars in, cfx_value *out);
 /* Makes the scope fail with what *err says, behind the user's line. (A line in *err is that of the
  * captured program which this line runs.) */
 cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
@@ -252,10 +267,20 @@ void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL i
  * keyword-only, is passed by name. NULL, and the scope fails. */
 cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
 
+/* ---- inputs (inputs.c) ---------------------------------------------------------------------- */
+
+/* Whether the names and defaults of a class can be read: the scope fails if not. */
+bool cfxi_inputs_are_good(cfx_at at, const cfx_class *type);
+/* `in` with the defaults of what is not given, *n in all; NULL, and the scope fails, if they do not
+ * fit. */
+const cfx_var *cfxi_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfxi_room *room,
+                                size_t *n);
+/* What stands for the inputs in the trace: placeholders, but for those that it fixes. NULL, and the
+ * scope fails. */
+const cfx_var *cfxi_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room, size_t *n);
+
 /* ---- calls (call.c) ------------------------------------------------------------------------- */
 
-/* The i-th input of a class: its name, empty past the last, and its default, or EMPTY. */
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value);
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 

@@ -306,7 +306,7 @@ static bool class_is_good(cfx_at at, const cfx_class *type)
     else if (forwards != 1)
         cfx_fail(at, CFX_E_VALUE, "class %.60s needs one of forward, forward2, forward3 and "
                  "forward_n, and has %d", type->name, forwards);
-    return cfx_ok(at.scope);
+    return cfx_ok(at.scope) && cfxi_inputs_are_good(at, type);
 }
 
 cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)

@@ -114,12 +114,12 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
 static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *err)
 {
     const cfx_datum none = cfx_datum_invalid();
-    cfx_value args[CFXI_MOST_INPUTS];
+    cfx_value here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_program *p = NULL;
-    if (in.n > CFXI_MOST_INPUTS) {
-        cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
+    cfx_value *args = cfxi_room_for(at, &room, in.n);
+    if (!args)
         return NULL;
-    }
     cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, err);
     cfx_module *holder = g ? cfxi_module_make(at.scope->allocator, err) : NULL;
     if (holder)
@@ -134,6 +134,7 @@ static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *er
         p = make_program(at, g, holder, err);
     cfx_module_release(holder);
     cfx_graph_release(g);
+    cfxi_room_free(at, &room);
     return p;
 }
 
