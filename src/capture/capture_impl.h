@@ -62,9 +62,9 @@ struct cfx_module {
     cfx_nn nn;                 /* of torch.nn's; or NONE */
     char *name;                /* of the class of a captured one; or NULL */
     cfx_graph *graph;          /* of a captured one; or NULL */
-    const cfx_module *owner;   /* the root of the only tree that may change it in a pass */
     void *data;
     bool training;
+    bool visited;              /* while cfx_module_train goes through the tree */
     uint64_t version;          /* grows with every change of a member */
     int32_t level;             /* less than that of any child: trees have an end */
     cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
@@ -78,6 +78,11 @@ static inline cfxi_member *cfxi_member_at(const cfx_module *m, size_t i)
 
 /* One reference, the caller's; NULL with *err set. */
 cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err);
+/* Whether nobody has it but the module that it is part of, which so may change it. */
+static inline bool cfxi_module_is_own(const cfx_module *m)
+{
+    return atomic_load_explicit(&m->refs, memory_order_acquire) == 1;
+}
 /* Shares the members' values; children are the same. */
 cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err);
 /* The member called name[:size], or NULL. */
@@ -94,8 +99,8 @@ cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char 
 /* The member at a path, or NULL. */
 cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
 /* A number that is another one when anything below `m` has changed: members, whether it is
- * training, graphs and their regions. */
-uint64_t cfxi_module_stamp(const cfx_module *m);
+ * training, graphs and their regions. False if memory is out. */
+bool cfxi_module_stamp(const cfx_module *m, uint64_t *out);
 /* How messages call it: its class, or "module". */
 const char *cfxi_module_title(const cfx_module *m);
 

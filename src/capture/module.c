@@ -281,17 +281,41 @@ static uint64_t graph_stamp(const cfx_graph *g)
     return stamp;
 }
 
-uint64_t cfxi_module_stamp(const cfx_module *m)
+static bool has_children(const cfx_module *m)
 {
-    uint64_t stamp = cfxi_hash_mix((uint64_t)(uintptr_t)m, 2 * m->version + m->training);
+    for (size_t i = 0; i < m->members.size; i++)
+        if (cfxi_member_at(m, i)->kind == CFXI_MEMBER_CHILD)
+            return true;
+    return false;
+}
+
+/* Mixes what is at and below `m` into *stamp. Other threads may read the same modules, so that they
+ * are not marked; those without children, which most are, may be met again. */
+static bool mix_stamp(const cfx_module *m, cfxi_table *seen, uint64_t *stamp)
+{
+    *stamp = cfxi_hash_mix(*stamp, (uint64_t)(uintptr_t)m);
+    if (cfxi_keyed_find(seen, m))
+        return true;
+    if (has_children(m) && !cfxi_keyed_add(seen, (cfx_module *)m, m->allocator))
+        return false;
+    *stamp = cfxi_hash_mix(*stamp, 2 * m->version + m->training);
     if (m->graph)
-        stamp = cfxi_hash_mix(stamp, graph_stamp(m->graph));
+        *stamp = cfxi_hash_mix(*stamp, graph_stamp(m->graph));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
-        if (e->kind == CFXI_MEMBER_CHILD)
-            stamp = cfxi_hash_mix(stamp, cfxi_module_stamp(e->child));
+        if (e->kind == CFXI_MEMBER_CHILD && !mix_stamp(e->child, seen, stamp))
+            return false;
     }
-    return stamp;
+    return true;
+}
+
+bool cfxi_module_stamp(const cfx_module *m, uint64_t *out)
+{
+    cfxi_table seen = {0};
+    *out = 0;
+    const bool good = mix_stamp(m, &seen, out);
+    cfxi_table_free(&seen, m->allocator);
+    return good;
 }
 
 /* ---- making, as users do it ---------------------------------------------------------------- */
@@ -511,15 +535,25 @@ cfx_datum cfx_module_attribute(const cfx_module *m, const char *path)
     return e ? e->value : cfx_datum_invalid();
 }
 
-/* Recursive and without memory of its own, so that it cannot fail: what several have is set again.
- * */
+/* Sets all that is not visited yet, or takes the marks off again: without memory of its own, so that
+ * it cannot fail, and each module once, in however many places it is. */
+static void set_training(cfx_module *m, bool training, bool visited)
+{
+    if (m->visited == visited)
+        return;
+    m->visited = visited;
+    m->training = training;
+    for (size_t i = 0; i < m->members.size; i++)
+        if (cfxi_member_at(m, i)->child)
+            set_training(cfxi_member_at(m, i)->child, training, visited);
+}
+
 void cfx_module_train(cfx_module *m, bool training)
 {
     if (!m)
         return;
-    m->training = training;
-    for (size_t i = 0; i < m->members.size; i++)
-        cfx_module_train(cfxi_member_at(m, i)->child, training);
+    set_training(m, training, true);
+    set_training(m, training, false);
 }
 
 bool cfx_module_is_training(const cfx_module *m) { return m && m->training; }

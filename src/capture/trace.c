@@ -291,7 +291,6 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
     cfx_module *kept = cfxi_module_make(m->allocator, err);
     if (!kept)
         return CFX_E_NOMEM;
-    kept->owner = m;
     kept->level = m->level;
     cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
     if (status == CFX_OK) {
