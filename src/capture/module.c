@@ -535,8 +535,8 @@ cfx_datum cfx_module_attribute(const cfx_module *m, const char *path)
     return e ? e->value : cfx_datum_invalid();
 }
 
-/* Sets all that is not visited yet, or takes the marks off again: without memory of its own, so that
- * it cannot fail, and each module once, in however many places it is. */
+/* Sets all that is not visited yet, or takes the marks off again: without memory of its own, so
+ * that it cannot fail, and each module once, in however many places it is. */
 static void set_training(cfx_module *m, bool training, bool visited)
 {
     if (m->visited == visited)
