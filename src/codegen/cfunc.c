@@ -140,11 +140,20 @@ static void put_name(cfxi_ccode *c, const cfx_node *n)
     cfxi_c_put(c, &c->line, n->name->data, n->name->size);
 }
 
+/* Whether a statement mentions it: an alias that nobody uses is no statement. */
+static bool is_mentioned(const cfx_node *n)
+{
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        if (cfx_use_user(use)->n_users > 0 || !cfxi_c_is_alias(cfx_use_user(use)))
+            return true;
+    return false;
+}
+
 void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n)
 {
     if (cfxi_c_is_alias(n))
         return;
-    if (n->n_users > 0) {
+    if (is_mentioned(n)) {
         cfxi_c_text(c, "cfx_var ");
         put_name(c, n);
         cfxi_c_text(c, " = ");
