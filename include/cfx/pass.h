@@ -73,12 +73,15 @@ typedef struct cfx_cse_options {
 } cfx_cse_options;
 
 /* dce: erases what has no users and no effect, from the end backwards; placeholders, the output and
- * what writes to its arguments (cfx_node_effect) stay. `like_torch_fx`: an in-place method or
+ * what writes to its arguments (cfx_node_effect) stay. Of branches and loops also goes what nobody
+ * needs of them: items of the result that are not taken, operands that no region reads, state that
+ * feeds only itself; of those whose regions are not used elsewhere, too. A loop is taken to end:
+ * one without an effect whose result nobody needs goes. `like_torch_fx`: an in-place method or
  * function that nobody uses goes, too (cfx_node_is_impure), though others may see what it wrote, as
  * torch.fx's eliminate_dead_code has it. Fails with CFX_E_GRAPH, before any change, on a graph that
  * cfx_graph_lint complains about. `is_impure` overrides the answer: it is asked for every node,
- * used or not, even for placeholders and outputs; 1 keep, 0 erase if unused, -1 stop with
- * CFX_E_HOST. */
+ * used or not, even for placeholders and outputs (twice, if there are regions); 1 keep, 0 erase if
+ * unused, -1 stop with CFX_E_HOST. */
 typedef struct cfx_dce_options {
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
