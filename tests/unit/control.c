@@ -95,15 +95,15 @@ static cfx_status run_in(const cfx_allocator *a, void *pass)
 
 TEST(memory_runs_out)
 {
-    static const char *const passes[] = {"dce"};
+    static const char *const passes[] = {"const_fold", "dce", "unroll"};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
-        if (!CHECK(test_oom_sweep(run_in, (void *)(uintptr_t)passes[i]) > 100))
+        if (!CHECK(test_oom_sweep(run_in, (void *)(uintptr_t)passes[i]) > 50))
             printf("    %s\n", passes[i]);
 }
 
 TEST(every_pass_once_and_no_more)
 {
-    static const char *const passes[] = {"dce"};
+    static const char *const passes[] = {"const_fold", "dce", "unroll"};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         cfx_graph *g = parse(program, NULL, NULL);
         if (!CHECK(g && run(g, passes[i])) || !CHECK(!run(g, passes[i])))
@@ -201,4 +201,79 @@ TEST(long_chains_of_loops)
     CHECK(!run(g, "dce"));
     CHECK_INT_EQ(LENGTH + 2, cfx_graph_size(g));
     cfx_graph_release(g);
+}
+
+/* ---- const_fold and unroll ----------------------------------------------------------------- */
+
+/* A list is one object: it does not become two, nor does an endless loop go on for ever here. */
+TEST(what_is_not_resolved)
+{
+    static const char *const texts[] = {
+        "graph(): %c = call_function[target=cfx.cond](True, graph { %a = placeholder[target=a]() "
+        "%b = call_method[target=append](%a, 1) output(%a) }, graph { "
+        "%a = placeholder[target=a]() output(%a) }, ([1, 2],)) output(%c)",
+        "graph(): %c = call_function[target=cfx.cond](True, graph { output([1, 2]) }, "
+        "graph { output([1]) }, ()) %b = call_method[target=append](%c, 1) output(%c)",
+        "graph(): %l = call_function[target=cfx.while_loop](graph { %a = placeholder[target=a]() "
+        "output(True) }, graph { %a = placeholder[target=a]() output((%a,)) }, (0,)) output(%l)",
+        "graph(): %l = call_function[target=cfx.while_loop](graph { %a = placeholder[target=a]() "
+        "%r = call_function[target=torch.rand](2) output(False) }, graph { "
+        "%a = placeholder[target=a]() output((%a,)) }, (0,)) output(%l)",
+        "graph(): %l = call_function[target=cfx.for_loop](2, graph { %i = placeholder[target=i]() "
+        "%a = placeholder[target=a]() output(([%i],)) }, (0,)) output(%l)",
+        "graph(): %l = call_function[target=cfx.for_loop](17, graph { %i = placeholder[target=i]() "
+        "%a = placeholder[target=a]() %n = call_function[target=torch.neg](%a) output((%n,)) }, "
+        "(0,)) output(%l)",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        cfx_graph *g = parse(texts[i], NULL, NULL);
+        CHECK(!run(g, "const_fold"));
+        CHECK(!run(g, "unroll"));
+        CHECK(text_is(g, texts[i]));
+        cfx_graph_release(g);
+    }
+}
+
+/* What a writing branch makes of its predicate is not known inside. */
+TEST(predicates_that_are_written_to)
+{
+    static const char *const inner = "graph(): %p = placeholder[target=p]() "
+        "%c = call_function[target=cfx.cond](%p, graph { %p = placeholder[target=p]() %s "
+        "%d = call_function[target=cfx.cond](%p, graph { output(1) }, graph { output(2) }, ()) "
+        "output(%d) }, graph { %p = placeholder[target=p]() output(%p) }, (%p,)) output(%c)";
+    for (int writes = 0; writes < 2; writes++) {
+        char text[1024];
+        char *at = strstr(inner, "%s");
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - inner), inner,
+                 writes ? "%w = call_method[target=zero_](%p) " : "", at + 2);
+        cfx_graph *g = parse(text, NULL, NULL);
+        CHECK(run(g, "const_fold") == !writes);
+        cfx_graph_release(g);
+    }
+}
+
+static const char nested[] =
+    "graph(): %x = placeholder[target=x]() %l = call_function[target=cfx.for_loop](4, graph { "
+    "%i = placeholder[target=i]() %a = placeholder[target=a]() "
+    "%m = call_function[target=cfx.for_loop](5, graph { %k = placeholder[target=k]() "
+    "%b = placeholder[target=b]() %n = call_function[target=torch.neg](%b) output((%n,)) }, (%a,)) "
+    "%r = call_function[target=operator.getitem](%m, 0) output((%r,)) }, (%x,)) "
+    "%s = call_function[target=operator.getitem](%l, 0) output(%s)";
+
+/* The limits count what all loops together become. */
+TEST(limits_of_unroll)
+{
+    static const struct {
+        size_t turns, nodes, size;
+    } rows[] = {{4, 1000, 10}, {5, 1000, 22}, {5, 27, 4}, {3, 1000, 4}, {0, 1000, 4}, {5, 28, 22}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cfx_graph *g = parse(nested, NULL, NULL);
+        const cfx_unroll_options limits = {rows[i].turns, rows[i].nodes};
+        bool changed = false;
+        CHECK_INT_EQ(CFX_OK, cfx_pass_unroll(g, NULL, &limits, &changed, NULL));
+        CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
+        if (!CHECK_INT_EQ((long long)rows[i].size, (long long)cfx_graph_size(g)))
+            printf("    row %zu\n", i);
+        cfx_graph_release(g);
+    }
 }
