@@ -114,18 +114,21 @@ def script(program):
     return cfx.script(program.make())
 
 
-def compare(program, got, *, exact=True, words=True):
-    want, _ = eager(program)
-    found = [f"call {i}: {d}" for i, (a, b) in enumerate(zip(want, got))
-             if (d := disagreement(a, b, exact, words))]
-    assert not found, "\n".join(found)
+def differences(program, got, *, exact=True, module=None):
+    """What the calls gave that eager PyTorch did not; with `module`, also what is in its buffers,
+    under the names that they have there."""
+    want, state = eager(program)
+    found = [f"call {i}: {d}" for i, (a, b) in enumerate(zip(want, got, strict=True))
+             if (d := disagreement(a, b, exact))]
+    kept = state_of(module)
+    found.append(difference({k: state[k] for k in sorted(state) if k in kept},
+                            {k: kept[k] for k in sorted(kept) if k in state}, path="state"))
+    return "\n".join(filter(None, found))
 
 
-def compare_state(program, module):
-    """Buffers that were written to, under the names that they have in the graph."""
-    want, got = eager(program)[1], state_of(module)
-    assert not difference({k: want[k] for k in sorted(want) if k in got},
-                          {k: got[k] for k in sorted(got) if k in want})
+def compare(program, got, **options):
+    if found := differences(program, got, **options):
+        pytest.fail(found, pytrace=False)
 
 
 @pytest.fixture
@@ -146,8 +149,7 @@ def test_called(program, note):
     note("called", 0)
     assert isinstance(module, cfx.GraphModule)
     module.graph.lint()
-    compare(program, run(module, program.calls))
-    compare_state(program, module)
+    compare(program, run(module, program.calls), module=module)
     note("called", 1, 0)
 
 
@@ -164,22 +166,39 @@ def in_order(program, given):
     return args
 
 
+def thaw(x):
+    """An interpreter gives the containers that are in the graph, as torch.fx's does."""
+    if isinstance(x, cfx.immutable_dict):
+        return {k: thaw(v) for k, v in x.items()}
+    if isinstance(x, cfx.immutable_list):
+        return [thaw(v) for v in x]
+    return tuple(map(thaw, x)) if type(x) is tuple else x
+
+
 @every()
 def test_interpreted(program, note):
     module = script(program)
     note("interpreted", 0)
+    interpreter = cfx.Interpreter(module)
+    interpreter.extra_traceback = False  # exceptions have the words that they were raised with
     calls = [programs.Call(tuple(in_order(program, c)), {}) for c in program.calls]
-    got = run(lambda *args: cfx.Interpreter(module).run(*args), calls)
-    want, _ = eager(program)
-    for i, (a, b) in enumerate(zip(want, got)):
-        if (a.error is None) == (b.error is None):  # the interpreter adds where it was to words
-            b.after = a.after
-            if a.error is not None and type(a.error) is type(b.error):
-                assert str(a.error) in str(b.error)
-                continue
-        assert not disagreement(a, b), f"call {i}"
-    compare_state(program, module)
+    got = run(lambda *args: thaw(interpreter.run(*args)), calls)
+    for given, outcome in zip(program.calls, got):
+        outcome.after = back(program, given, outcome.after[0])
+    compare(program, got, module=module)
     note("interpreted", 1, 0)
+
+
+def back(program, given, args):
+    """Arguments in order, as the call had them."""
+    order = in_order(program, given)
+    places = {id(value): i for i, value in enumerate(order)}
+    take = functools.partial(_taken, places, args)
+    return tuple(map(take, given.args)), {k: take(v) for k, v in given.kwargs.items()}
+
+
+def _taken(places, args, value):
+    return args[places[id(value)]]
 
 
 @every()
@@ -323,10 +342,9 @@ def test_elsewhere(tmp_path, note):
     for name in given:
         file = tmp_path / f"{name}.out"
         got = torch.load(file, weights_only=False) if file.exists() else "was not run"
-        try:
-            assert isinstance(got, list), got
-            compare(chosen[name], outcomes(got))
-        except AssertionError as e:
-            wrong.append(f"{name}: {e}")
+        found = got if isinstance(got, str) else differences(chosen[name], outcomes(got))
+        if found:
+            wrong.append(f"{name}: {found}")
     note("from text elsewhere", len(chosen) - len(wrong), len(chosen))
-    assert not wrong, "\n".join(wrong)
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)

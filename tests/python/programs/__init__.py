@@ -41,7 +41,7 @@ def _call(given: Any) -> Call:
     return Call(given if type(given) is tuple else (given,), {})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Program:
     name: str
     topic: str

@@ -23,7 +23,15 @@ def from_math(x, f: float):
     scale = math.sqrt(f) + math.exp(-f) + math.log(f) + math.pi
     if math.floor(f) % 2 == 0:
         scale = scale * math.cos(f)
-    return x * scale, math.ceil(f), math.isnan(f)
+    return x * scale, math.ceil(f), math.trunc(f)
+
+
+@program((randn(3), 2.0), (randn(2, 2), -0.5), (randn(1), float("nan")), tags="math more",
+         no_row="functions of math")
+def from_math_more(x, f: float):
+    if math.isnan(f):
+        return x, 0.0, False
+    return x * math.copysign(math.hypot(f, 1.0), f), math.atan2(f, 2.0), math.isclose(f, 2.0)
 
 
 @program(randn(2, 8), randn(1, 4), randn(3, 16), tags="math size")
@@ -131,4 +139,4 @@ def powers_and_signs(x, p: float):
     y = x ** p
     z = p ** 2 + 2 ** p
     sign = (p > 0) - (p < 0)
-    return y * sign, z, math.copysign(1.0, p), sign
+    return y * sign, z, sign
