@@ -153,11 +153,11 @@ def test_called(program, note):
     note("called", 1, 0)
 
 
-def in_order(program, given):
+def in_order(program, given, named):
     """The arguments of a call as the inputs of the graph come."""
     made = program.make()
     signature = inspect.signature(made.forward if isinstance(made, torch.nn.Module) else made)
-    bound = signature.bind(*given.args, **given.kwargs)
+    bound = signature.bind(*given, **named)
     bound.apply_defaults()
     args = []
     for name, parameter in signature.parameters.items():
@@ -181,24 +181,9 @@ def test_interpreted(program, note):
     note("interpreted", 0)
     interpreter = cfx.Interpreter(module)
     interpreter.extra_traceback = False  # exceptions have the words that they were raised with
-    calls = [programs.Call(tuple(in_order(program, c)), {}) for c in program.calls]
-    got = run(lambda *args: thaw(interpreter.run(*args)), calls)
-    for given, outcome in zip(program.calls, got):
-        outcome.after = back(program, given, outcome.after[0])
-    compare(program, got, module=module)
+    compare(program, run(lambda *args, **kwargs: thaw(interpreter.run(
+        *in_order(program, args, kwargs))), program.calls), module=module)
     note("interpreted", 1, 0)
-
-
-def back(program, given, args):
-    """Arguments in order, as the call had them."""
-    order = in_order(program, given)
-    places = {id(value): i for i, value in enumerate(order)}
-    take = functools.partial(_taken, places, args)
-    return tuple(map(take, given.args)), {k: take(v) for k, v in given.kwargs.items()}
-
-
-def _taken(places, args, value):
-    return args[places[id(value)]]
 
 
 @every()

@@ -1,8 +1,8 @@
 """Small programs as people write them, to be captured from their source.
 
-Each has several inputs, which take different ways through it and have other sizes. A file is a topic;
-what it holds is declared by @program (a function), @module (a class of modules) and @made (a function
-that makes the program). The decorated thing stays what it was.
+Each has several inputs, which take different ways through it and have other sizes. A file is a
+topic; what it holds is declared by @program (a function), @module (a class of modules) and @made (a
+function that makes the program). The decorated thing stays what it was.
 """
 import copy
 import dataclasses

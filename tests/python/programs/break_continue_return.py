@@ -185,7 +185,8 @@ def gives_nothing(x):
     return x + 1
 
 
-@program((torch.tensor([0.9, -0.5]), 5), (-randn(3).abs(), 2), (randn(4), 0), tags="return for while")
+@program((torch.tensor([0.9, -0.5]), 5), (-randn(3).abs(), 2), (randn(4), 0),
+         tags="return for while")
 def return_from_while_in_for(x, n: int):
     for i in range(n):
         while x.norm() < 3:

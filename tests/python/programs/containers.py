@@ -103,7 +103,8 @@ def dict_input(batch):
     return {"out": image, **batch}
 
 
-@program([randn(3), randn(3, seed=1)], [randn(2)], [randn(2), randn(2), randn(2)], tags="list input")
+@program([randn(3), randn(3, seed=1)], [randn(2)], [randn(2), randn(2), randn(2)],
+         tags="list input")
 def list_input(tensors: list[torch.Tensor]):
     total = tensors[0]
     for t in tensors[1:]:

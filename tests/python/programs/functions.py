@@ -76,6 +76,15 @@ def star_args(first, *rest):
     return total / (1 + len(rest))
 
 
+@program(call(randn(3), scale=torch.tensor(2.0)), call(randn(2), scale=0.5, shift=1.0),
+         tags="kwargs input")
+def star_star_input(x, **options):
+    y = x * options["scale"]
+    if "shift" in options:
+        y = y + options["shift"]
+    return y
+
+
 def weighted(*parts, **weights):
     total = torch.zeros(())
     for part in parts:

@@ -262,7 +262,8 @@ class Layer(nn.Module):
         self.out = nn.Linear(width, width)
         self.norm1 = nn.LayerNorm(width)
         self.norm2 = nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(),
+                                 nn.Linear(2 * width, width))
 
     def attend(self, x):
         b, t, c = x.shape
