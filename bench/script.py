@@ -37,9 +37,9 @@ import cfx  # noqa: E402
 import programs  # noqa: E402
 
 LONGEST = 60  # seconds for one program
-# Captured, and right for all inputs; it raises for inputs that the program takes; it gives something
-# else without a word; it was not captured.
-VERDICTS = RIGHT, RAISES, WRONG, REFUSED = "yes", "raises", "wrong", "no"
+# Captured, and right for all inputs; it raises for inputs that the program takes; it gives
+# something else without a word; it ends the process; it was not captured.
+VERDICTS = RIGHT, RAISES, WRONG, ENDS, REFUSED = "yes", "raises", "wrong", "ends", "no"
 
 
 # ---- the tools: callable or module, first call -> captured callables, of which the best counts
@@ -187,7 +187,7 @@ def results_of(tool, only, total):
                 number, verdict, why = json.loads(line)
                 found[number] = verdict, why
         if len(found) < total and done.returncode:
-            found[len(found)] = REFUSED, f"ended the process with {done.returncode}"
+            found[len(found)] = ENDS, f"ended the process with {done.returncode}"
     return [found[i] for i in range(total)]
 
 
@@ -211,10 +211,10 @@ def summary(listed, results):
     rows = [[topic.replace("_", " "), sum(p.topic == topic for p in listed),
              *(count(tool, RIGHT, topic) for tool in results)] for topic in topics]
     rows.append(["**all**", len(listed), *(f"**{count(t, RIGHT)}**" for t in results)])
-    rows.append(["captured, but raises for other inputs", "",
-                 *(count(tool, RAISES) for tool in results)])
-    rows.append(["captured, but wrong for other inputs, silently", "",
-                 *(count(tool, WRONG) for tool in results)])
+    for what, verdict in (("captured, but raises for other inputs", RAISES),
+                          ("captured, but wrong for other inputs, silently", WRONG),
+                          ("ends the process", ENDS)):
+        rows.append([what, "", *(count(tool, verdict) for tool in results)])
     return table(["topic", "programs", *results], rows)
 
 
@@ -291,8 +291,8 @@ def times(options):
         print(f"{topic + '.' + name:44} {ours * 1e6:9.0f} us {theirs * 1e6:9.0f} us "
               f"{ratios[-1]:7.1f}x")
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    print(f"{len(ratios)} programs; torch.jit.script over cfx.script: {mean:.1f}x (geometric mean), "
-          f"{min(ratios):.1f}x to {max(ratios):.1f}x")
+    print(f"{len(ratios)} programs; torch.jit.script over cfx.script: {mean:.1f}x (geometric mean),"
+          f" {min(ratios):.1f}x to {max(ratios):.1f}x")
 
 
 def main():
