@@ -162,7 +162,8 @@ typedef enum cfx_build {
 typedef struct cfx_call_args {
     cfx_object *const *args;
     size_t n;
-    const char *const *names;    /* of the last n_named of them */
+    const char *const *names;    /* of the last n_named of them; "*args" and "**kwargs", with the
+                                    stars, stand for what these parameters are as a whole */
     size_t n_named;
 } cfx_call_args;
 
@@ -202,9 +203,13 @@ typedef struct cfx_world {
     cfx_object *(*compare)(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
     int (*truth)(void *ctx, cfx_object *o, cfx_error *err);  /* 1, 0; -1 with *err set */
     cfx_object *(*get)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
+    /* The same for an attribute that is called at once, and then dropped: `x.relu` in `x.relu()`
+     * need not be a graph value, so that the call is one node. (may be NULL: `get`) */
+    cfx_object *(*get_method)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
     /* `v` NULL: deletes it. */
     cfx_status (*set)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
     cfx_object *(*item)(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err);
+    /* `v` NULL: deletes it. */
     cfx_status (*set_item)(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v,
                            cfx_error *err);
     /* An iterator, and what it gives next: NULL with err->status CFX_OK at its end. */
