@@ -62,7 +62,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_vec trace = {ev->trace, ev->n_trace, ev->trace_capacity};
     cfxi_vec_free(&trace, sizeof *ev->trace, ev->allocator);
     cfxi_vec_free(&ev->pool, sizeof(cfx_object *), ev->allocator);
-    cfxi_vec_free(&ev->pending, cfxi_pending_size(), ev->allocator);
+    cfxi_pending_free(ev);
     cfxi_pointers_free(&ev->growing, ev->allocator);
     cfxi_pointers_free(&ev->kinds, ev->allocator);
     cfxi_arena_release(&ev->arena);

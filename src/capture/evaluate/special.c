@@ -116,8 +116,7 @@ static cfx_object *call_callable(cfx_evaluator *ev, cfx_object *f, cfx_call_args
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-/* The attribute; NULL with *missing set if the world has none such, and that is all. */
-static cfx_object *try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing)
+cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing)
 {
     cfx_object *v = cfxi_get(ev, o, name);
     *missing = false;
@@ -144,7 +143,7 @@ static cfx_object *call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
         return NULL;
     if (args.n == 2)
         return cfxi_get(ev, args.args[0], name);
-    cfx_object *v = try_get(ev, args.args[0], name, &missing);
+    cfx_object *v = cfxi_try_get(ev, args.args[0], name, &missing);
     return missing ? args.args[2] : v;
 }
 
@@ -159,7 +158,7 @@ static cfx_object *call_hasattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
         o = class_of_graph_value(ev, o);  /* what its class has, it has */
     if (!name || !o)
         return NULL;
-    cfx_object *v = try_get(ev, o, name, &missing);
+    cfx_object *v = cfxi_try_get(ev, o, name, &missing);
     return v || missing ? cfxi_bool(ev, v != NULL) : NULL;
 }
 
