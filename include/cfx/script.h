@@ -253,6 +253,8 @@ typedef struct cfx_world {
     cfx_object *(*tensor)(void *ctx, cfx_object *o, cfx_error *err);
     /* What is recorded from now on comes from there. */
     void (*place)(void *ctx, const char *file, uint32_t line);
+    /* The scope in the graph of what is recorded now (see cfx_graph_scope). (may be NULL: 0) */
+    uint32_t (*scope)(void *ctx);
     /* isinstance(a value of that kind, classes): 1, 0, -1 with *err set. */
     int (*kind_is)(void *ctx, cfx_object_kind kind, cfx_object *classes, cfx_error *err);
     /* The class of values of a kind: type(x). */
@@ -306,6 +308,17 @@ CFX_API cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, c
 /* Runs the statements of a whole source, whose names are those of `globals`. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
+/* Where a call was that failed: the innermost call has number 0. Texts live as long as the script. */
+typedef struct cfx_script_place {
+    const char *file;
+    uint32_t line;
+    uint32_t column;       /* from 0, in bytes of UTF-8 */
+    const char *function;
+} cfx_script_place;
+/* The i-th of the calls in which the last failure was found; false if there are not so many. For
+ * CFX_E_HOST, whose exception knows nothing of the program. */
+CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
+
 /* After the last call: what was assigned to modules is kept, or an error says why it cannot be. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 
