@@ -2,35 +2,27 @@
 #include "evaluate_impl.h"
 #define MISSING __attribute__((weak))
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-MISSING bool cfxi_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
-{
-    return false;
-}
-MISSING cfx_object * cfxi_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    return NULL;
-}
-MISSING cfx_object * cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_call_args args)
-{
-    return NULL;
-}
-MISSING cfx_object * cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension)
-{
-    return NULL;
-}
-MISSING cfx_object * cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
-{
-    return NULL;
-}
-MISSING cfxi_flow cfxi_exec_block(cfx_evaluator *ev, cfxi_ast_list statements)
+MISSING cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a)
 {
     return CFXI_FLOW_FAIL;
 }
-MISSING cfx_object * cfxi_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda)
+MISSING cfx_object * cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f, cfx_call_args args)
 {
     return NULL;
 }
-MISSING cfxi_truth cfxi_truth_of(cfx_evaluator *ev, cfx_object **o)
+MISSING cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m)
 {
-    return -1;
+    return CFXI_FLOW_FAIL;
+}
+MISSING cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r)
+{
+    return CFXI_FLOW_FAIL;
+}
+MISSING cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t)
+{
+    return CFXI_FLOW_FAIL;
+}
+MISSING cfxi_flow cfxi_with(cfx_evaluator *ev, const cfxi_With *w)
+{
+    return CFXI_FLOW_FAIL;
 }
