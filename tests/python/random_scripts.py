@@ -1,8 +1,9 @@
-"""Random programs with control flow that depends on data: Python source, the same for the same seed.
+"""Random programs with control flow that depends on data: source, the same for the same seed.
 
 `program(x, y, n)` takes two float tensors of one size and an int. All numbers in tensors are small
-multiples of an eighth, so that they are the same in whatever order they are added. A loop ends after
-few rounds. A name is read where it is bound on every way; now and then also where it may not be.
+multiples of an eighth, so that they are the same in whatever order they are added. A loop ends
+after few rounds. A name is read where it is bound on every way; now and then where it may
+not be.
 """
 import random
 
@@ -38,7 +39,7 @@ class Writer:
             return rng.choice(simple_ones)
         a, b = rng.choice(simple_ones), rng.choice(simple_ones)
         return rng.choice([
-            f"({a} + {b}) % 7", f"({a} - {b}) % 5", f"({a} * {b}) % 7", f"-{a}" if a[0] != "-" else a,
+            f"({a} + {b}) % 7", f"({a} - {b}) % 5", f"({a} * {b}) % 7", f"-({a})",
             f"({a} // 2)", f"({a} if {self.test(True)} else {b})", f"len({rng.choice(self.lists)})",
             f"{rng.choice(self.tensors)}.shape[0]", f"int({rng.choice(self.tensors)}.sum() > {a})",
         ])
@@ -203,7 +204,8 @@ class Writer:
         self.line(1, "items = [x]")
         for _ in range(size):
             self.statement(1)
-        self.line(1, f"return {', '.join(self.tensors[-4:])}, {', '.join(self.numbers[-3:])}, items")
+        results = [*self.tensors[-4:], *self.numbers[-3:], "items"]
+        self.line(1, f"return {', '.join(results)}")
 
     def helper(self, name, size):
         """Takes and gives a tensor."""
