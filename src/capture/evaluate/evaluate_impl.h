@@ -323,9 +323,14 @@ bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target);
 /* Attributes and items, with their journal; v NULL: deletes. */
 bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
 bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
+/* The contents of `o` are about to change, if it has any: notes them. */
+bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
 cfx_object *cfxi_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
+/* `def`: makes the function, decorates and binds it. */
+cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *def);
 cfxi_flow cfxi_class(cfx_evaluator *ev, const cfxi_ClassDef *c);
 cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t);
@@ -352,7 +357,11 @@ typedef struct cfxi_defaults {
 } cfxi_defaults;
 bool cfxi_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                const cfxi_defaults *defaults);
-cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
+/* A function of special.def: `f` is it, for what the world can do. */
+cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                              cfx_call_args args);
+cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+                          cfx_call_args args);
 
 /* ---- truth, kinds and merging -------------------------------------------------------------- */
 

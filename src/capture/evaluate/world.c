@@ -156,6 +156,22 @@ cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
     return cfxi_pool(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
 }
 
+cfxi_truth cfxi_truth_of(cfx_evaluator *ev, cfx_object **o)
+{
+    const cfx_world *w = ev->w;
+    *o = cfxi_current(ev, *o);
+    if (!cfxi_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_TENSOR) {
+        cfx_object *read = cfxi_pool(ev, w->tensor(w->ctx, *o, ev->err));
+        if (!read && ev->err->status != CFX_OK)
+            return CFXI_TRUTH_FAIL;
+        *o = read ? read : *o;
+    }
+    if (cfxi_node(ev, *o))
+        return cfxi_kind(ev, *o) == CFX_OBJECT_NONE ? CFXI_FALSE : CFXI_TRUTH_GRAPH;
+    const int truth = w->truth(w->ctx, *o, ev->err);
+    return truth < 0 ? CFXI_TRUTH_FAIL : truth ? CFXI_TRUE : CFXI_FALSE;
+}
+
 cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name)
 {
     cfx_error ignored = {0};
