@@ -124,7 +124,7 @@ cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
                          "be captured; write a plain one");
     c = (comprehension){.frame = cfxi_frame_new(ev, def, ev->frame, ev->frame->globals)};
     take_apart(ast, &c);
-    c.made = cfxi_pool(ev, ev->w->build(ev->w->ctx, what, NULL, 0, ev->err));
+    c.made = cfxi_build(ev, what, NULL, 0);
     if (!c.frame || !c.made)
         return NULL;
     return run_level(ev, &c, 0) == CFXI_FLOW_ON ? c.made : NULL;

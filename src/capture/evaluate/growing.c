@@ -37,7 +37,7 @@ cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o)
             return NULL;
         same = same && all[i + 1] == items[i];
     }
-    return same ? o : cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_LIKE, all, n + 1, ev->err));
+    return same ? o : cfxi_build(ev, CFX_BUILD_LIKE, all, n + 1);
 }
 
 /* ---- parts of a list that is a graph value ------------------------------------------------- */
@@ -45,7 +45,7 @@ cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o)
 static cfx_object *part(cfx_evaluator *ev, cfx_object *list, cfx_object *from, cfx_object *to)
 {
     cfx_object *in[3] = {from ? from : ev->none, to ? to : ev->none, ev->none};
-    cfx_object *slice = cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_SLICE, in, 3, ev->err));
+    cfx_object *slice = cfxi_build(ev, CFX_BUILD_SLICE, in, 3);
     return slice ? cfxi_item(ev, list, slice) : NULL;
 }
 
