@@ -213,8 +213,8 @@ def test_lowered(program, note):
 
 @every(chosen=lambda p: p.no_row)
 def test_not_lowered(program):
-    """What is said to be nothing for C is refused, or is another thing there, as gradients are: else
-    test_lowered has to take it."""
+    """What is said to be nothing for C is refused, or is another thing there, as gradients are:
+    else test_lowered has to take it."""
     module = script(program)
     try:
         lowered = cfx.lower(module)
