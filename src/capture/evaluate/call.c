@@ -311,7 +311,7 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
     o = cfxi_current(ev, o);
     if (!cfxi_node(ev, o) && changes(name) && !cfxi_will_change(ev, o))
         return NULL;
-    cfx_object *method = cfxi_get(ev, o, name);
+    cfx_object *method = cfxi_get_method(ev, o, name);
     return method ? cfxi_call(ev, method, args) : NULL;
 }
 

@@ -249,6 +249,7 @@ cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a);
 cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
 cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name);
+cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
 cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
 /* A call without names of arguments. */

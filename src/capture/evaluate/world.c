@@ -152,6 +152,14 @@ cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name)
     return cfxi_pool(ev, ev->w->get(ev->w->ctx, cfxi_current(ev, o), name, ev->err));
 }
 
+cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name)
+{
+    const cfx_world *w = ev->w;
+    o = cfxi_current(ev, o);
+    return cfxi_pool(ev, w->get_method ? w->get_method(w->ctx, o, name, ev->err)
+                                       : w->get(w->ctx, o, name, ev->err));
+}
+
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
 {
     return cfxi_pool(ev, ev->w->item(ev->w->ctx, cfxi_current(ev, o), cfxi_current(ev, key),
