@@ -242,7 +242,8 @@ static carried *new_place(attempt *a, const cfxi_change *c)
     carried *more = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *more);
     if (!more)
         return NULL;
-    memcpy(more, a->places, a->n_places * sizeof *more);
+    if (a->n_places > 0)
+        memcpy(more, a->places, a->n_places * sizeof *more);
     more[a->n_places] = (carried){.place = c->place, .before = c->before, .start = c->before};
     a->places = more;
     return &a->places[a->n_places++];
@@ -393,7 +394,8 @@ static bool name_outlets(cfx_evaluator *ev, const char ***names, size_t from, si
     const char **more = cfxi_ev_alloc(ev, (to + 1) * sizeof *more);
     if (!more)
         return false;
-    memcpy(more, *names, from * sizeof *more);
+    if (from > 0)
+        memcpy(more, *names, from * sizeof *more);
     for (size_t i = from; i < to; i++)
         more[i] = name;
     *names = more;
