@@ -28,6 +28,9 @@ cfx_value cfxi_known_value(const cfx_node_map *known, cfx_value v);
 /* How often the body of a loop is run: up to `most`, or SIZE_MAX if that is not known or more. */
 cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, cfx_error *err);
 
+/* Whether a while_loop is known to run once at least. */
+cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err);
+
 /* ---- branches and loops (resolve.c) --------------------------------------------------------- */
 
 typedef struct cfxi_resolver {
@@ -37,6 +40,7 @@ typedef struct cfxi_resolver {
     cfx_node_map *truths;  /* nodes of which it is known whether they are true */
     bool changed;
     bool spliced;          /* something was put in a place: look again at what stands there now */
+    bool any;              /* likewise, in any region: what is around it may have no effect now */
 } cfxi_resolver;
 
 /* Puts in the places of branches and loops of `g` what they come down to, and gives regions what is

@@ -132,7 +132,7 @@ static bool put_named(cfx_evaluator *ev, const shape *s, cfx_call_args args)
     if (!s->has_more || ev->frame->slots[s->more].value)
         return true;
     cfx_object *dict =
-        cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_DICT, more.items, more.n, ev->err));
+        cfxi_build(ev, CFX_BUILD_DICT, more.items, more.n);
     if (dict)
         put(ev, s->more, dict);
     return dict != NULL;

@@ -131,6 +131,8 @@ static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_ca
                               cfx_call_args args)
 {
     cfx_object *o = cfxi_pool(ev, ev->w->make(ev->w->ctx, class, ev->err));
+    if (o && !cfxi_born(ev, o))
+        return NULL;
     if (!o || !c->function)
         return o;
     return prepend(ev, &o, 1, &args) && cfxi_call(ev, c->function, args) ? o : NULL;

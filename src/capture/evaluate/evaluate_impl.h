@@ -188,6 +188,7 @@ struct cfx_evaluator {
     uint32_t regions;           /* how many there were so far */
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
+    cfxi_pointers births;       /* of objects that can change: how many regions there were then */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
     cfx_object *raised_cause;   /* of `raise ... from`, or NULL */
@@ -224,6 +225,9 @@ struct cfx_function {
 cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o);
 void *cfxi_ev_alloc(cfx_evaluator *ev, size_t size);   /* of the arena, zeroed; NULL: err is set */
 
+/* Notes that an object was made just now: what a branch does to its own objects needs no journal. */
+bool cfxi_born(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
 cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i);
 cfx_object *cfxi_str(cfx_evaluator *ev, const char *text);
 cfx_object *cfxi_bool(cfx_evaluator *ev, bool b);      /* never fails */
