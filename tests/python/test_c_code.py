@@ -140,6 +140,39 @@ def test_training_flags():
     assert 'getattr(self, "1").eval()' in source and "self.eval()" not in source
 
 
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(7, 4)
+        self.l = nn.Linear(4, 4, bias=False)
+        self.head = nn.Linear(4, 7, bias=False)  # whose bias is None, as the other's is
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.head(self.l(self.embed(x))) + self.embed.weight.sum(1)
+
+
+def test_tied_weights_stay_one(tmp_path):
+    module = cfx.symbolic_trace(Tied().eval())
+    names = {}
+    exec(cfx.python_module(module, "Again"), names)
+    again = names["Again"]()
+    assert again.head.weight is again.embed.weight
+    assert len(list(again.parameters())) == 2
+    assert cfx.c_code(module).count('cfx_param(s, self, "embed.weight")') == 2  # read, tied
+    check(tmp_path, module, torch.arange(5))
+
+
+def test_defaults(tmp_path):
+    """What C cannot say must be passed, and what comes before it, too."""
+    class Defaults(nn.Module):
+        def forward(self, x, n=2, big=math.inf, mask=None, scale=0.5):
+            return x * n * scale if big else x
+
+    code = cfx.c_code(cfx.symbolic_trace(Defaults(), concrete_args={"big": 1}))
+    assert '.inputs = "x, n, big_1, mask=None, scale=0.5"' in code
+
+
 def test_what_cannot_be_written():
     class Own(nn.Module):
         def forward(self, x):
