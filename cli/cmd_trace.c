@@ -126,7 +126,7 @@ static int trace(const cli_args *args, const cli_model *m)
     cfx_module *captured = cfx_trace_at(nowhere, m->module, options);
     if (args->values[TRACE_PASS])
         cfx_transform_at(nowhere, captured, args->values[TRACE_PASS]);
-    if (!cfx_ok(s))
+    if (!cfx_ok(s) || cli_interrupted(NULL))
         return cli_model_failed(m);
     int code = args->values[TRACE_KEEP] ? CLI_OK : lower(m, captured);
     cli_progress_end();

@@ -120,15 +120,14 @@ enum { CFXI_C_LONG = 500 };
 cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err);
 
 /* For those: an empty body; a statement; what the function gives (`output` may be NULL); text of a
- * function's head; "(void)x;" for what is not used; the whole function, with what is in the body;
- * the inputs of a graph, one by one. */
+ * function's head; "(void)x;" for what is not used; the whole function, with what is in the
+ * body. */
 void cfxi_c_begin(cfxi_ccode *c);
 void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n);
 void cfxi_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *output);
 void cfxi_c_head(cfxi_ccode *c, const char *text);
 void cfxi_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size);
 void cfxi_c_finish(cfxi_ccode *c, const cfxi_c_function *f);
-const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n);
 
 /* The call of a branch or a loop: "cfx_if(s, pred, cond_then, cond_else, NULL, x)". */
 void cfxi_c_control(cfxi_ccode *c, const cfx_node *n);

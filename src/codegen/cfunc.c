@@ -41,18 +41,10 @@ static const c_form *form_of(const cfx_node *n)
     return NULL;
 }
 
-const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n)
-{
-    const cfx_node *next = n ? n->next : g->root.next;
-    while (next != &g->root && next->op != CFX_OP_PLACEHOLDER)
-        next = next->next;
-    return next == &g->root ? NULL : next;
-}
-
 static size_t count_inputs(const cfx_graph *g)
 {
     size_t count = 0;
-    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
+    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
         count++;
     return count;
 }
@@ -138,11 +130,20 @@ static void put_name(cfxi_ccode *c, const cfx_node *n)
     cfxi_c_put(c, &c->line, n->name->data, n->name->size);
 }
 
+/* Whether a statement mentions it: an alias that nobody uses is no statement. */
+static bool is_mentioned(const cfx_node *n)
+{
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        if (cfx_use_user(use)->n_users > 0 || !cfxi_c_is_alias(cfx_use_user(use)))
+            return true;
+    return false;
+}
+
 void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n)
 {
     if (cfxi_c_is_alias(n))
         return;
-    if (n->n_users > 0) {
+    if (is_mentioned(n)) {
         cfxi_c_text(c, "cfx_var ");
         put_name(c, n);
         cfxi_c_text(c, " = ");
@@ -182,7 +183,7 @@ void cfxi_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *outp
 static void put_inputs(cfxi_ccode *c, const cfxi_c_function *f)
 {
     size_t i = 0;
-    for (const cfx_node *n = cfxi_c_next_input(f->g, NULL); n; n = cfxi_c_next_input(f->g, n)) {
+    for (const cfx_node *n = cfxi_next_input(f->g, NULL); n; n = cfxi_next_input(f->g, n)) {
         if (i++ < f->named || n->n_users == 0)
             continue;
         cfxi_c_text(c, "cfx_var ");
@@ -226,7 +227,7 @@ void cfxi_c_head(cfxi_ccode *c, const char *text)
 /* "cfx_var x, cfx_var y": as many inputs as have a `forward` of their own. */
 static void put_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
-    for (const cfx_node *n = first; n && count > 0; n = cfxi_c_next_input(n->graph, n), count--) {
+    for (const cfx_node *n = first; n && count > 0; n = cfxi_next_input(n->graph, n), count--) {
         cfxi_c_head(c, ", cfx_var ");
         cfxi_c_put(c, &c->text, n->name->data, n->name->size);
     }
@@ -234,13 +235,13 @@ static void put_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 
 static void unused_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
-    for (const cfx_node *n = first; n && count > 0; n = cfxi_c_next_input(n->graph, n), count--)
+    for (const cfx_node *n = first; n && count > 0; n = cfxi_next_input(n->graph, n), count--)
         cfxi_c_unused(c, n->n_users > 0, n->name->data, n->name->size);
 }
 
 static void forward_head(cfxi_ccode *c, const cfxi_c_function *f)
 {
-    const cfx_node *first = cfxi_c_next_input(f->g, NULL);
+    const cfx_node *first = cfxi_next_input(f->g, NULL);
     const bool separate = f->named > 0;
     cfxi_c_head(c, "\nstatic cfx_var forward(cfx_scope *s, cfx_module *self");
     put_parameters(c, first, f->named);
@@ -255,7 +256,7 @@ static void forward_head(cfxi_ccode *c, const cfxi_c_function *f)
 static void region_head(cfxi_ccode *c, const cfxi_c_function *f)
 {
     const bool turn = f->role == CFXI_C_TURN;
-    const cfx_node *index = turn ? cfxi_c_next_input(f->g, NULL) : NULL;
+    const cfx_node *index = turn ? cfxi_next_input(f->g, NULL) : NULL;
     cfxi_c_head(c, "\nstatic cfx_var ");
     cfxi_c_head(c, f->name);
     cfxi_c_head(c, "(cfx_scope *s, void *ctx");

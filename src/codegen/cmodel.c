@@ -265,7 +265,7 @@ static bool is_default(cfx_value v)
 static const cfx_node *last_needed(const cfx_graph *g)
 {
     const cfx_node *last = NULL;
-    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
+    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
         last = is_default(cfx_node_arg(n, 0)) ? last : n;
     return last;
 }

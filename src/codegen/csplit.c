@@ -43,6 +43,9 @@ static const cfx_node *named(const cfx_node *n)
     return cfxi_c_is_alias(n) ? cfx_node_arg(n, 0).as.node : n;
 }
 
+/* How many of its inputs it mentions: an alias is no statement. */
+static uint32_t num_read(const cfx_node *n) { return cfxi_c_is_alias(n) ? 0 : n->n_inputs; }
+
 static c_place *place_of(const c_split *p, const cfx_node *n)
 {
     return &p->places[n->mark - p->first];
@@ -63,7 +66,7 @@ static bool is_before(const c_split *p, const cfx_node *n, uint32_t part)
 static void find_readers(c_split *p, const cfx_graph *g)
 {
     for (const cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        for (uint32_t i = 0; i < n->n_inputs; i++)
+        for (uint32_t i = 0; i < num_read(n); i++)
             place_of(p, named(n->inputs[i].def))->last = (n->mark - p->first) / PART;
         if (n->op == CFX_OP_OUTPUT) {
             p->has_output = true;
@@ -97,7 +100,7 @@ static void put_move(c_split *p, const cfx_node *n, bool load)
 /* Reads what a node needs of earlier parts. */
 static void load_inputs(c_split *p, const cfx_node *n, uint32_t part)
 {
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
+    for (uint32_t i = 0; i < num_read(n); i++) {
         const cfx_node *def = named(n->inputs[i].def);
         c_place *place = place_of(p, def);
         if (!is_before(p, def, part) || place->loaded == part + 1)
@@ -183,7 +186,7 @@ static void put_inputs(c_split *p)
 {
     const cfxi_c_function *f = p->f;
     size_t i = 0;
-    for (const cfx_node *n = cfxi_c_next_input(f->g, NULL); n; n = cfxi_c_next_input(f->g, n)) {
+    for (const cfx_node *n = cfxi_next_input(f->g, NULL); n; n = cfxi_next_input(f->g, n)) {
         if (i++ < f->named) {
             put_move(p, n, false);
             continue;
@@ -231,7 +234,7 @@ cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_err
     for (size_t i = 0; i < g->size; i++)
         p.places[i] = (c_place){.last = NO_PART};
     find_readers(&p, g);
-    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
+    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
         place_of(&p, n)->slot = take_slot(&p);
     p.slots += p.slots == 0;  /* the first is for the result */
     for (const cfx_node *n = g->root.next; n != &g->root && !c->nomem;) {

@@ -73,7 +73,7 @@ static void put_part(py_init *p, const cfxi_part *part);
 /* Whether getattr must find it: "0" of a Sequential. */
 static bool is_by_name(const cfxi_part *part)
 {
-    return !part->store && !cfxi_py_is_identifier(part->name, strlen(part->name));
+    return !part->store && !cfxi_py_is_plain(part->name, strlen(part->name));
 }
 
 /* `self.fc`; `self.layers, "0"` for getattr; `self._modules["half"]` if every module has that name.
