@@ -162,7 +162,8 @@ typedef enum cfx_build {
 typedef struct cfx_call_args {
     cfx_object *const *args;
     size_t n;
-    const char *const *names;    /* of the last n_named of them */
+    const char *const *names;    /* of the last n_named of them; "*args" and "**kwargs", with the
+                                    stars, stand for what these parameters are as a whole */
     size_t n_named;
 } cfx_call_args;
 
@@ -202,9 +203,13 @@ typedef struct cfx_world {
     cfx_object *(*compare)(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
     int (*truth)(void *ctx, cfx_object *o, cfx_error *err);  /* 1, 0; -1 with *err set */
     cfx_object *(*get)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
+    /* The same for an attribute that is called at once, and then dropped: `x.relu` in `x.relu()`
+     * need not be a graph value, so that the call is one node. (may be NULL: `get`) */
+    cfx_object *(*get_method)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
     /* `v` NULL: deletes it. */
     cfx_status (*set)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
     cfx_object *(*item)(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err);
+    /* `v` NULL: deletes it. */
     cfx_status (*set_item)(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v,
                            cfx_error *err);
     /* An iterator, and what it gives next: NULL with err->status CFX_OK at its end. */
@@ -219,6 +224,8 @@ typedef struct cfx_world {
     cfx_object *(*call)(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err);
     cfx_object *(*make)(void *ctx, cfx_object *cls, cfx_error *err);  /* without __init__ */
     cfx_object *(*wrap)(void *ctx, cfx_function *f, cfx_error *err);  /* retains f */
+    /* If the body annotates names, `__annotations__` is among `names`: a tuple of those names, which
+     * is all that a dataclass needs; annotations are not evaluated. */
     cfx_object *(*make_class)(void *ctx, const char *name, cfx_object *const *bases, size_t n,
                               const char *const *names, cfx_object *const *values, size_t m,
                               cfx_error *err);
@@ -303,14 +310,14 @@ CFX_API cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, c
 /* Runs the statements of a whole source, whose names are those of `globals`. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
-/* Where a call was that failed: the innermost call has number 0. Texts live as long as the script. */
+/* Where a call was that failed. Texts live as long as the script. */
 typedef struct cfx_script_place {
     const char *file;
     uint32_t line;
     uint32_t column;       /* from 0, in bytes of UTF-8 */
     const char *function;
 } cfx_script_place;
-/* The i-th of the calls in which the last failure was found; false if there are not so many. For
+/* The i-th of the calls in which the last failure was found, the innermost first; false if there are not so many. For
  * CFX_E_HOST, whose exception knows nothing of the program. */
 CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
 
@@ -320,6 +327,23 @@ CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 CFX_API cfx_function *cfx_function_retain(cfx_function *f);
 CFX_API void cfx_function_release(cfx_function *f);
 CFX_API const char *cfx_function_name(const cfx_function *f);
+
+typedef enum cfx_parameter_kind {
+    CFX_PARAMETER_PLAIN,     /* by position or name */
+    CFX_PARAMETER_POSITION,  /* by position only */
+    CFX_PARAMETER_NAME,      /* by name only */
+    CFX_PARAMETER_ARGS,      /* *args */
+    CFX_PARAMETER_KWARGS     /* **kwargs */
+} cfx_parameter_kind;
+
+typedef struct cfx_parameter {
+    const char *name;        /* borrowed from the script */
+    cfx_parameter_kind kind;
+    cfx_object *value;       /* its default, borrowed; NULL if it has none */
+} cfx_parameter;
+
+/* The i-th parameter, in the order of cfx_def_parameter; false if there are not so many. */
+CFX_API bool cfx_function_parameter(const cfx_function *f, size_t i, cfx_parameter *out);
 
 #ifdef __cplusplus
 }

@@ -97,7 +97,7 @@ void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 {
     uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size + 1);
-    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region};
+    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region, false};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         mark--;
@@ -131,6 +131,7 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
 {
     cfx_graph *g = gen->graph;
     cfxi_py_frame frame = cfxi_py_frame_of(g, false);
+    CFX_TRY(cfxi_py_plan(gen, &frame, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
         gen->order = n->order;
         if (gen->options->comment)
@@ -470,12 +471,34 @@ static void release(cfx_pycode *gen)
     cfxi_py_map_free(&gen->overrides, allocator);
     cfxi_py_map_free(&gen->objects, allocator);
     cfxi_py_map_free(&gen->callees, allocator);
+    cfxi_py_map_free(&gen->wanted, allocator);
+    cfxi_py_map_free(&gen->holders, allocator);
+    cfxi_py_map_free(&gen->placed, allocator);
+    cfxi_py_map_free(&gen->instead, allocator);
+    cfxi_py_map_free(&gen->wishes, allocator);
+    cfxi_py_map_free(&gen->operands, allocator);
     cfxi_table_free(&gen->by_name, allocator);
     cfx_namespace_free(gen->names);
 }
 
+/* Whether an input is called what no parameter can be: `in`, `2x`, or in a method `self`. */
+static bool has_odd_inputs(const cfx_graph *g, bool is_method)
+{
+    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        const cfx_str *target = n->op == CFX_OP_PLACEHOLDER ? n->callee->ref->name : NULL;
+        if (!target)
+            continue;
+        const size_t stars = strspn(target->data, "*");
+        const char *name = target->data + stars;
+        if (stars > 2 || !cfxi_py_is_plain(name, target->size - stars) ||
+            (is_method && strcmp(name, "self") == 0))
+            return true;
+    }
+    return false;
+}
+
 cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
-                            cfx_pycode_result *result, cfx_error *err)
+                            const cfxi_py_init *init, cfx_pycode_result *result, cfx_error *err)
 {
     const cfx_allocator *allocator = g->allocator;
     memset(result, 0, sizeof *result);
@@ -485,6 +508,9 @@ cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, boo
     cfx_pycode gen = {.graph = g,
                       .options = options,
                       .names_only = names_only,
+                      .parts = init ? init->parts : NULL,
+                      .is_method = names_only && !options->signature,
+                      .own_params = names_only && has_odd_inputs(g, !options->signature),
                       .allocator = allocator,
                       .memory = memory};
     gen.root = options->root ? options->root : "self";
@@ -512,7 +538,8 @@ cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
     memset(result, 0, sizeof *result);
     CFX_TRY(cfxi_expect(g, "graph", err));
     cfxi_graph_freeze(g);
-    cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, result, err);
+    cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, NULL,
+                                               result, err);
     cfxi_graph_thaw(g);
     return status;
 }

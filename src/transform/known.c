@@ -5,7 +5,7 @@
 
 static cfxi_truth3 truth(bool yes) { return yes ? CFXI_IS_TRUE : CFXI_IS_FALSE; }
 
-cfxi_truth3 cfxi_truth_of(cfx_value v)
+cfxi_truth3 cfxi_known_truth(cfx_value v)
 {
     size_t n;
     switch (v.kind) {
@@ -132,7 +132,7 @@ static cfx_status count_trips(const cfxi_control *c, cfx_value *state, size_t mo
         CFX_TRY(note_inputs(c, 0, state, known, err));
         CFX_TRY(cfxi_region_known(c->regions[0], known, err));
         const cfx_value test = cfxi_known_value(known, cfxi_control_result(c, 0, 0));
-        const cfxi_truth3 more = cfxi_truth_of(test);
+        const cfxi_truth3 more = cfxi_known_truth(test);
         if (more != CFXI_IS_TRUE) {
             *trips = more == CFXI_IS_FALSE ? done : SIZE_MAX;
             return CFX_OK;
@@ -180,7 +180,7 @@ cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
     cfx_status status = known ? note_inputs(c, 0, c->operands, known, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
         status = cfxi_region_known(c->regions[0], known, err);
-    *runs = status == CFX_OK && cfxi_truth_of(cfxi_known_value(known, cfxi_control_result(c, 0, 0)))
+    *runs = status == CFX_OK && cfxi_known_truth(cfxi_known_value(known, cfxi_control_result(c, 0, 0)))
                                     == CFXI_IS_TRUE;
     cfx_node_map_free(known);
     return status;

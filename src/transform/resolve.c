@@ -40,7 +40,7 @@ static bool has_nodes(cfx_value v) { return cfx_value_each_node(v, stop, NULL) !
 static cfxi_truth3 truth_of(const cfxi_resolver *r, cfx_value v)
 {
     const cfx_value known = v.kind == CFX_KIND_NODE ? cfx_node_map_get(r->truths, v.as.node) : v;
-    return cfxi_truth_of(known);
+    return cfxi_known_truth(known);
 }
 
 static cfx_value predicate(const cfxi_control *c)

@@ -10,7 +10,7 @@ typedef enum cfxi_truth3 { CFXI_IS_FALSE, CFXI_IS_TRUE, CFXI_NOT_KNOWN } cfxi_tr
 /* ---- values (known.c) ----------------------------------------------------------------------- */
 
 /* What Python's bool() gives for a literal. */
-cfxi_truth3 cfxi_truth_of(cfx_value literal);
+cfxi_truth3 cfxi_known_truth(cfx_value literal);
 
 /* Whether two places that a literal is put in get the same: not of a list, which one of them might
  * change. */

@@ -36,6 +36,11 @@ static bool is_single(uint32_t mask) { return (mask & (mask - 1)) == 0; }
 
 size_t cfxi_pendings(const cfx_evaluator *ev) { return ev->pending.size; }
 
+void cfxi_pending_free(cfx_evaluator *ev)
+{
+    cfxi_vec_free(&ev->pending, sizeof(cfxi_pending), ev->allocator);
+}
+
 static cfxi_pending *pending_at(const cfx_evaluator *ev, size_t i)
 {
     return (cfxi_pending *)ev->pending.data + i;
@@ -135,10 +140,14 @@ static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const 
 {
     cfxi_merge m;
     cfxi_form *code = NULL, *result = NULL, *given = NULL;
-    const unsigned dead = (a->out.mask == 0) + 2u * (b->out.mask == 0);
+    const uint32_t returns = bit(CFXI_FLOW_RETURN);
+    const unsigned gone = (a->out.mask == returns) + 2u * (b->out.mask == returns);
+    const unsigned dead = (a->out.mask == 0) + 2u * (b->out.mask == 0) + (gone < 3 ? 4 * gone : 0);
     cfxi_merged_places *places = NULL;
     *out = (cfxi_outcome){.mask = a->out.mask | b->out.mask};
     cfxi_merge_begin(&m, ev);
+    m.in_a = a->region;
+    m.in_b = b->region;
     bool fine = true;
     if (!is_single(out->mask)) {
         code = cfxi_merge_outlet(&m, code_of(ev, &a->out), code_of(ev, &b->out), CFX_OBJECT_INT);

@@ -93,6 +93,8 @@ typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
+    const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had the
+                                        contents then that these have noted; or NULL */
     cfxi_poison why;         /* if a merge failed by kinds: types of both */
 } cfxi_merge;
 
@@ -115,8 +117,9 @@ cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_ob
 cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form);
 
 /* Merges what two ways made of the places that either has changed: `a` and `b` are lists of changes;
- * with `dead` bit 1 or 2 the one or the other way never gets behind the branch. Then, all outlets
- * having results, writes it. */
+ * with `dead` bit 1 or 2 the one or the other way never gets behind the branch, with bit 4 or 8 it
+ * leaves the call, so that its variables do not matter. Then, all outlets having results, writes
+ * it. */
 typedef struct cfxi_merged_places cfxi_merged_places;
 cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,
                                       unsigned dead, uint64_t here);

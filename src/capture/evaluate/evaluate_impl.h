@@ -188,6 +188,7 @@ struct cfx_evaluator {
     uint32_t regions;           /* how many there were so far */
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
+    cfxi_pointers births;       /* of objects that can change: how many regions there were then */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
     cfx_object *raised_cause;   /* of `raise ... from`, or NULL */
@@ -224,6 +225,9 @@ struct cfx_function {
 cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o);
 void *cfxi_ev_alloc(cfx_evaluator *ev, size_t size);   /* of the arena, zeroed; NULL: err is set */
 
+/* Notes that an object was made just now: what a branch does to its own objects needs no journal. */
+bool cfxi_born(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
 cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i);
 cfx_object *cfxi_str(cfx_evaluator *ev, const char *text);
 cfx_object *cfxi_bool(cfx_evaluator *ev, bool b);      /* never fails */
@@ -245,6 +249,7 @@ cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a);
 cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
 cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name);
+cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
 cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
 /* A call without names of arguments. */
@@ -252,6 +257,8 @@ static inline cfx_call_args cfxi_args(cfx_object *const *args, size_t n)
 {
     return (cfx_call_args){.args = args, .n = n};
 }
+/* The attribute; NULL with *missing set if that is all that is wrong (AttributeError). */
+cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing);
 /* What a builtin name means; NULL with nothing said if the world does not have it. */
 cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name);
 /* A node that calls a function of a qualified name ("operator.add", "builtins.len"). (region.c) */
@@ -283,7 +290,7 @@ void cfxi_frame_pop(cfx_evaluator *ev);
 /* One that is not pushed: for comprehensions, which evaluate a part of themselves outside. */
 cfxi_frame *cfxi_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
                            cfx_object *globals);
-/* The name that Python gives `__x` in a class. In the arena if it is another; NULL: memory is out. */
+/* What Python makes of `__x` in a class, in the arena; NULL: memory is out. */
 const char *cfxi_mangle(cfx_evaluator *ev, const char *name);
 
 /* Reads a name as Python does: slots of this and the outer frames, free variables, globals. NULL:
@@ -323,9 +330,14 @@ bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target);
 /* Attributes and items, with their journal; v NULL: deletes. */
 bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
 bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
+/* The contents of `o` are about to change, if it has any: notes them. */
+bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
 cfx_object *cfxi_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
+/* `def`: makes the function, decorates and binds it. */
+cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *def);
 cfxi_flow cfxi_class(cfx_evaluator *ev, const cfxi_ClassDef *c);
 cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t);
@@ -352,7 +364,11 @@ typedef struct cfxi_defaults {
 } cfxi_defaults;
 bool cfxi_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                const cfxi_defaults *defaults);
-cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
+/* A function of special.def: `f` is it, for what the world can do. */
+cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                              cfx_call_args args);
+cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+                          cfx_call_args args);
 
 /* ---- truth, kinds and merging -------------------------------------------------------------- */
 
@@ -399,6 +415,7 @@ cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);
  * place, and evaluation is then in it. */
 cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto);
 size_t cfxi_pendings(const cfx_evaluator *ev);
+void cfxi_pending_free(cfx_evaluator *ev);  /* their array, at the end */
 
 /* Runs `last` at the end of a statement on every way that leaves it (`with`, `finally`): `flow` is
  * how the block ended whose first pending branch was `base`. If `last` gives ON, the block's own flow
