@@ -75,6 +75,9 @@ struct cfx_pycode {
     const cfx_allocator *allocator;
     cfxi_py_memory *memory;
     bool names_only; /* host objects go by their qualified names, for a file */
+    const struct cfxi_parts *parts; /* what the file's constructor makes; or NULL */
+    bool is_method;  /* in a file, where nothing but the module is called `self` */
+    bool own_params; /* in a file: the parameters are called as the nodes are */
     const char *root;
     size_t root_size;
 
@@ -176,13 +179,22 @@ void cfxi_py_end_piece(cfx_pycode *gen);  /* where a transformer sees a boundary
 void cfxi_py_note_line(cfx_pycode *gen);  /* one more line of the current node */
 void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size); /* whole lines */
 
-/* cfx_codegen_python, for options that are not NULL. */
-cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
-                            cfx_pycode_result *result, cfx_error *err);
+/* The constructor of a file: lines that stand before `forward` in the class, and what they make. */
+typedef struct cfxi_py_init {
+    const cfx_buffer *text;
+    const struct cfxi_parts *parts;
+} cfxi_py_init;
 
-/* A complete file; `init` (may be NULL) are lines that stand before `forward` in the class. */
-cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *init, cfx_sink sink,
-                        cfx_error *err);
+/* cfx_codegen_python, for options that are not NULL; for a file whose constructor is `init`. */
+cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
+                            const cfxi_py_init *init, cfx_pycode_result *result, cfx_error *err);
+
+/* A complete file; `init` may be NULL. */
+cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
+                        cfx_sink sink, cfx_error *err);
+
+/* Whether every torch.nn.Module has an attribute of that name. (pymember.c) */
+bool cfxi_py_is_member(const char *name);
 
 /* Finds out who uses each node last. */
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region);
@@ -259,10 +271,12 @@ cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *calle
 cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                            bool copy, cfx_error *err);
 /* Whether a call of getattr can be written `a.b`. */
-bool cfxi_py_is_attribute(const cfx_node *n);
+bool cfxi_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
 cfx_sink cfxi_py_scratch(cfx_pycode *gen);
 bool cfxi_py_is_identifier(const char *text, size_t size);
+/* Whether it can follow a dot in a class: no keyword, nor a name that Python would change there. */
+bool cfxi_py_is_plain(const char *text, size_t size);
 /* Fails with the node's location and name around the message. */
 cfx_status cfxi_py_fail(const cfx_node *n, cfx_status status, cfx_error *err, const char *format,
                         ...) CFX_PRINTF(4, 5);

@@ -151,16 +151,16 @@ static cfx_status bind_inputs(cfx_pycode *gen, cfx_graph *region, cfx_value oper
 {
     size_t count;
     const cfx_value *items = cfx_value_items(operands, &count);
-    cfx_node *first = cfxi_py_next_input(region, NULL);
+    cfx_node *first = cfxi_next_input(region, NULL);
     const size_t wanted = cfxi_py_count_inputs(region);
     CFX_TRY(cfxi_py_check_count(n, operands, wanted, "inputs of a branch", err));
     if (!cfxi_py_is_sequence(operands)) {
         static const cfx_value unknown;
-        for (cfx_node *input = first; input; input = cfxi_py_next_input(region, input))
+        for (cfx_node *input = first; input; input = cfxi_next_input(region, input))
             CFX_TRY(cfxi_py_bind_input(gen, input, &unknown, err));
         return CFX_OK;
     }
-    for (cfx_node *input = first; input; input = cfxi_py_next_input(region, input))
+    for (cfx_node *input = first; input; input = cfxi_next_input(region, input))
         CFX_TRY(cfxi_py_bind_input(gen, input, items++, err));
     return CFX_OK;
 }
@@ -168,9 +168,9 @@ static cfx_status bind_inputs(cfx_pycode *gen, cfx_graph *region, cfx_value oper
 /* Whether the inputs of a branch are there without a statement. */
 static bool binds_silently(const cfx_pycode *gen, const cfx_graph *region)
 {
-    const cfx_node *in = cfxi_py_next_input(region, NULL);
+    const cfx_node *in = cfxi_next_input(region, NULL);
     while (in && !cfxi_py_has_variable(gen, in))
-        in = cfxi_py_next_input(region, in);
+        in = cfxi_next_input(region, in);
     return in == NULL;
 }
 
@@ -181,10 +181,10 @@ static cfx_status take_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_n
     cfx_value operands = cfxi_py_operands(n, CFXI_PY_COND);
     size_t count;
     const cfx_value *items = cfx_value_items(operands, &count);
-    cfx_node *first = cfxi_py_next_input(run->region, NULL);
+    cfx_node *first = cfxi_next_input(run->region, NULL);
     if (!cfxi_py_is_sequence(operands))
         return first ? cfxi_py_unpack_inputs(gen, first, operands, n, err) : CFX_OK;
-    for (cfx_node *in = first; in; in = cfxi_py_next_input(run->region, in), items++) {
+    for (cfx_node *in = first; in; in = cfxi_next_input(run->region, in), items++) {
         const cfx_node *d = cfxi_py_map_get(&gen->operands, in);
         const cfxi_name *name = cfxi_py_name(gen, in);
         cfx_node *holder = cfxi_py_holder(gen, name);

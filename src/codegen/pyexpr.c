@@ -3,6 +3,7 @@
  * torch.fx formats lists, tuples, slices and the type of a named tuple itself, and leaves all that
  * is inside a dict, a set or a named tuple to Python's repr; so does this file (`plain`).
  */
+#include "parts.h"
 #include "pycode_impl.h"
 
 #include <math.h>
@@ -63,6 +64,37 @@ bool cfxi_py_is_identifier(const char *text, size_t size)
     return true;
 }
 
+/* Words that stand for no attribute behind a dot, though getattr takes them. */
+static bool is_keyword(const char *text, size_t size)
+{
+    static const char *const keywords[] = {
+#define TOKEN(id, spelling)
+#define KEYWORD(word) #word,
+#define SOFT(word)
+#include "../capture/script/token.def"
+#undef TOKEN
+#undef KEYWORD
+#undef SOFT
+    };
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (strncmp(keywords[i], text, size) == 0 && keywords[i][size] == '\0')
+            return true;
+    return false;
+}
+
+bool cfxi_py_is_plain(const char *text, size_t size)
+{
+    const bool private = size > 2 && text[0] == '_' && text[1] == '_' &&
+                         !(text[size - 1] == '_' && text[size - 2] == '_');
+    return cfxi_py_is_identifier(text, size) && !is_keyword(text, size) && !private;
+}
+
+/* Whether it follows a dot. torch.fx writes `self.class`; a file must be one that can be read. */
+static bool is_dotted(const cfx_pycode *gen, const char *text, size_t size)
+{
+    return gen->names_only ? cfxi_py_is_plain(text, size) : cfxi_py_is_identifier(text, size);
+}
+
 static void put_repr_str(cfx_pycode *gen, const char *text, size_t size, bool bytes)
 {
     cfxi_out out;
@@ -90,15 +122,30 @@ static void put_attribute_name(cfx_pycode *gen, const char *text, size_t size)
     cfxi_py_char(gen, '"');
 }
 
+/* The dictionary in which a part is to be found: `_modules`; NULL: it is an attribute. */
+static const char *store_of(const cfxi_parts *parts, const char *path, size_t size)
+{
+    const cfxi_part *part = parts ? cfxi_parts_find(parts, path, size) : NULL;
+    return part ? part->store : NULL;
+}
+
 /* The text of a receiver, written at `start` of the body, with `path` below it:
- * `self.layers` -> `getattr(self.layers, "0").weight`. */
-static void put_path(cfx_pycode *gen, size_t start, const char *path, size_t size)
+ * `self.layers` -> `getattr(self.layers, "0").weight`. `parts` (may be NULL) are those below it. */
+static void put_path(cfx_pycode *gen, size_t start, const cfxi_parts *parts, const char *path,
+                     size_t size)
 {
     const char *end = path + size;
     for (const char *atom = path;; atom++) {
         const char *dot = memchr(atom, '.', (size_t)(end - atom));
         size_t length = (size_t)((dot ? dot : end) - atom);
-        if (cfxi_py_is_identifier(atom, length)) {
+        const char *store = store_of(parts, path, (size_t)(atom - path) + length);
+        if (store) {
+            cfxi_py_char(gen, '.');
+            cfxi_py_put(gen, store, strlen(store));
+            cfxi_py_char(gen, '[');
+            put_attribute_name(gen, atom, length);
+            cfxi_py_char(gen, ']');
+        } else if (is_dotted(gen, atom, length)) {
             cfxi_py_char(gen, '.');
             cfxi_py_put(gen, atom, length);
         } else {
@@ -560,12 +607,12 @@ static cfx_status need_args(const cfx_node *n, size_t wanted, cfx_error *err)
                         wanted == 1 ? "" : "s", given);
 }
 
-bool cfxi_py_is_attribute(const cfx_node *n)
+bool cfxi_py_is_attribute(const cfx_pycode *gen, const cfx_node *n)
 {
     if (!n->args || n->args->size != 2 || n->args->items[1].kind != CFX_KIND_STR)
         return false;
     const cfx_str *name = n->args->items[1].as.str;
-    return cfxi_py_is_identifier(name->data, name->size);
+    return is_dotted(gen, name->data, name->size);
 }
 
 static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
@@ -573,7 +620,7 @@ static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_
 {
     CFX_TRY(need_args(n, 2, err));
     const cfx_value *args = n->args->items;
-    if (!cfxi_py_is_attribute(n)) {
+    if (!cfxi_py_is_attribute(gen, n)) {
         cfxi_py_put(gen, callee->text, callee->size);
         cfxi_py_char(gen, '(');
         return put_arguments(gen, n, 0, err);
@@ -682,7 +729,7 @@ cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *calle
     } else {
         cfxi_py_put(gen, gen->root, gen->root_size);
     }
-    put_path(gen, start, target->data, target->size);
+    put_path(gen, start, method ? NULL : gen->parts, target->data, target->size);
     if (n->op == CFX_OP_GET_ATTR)
         return CFX_OK;
     cfxi_py_char(gen, '(');

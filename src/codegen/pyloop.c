@@ -25,13 +25,13 @@ static loop new_loop(cfx_node *n, cfxi_py_form form)
 {
     loop l = {.node = n, .body = cfxi_py_region(n, form, 1), .state = cfxi_py_operands(n, form)};
     l.size = cfxi_py_count_inputs(l.body);
-    l.first = cfxi_py_next_input(l.body, NULL);
+    l.first = cfxi_next_input(l.body, NULL);
     l.after = cfxi_py_output_value(l.body);
     if (form == CFXI_PY_WHILE) {
         l.test = cfxi_py_region(n, form, 0);
     } else if (l.first) {
         l.index = l.first;
-        l.first = cfxi_py_next_input(l.body, l.index);
+        l.first = cfxi_next_input(l.body, l.index);
         l.size--;
     }
     return l;
@@ -98,7 +98,7 @@ static cfx_status begin_loop(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, cfx
     if (l->index)
         CFX_TRY(cfxi_py_define_local(gen, l->index, err));
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_py_next_input(l->body, input)) {
+    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input)) {
         if (cfxi_py_is_sequence(l->state)) {
             CFX_TRY(bind_state(gen, frame, l, k, input, &items[k], err));
             continue;
@@ -135,7 +135,7 @@ static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
     if (l->index)
         CFX_TRY(cfxi_py_lend(gen, &run, cfxi_py_name(gen, l->index), l->index, err));
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_py_next_input(l->body, input)) {
+    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input)) {
         if (l->next[k].name)
             CFX_TRY(cfxi_py_lend(gen, &run, l->next[k].name, input, err));
         l->next[k].value = cfxi_py_is_sequence(values) ? items[k] : cfx_invalid();
@@ -155,7 +155,7 @@ static cfx_status loop_items(cfx_pycode *gen, cfxi_py_frame *frame, const loop *
     if (!by_item)
         return cfxi_nomem(err);
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_py_next_input(l->body, input))
+    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input))
         by_item[k] = input;
     cfxi_py_refresh(frame);
     for (const cfx_use *use = l->node->users; use; use = cfx_use_next(use)) {
@@ -194,7 +194,7 @@ static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, const loop 
     CFX_TRY(cfxi_py_assigned_name(gen, l->node, err));
     CFXI_PY_LIT(gen, " = (");
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_py_next_input(l->body, input)) {
+    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input)) {
         cfxi_py_put(gen, ", ", k ? 2 : 0);
         CFX_TRY(cfxi_py_value(gen, cfx_from_node(input), l->node, err));
     }
@@ -245,13 +245,13 @@ static bool is_expression(const cfx_pycode *gen, const cfxi_py_run *run)
 /* The inputs of the test are those of the body. */
 static cfx_status bind_test(cfx_pycode *gen, const loop *l, cfx_error *err)
 {
-    cfx_node *input = cfxi_py_next_input(l->test, NULL);
-    for (cfx_node *s = l->first; s; s = cfxi_py_next_input(l->body, s)) {
+    cfx_node *input = cfxi_next_input(l->test, NULL);
+    for (cfx_node *s = l->first; s; s = cfxi_next_input(l->body, s)) {
         void *instead = cfxi_py_map_get(&gen->instead, s);
         CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, s), err));
         if (!cfxi_py_map_set(&gen->instead, input, instead, gen->allocator))
             return cfxi_nomem(err);
-        input = cfxi_py_next_input(l->test, input);
+        input = cfxi_next_input(l->test, input);
     }
     return CFX_OK;
 }
@@ -315,7 +315,7 @@ cfx_status cfxi_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_no
     const cfx_value *items = cfx_value_items(l.state, &count);
     cfx_node *input = l.first;
     for (size_t k = 0; cfxi_py_is_sequence(l.state) && k < count && input;
-         k++, input = cfxi_py_next_input(l.body, input)) {
+         k++, input = cfxi_next_input(l.body, input)) {
         if (!cfxi_py_is_node_of(items[k], frame->graph))
             continue;
         const cfx_node *d = items[k].as.node;

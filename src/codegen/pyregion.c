@@ -61,18 +61,10 @@ bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form)
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-cfx_node *cfxi_py_next_input(const cfx_graph *region, const cfx_node *n)
-{
-    cfx_node *next = n ? n->next : region->root.next;
-    while (next != &region->root && next->op != CFX_OP_PLACEHOLDER)
-        next = next->next;
-    return next == &region->root ? NULL : next;
-}
-
 size_t cfxi_py_count_inputs(const cfx_graph *region)
 {
     size_t count = 0;
-    for (const cfx_node *n = cfxi_py_next_input(region, NULL); n; n = cfxi_py_next_input(region, n))
+    for (const cfx_node *n = cfxi_next_input(region, NULL); n; n = cfxi_next_input(region, n))
         count++;
     return count;
 }
@@ -226,7 +218,7 @@ cfxi_py_assignment *cfxi_py_new_assignments(cfx_pycode *gen, size_t n)
 static void put_input_names(cfx_pycode *gen, const cfx_node *first, bool unpack)
 {
     size_t count = 0;
-    for (const cfx_node *n = first; n; n = cfxi_py_next_input(first->graph, n), count++) {
+    for (const cfx_node *n = first; n; n = cfxi_next_input(first->graph, n), count++) {
         if (count > 0)
             CFXI_PY_LIT(gen, ", ");
         cfxi_py_put_name(gen, n);

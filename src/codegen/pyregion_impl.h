@@ -35,7 +35,6 @@ cfx_value cfxi_py_operands(const cfx_node *n, cfxi_py_form form);
 /* The values for the inputs of a region must be as many as those. */
 cfx_status cfxi_py_check_count(const cfx_node *n, cfx_value values, size_t wanted, const char *what,
                                cfx_error *err);
-cfx_node *cfxi_py_next_input(const cfx_graph *region, const cfx_node *n);
 size_t cfxi_py_count_inputs(const cfx_graph *region);
 /* What a region gives; INVALID if that is not there. */
 cfx_value cfxi_py_output_value(const cfx_graph *region);
