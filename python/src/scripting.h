@@ -24,7 +24,7 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(grad_modes) X(message)
+    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(grad_modes) X(message) X(classes)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -36,7 +36,8 @@ typedef struct PyScript {
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
      * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
      * deleted; outside: {id: object} of containers and instances that the program found; defs:
-     * {code: address of its def, or None}; grad_modes: what cfx/_scripting.py notes of contexts; message: of the last `explain`. */
+     * {code: address of its def, or None}; grad_modes: what cfx/_scripting.py notes of
+     * contexts; message: of the last `explain`; classes: a set of those that the program made. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X

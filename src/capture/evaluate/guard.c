@@ -26,6 +26,10 @@ static aside put_aside(cfx_evaluator *ev, cfxi_flow flow)
     if (flow == CFXI_FLOW_RAISE) {
         a.exc = ev->raised;
         a.raised = true;
+        if (a.cause) {  /* the world notes it in the exception */
+            ev->w->raise(ev->w->ctx, a.exc, a.cause, ev->err);
+            a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+        }
     } else if (ev->err->status == CFX_E_HOST) {
         a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
     }
