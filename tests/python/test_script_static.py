@@ -21,11 +21,15 @@ def load(name):
     return module
 
 
-STATIC = load("static")
-SNIPPETS = [
-    name for name, f in vars(STATIC).items()
-    if isinstance(f, types.FunctionType) and f.__module__ == STATIC.__name__
-]  # fmt: skip
+def functions(module):
+    return [
+        name for name, f in vars(module).items()
+        if isinstance(f, types.FunctionType) and f.__module__ == module.__name__
+    ]  # fmt: skip
+
+
+SNIPPETS = functions(load("static"))
+MIXED = load("mixed")
 
 
 def outcome(call):
@@ -54,3 +58,27 @@ def test_same_as_python(name):
     else:
         assert not isinstance(got, Exception), f"{type(got).__name__}: {got}"
         assert got == want and repr(got) == repr(want)
+
+
+def same(got, want):
+    """The same values in the same structure, tensors bit by bit."""
+    if isinstance(want, torch.Tensor):
+        return isinstance(got, torch.Tensor) and torch.equal(got, want)
+    if isinstance(want, (tuple, list)):
+        return type(got) is type(want) and len(got) == len(want) and all(map(same, got, want))
+    if isinstance(want, dict):
+        return list(got) == list(want) and all(same(got[k], v) for k, v in want.items())
+    return type(got) is type(want) and got == want
+
+
+@pytest.mark.parametrize("name", functions(MIXED))
+def test_same_on_data(name):
+    function = getattr(MIXED, name)
+    captured = cfx.script(function)
+    for x in MIXED.INPUTS:
+        want = outcome(lambda: function(x.clone()))
+        got = outcome(lambda: captured(x.clone()))
+        if isinstance(want, Exception):
+            assert type(got) is type(want) and got.args == want.args
+        else:
+            assert same(got, want), f"{got!r}, not {want!r}"
