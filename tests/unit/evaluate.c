@@ -276,6 +276,15 @@ TEST(where)
     CHECK_STR_EQ("/dir/m.py:2:9 f\n/dir/m.py:5:10 g\n/dir/m.py:7:0 <module>\n", r.places);
 }
 
+/* A failure that the world dealt with itself leaves no trace for the next. */
+TEST(where_after_a_call_back)
+{
+    run r;
+    evaluate("def f(): return 1 // 0\ntry:\n  call(f)\nexcept ZeroDivisionError: pass\n"
+             "def g(): return nowhere\n\n\ng()", NULL, &r);
+    CHECK_STR_EQ("/dir/m.py:5:16 g\n/dir/m.py:8:0 <module>\n", r.places);
+}
+
 TEST(limits)
 {
     char source[40000] = "f = 1\n";

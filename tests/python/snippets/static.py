@@ -1161,7 +1161,9 @@ def raises_from():
     try: [][0]
     except IndexError as e: raise KeyError("k") from e
 def raises_bare(): raise
-def raises_not_callable(): return 5()
+def raises_not_callable():
+    five = 5
+    return five()
 def raises_not_iterable():
     for i in 5: pass
 def raises_unbound():
