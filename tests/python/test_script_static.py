@@ -1,6 +1,7 @@
 """What the evaluator of scripts does with programs that need no data: the same as Python does."""
 import copy
 import importlib.util
+import inspect
 import sys
 import types
 from pathlib import Path
@@ -30,6 +31,7 @@ def functions(module):
 
 SNIPPETS = functions(load("static"))
 MIXED = load("mixed")
+REFUSED = load("refused")
 
 
 def outcome(call):
@@ -82,3 +84,18 @@ def test_same_on_data(name):
             assert type(got) is type(want) and got.args == want.args
         else:
             assert same(got, want), f"{got!r}, not {want!r}"
+
+
+@pytest.mark.parametrize("name", functions(REFUSED))
+def test_refused(name):
+    """The message names the line, says what is said there, and shows the line with a caret."""
+    function = getattr(REFUSED, name)
+    lines, first = inspect.getsourcelines(function)
+    offset, line = next((i, line) for i, line in enumerate(lines) if "# refused: " in line)
+    with pytest.raises(cfx.ScriptError) as caught:
+        cfx.script(function)
+    message = str(caught.value).split("\n")
+    assert message[0].startswith(f"refused.py:{first + offset}: ")
+    assert line.split("# refused: ")[1].strip() in message[0]
+    assert message[1].startswith("  " + line[:50].rstrip())
+    assert message[2].strip() == "^"
