@@ -343,6 +343,9 @@ cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t);
 cfxi_flow cfxi_with(cfx_evaluator *ev, const cfxi_With *w);
 cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r);
+/* Fails if a try statement with handlers is being run: what raises when the program runs, it could
+ * not catch. */
+bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
 cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a);
 
 /* ---- calls (call.c, bind.c, special.c) ----------------------------------------------------- */
