@@ -250,6 +250,8 @@ typedef struct cfx_world {
     cfx_object *(*tensor)(void *ctx, cfx_object *o, cfx_error *err);
     /* What is recorded from now on comes from there. */
     void (*place)(void *ctx, const char *file, uint32_t line);
+    /* The scope in the graph of what is recorded now (see cfx_graph_scope). (may be NULL: 0) */
+    uint32_t (*scope)(void *ctx);
     /* isinstance(a value of that kind, classes): 1, 0, -1 with *err set. */
     int (*kind_is)(void *ctx, cfx_object_kind kind, cfx_object *classes, cfx_error *err);
     /* The class of values of a kind: type(x). */
