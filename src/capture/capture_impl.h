@@ -7,6 +7,7 @@
  *     program.c graphs of modules made to run     control.c branches and loops
  *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
+ *     places.c  paths of modules and tensors
  *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
@@ -159,7 +160,7 @@ cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
  * is out. */
 cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
 
-/* ---- a trace (trace.c) --------------------------------------------------------------------- */
+/* ---- what is where (places.c) -------------------------------------------------------------- */
 
 typedef struct cfxi_place {  /* where a module or a parameter of it is, below the root */
     const void *object;
@@ -167,6 +168,22 @@ typedef struct cfxi_place {  /* where a module or a parameter of it is, below th
     size_t size;             /* of its memory */
     cfx_node *reader;        /* of a parameter: its get_attr in the outermost graph */
 } cfxi_place;
+
+typedef struct cfxi_places {
+    cfxi_table table;        /* of cfxi_place *, by object */
+    const cfx_allocator *allocator;
+} cfxi_places;
+
+/* Adds `root`, all modules below it, and all tensors of those: each by the first path that leads
+ * there. A module is known by its address; a parameter by that of its tensor. */
+cfx_status cfxi_places_fill(cfxi_places *places, cfx_module *root, cfx_error *err);
+/* Adds one, `name` in the module at `path`; what is there already stays. */
+cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *path,
+                           const char *name, cfx_error *err);
+cfxi_place *cfxi_places_find(const cfxi_places *places, const void *object);  /* or NULL */
+void cfxi_places_free(cfxi_places *places);
+
+/* ---- a trace (trace.c) --------------------------------------------------------------------- */
 
 struct cfxi_trace {
     cfx_graph *graph;        /* nodes go here: the graph, or a region */
@@ -176,7 +193,7 @@ struct cfxi_trace {
     cfx_dims *dims;          /* symbols of shapes; NULL: nothing is known of shapes */
     const cfx_trace_options *options;
     uint32_t scope;          /* of the graph: the modules that are being called */
-    cfxi_table places;       /* of cfxi_place *, by object */
+    cfxi_places places;
     size_t constants;
 };
 

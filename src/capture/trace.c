@@ -8,70 +8,9 @@
 
 /* ---- what is where ------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_place *)item)->object);
-}
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const cfxi_place *)item)->object == key;
-}
-
-static cfxi_place *place_of(const cfxi_trace *t, const void *object)
-{
-    return cfxi_table_find(&t->places, cfxi_hash_pointer(object), is_same, object, 0);
-}
-
-static cfx_status add_place(cfxi_trace *t, const void *object, const char *path, const char *name,
-                            cfx_error *err)
-{
-    const cfx_allocator *allocator = t->root->allocator;
-    const size_t before = strlen(path);
-    const size_t size = before + 1 + strlen(name) + 1;
-    if (place_of(t, object))
-        return CFX_OK;
-    cfxi_place *p = cfxi_table_reserve(&t->places, hash_of, allocator)
-                        ? cfxi_alloc(allocator, sizeof *p) : NULL;
-    char *text = p ? cfxi_alloc(allocator, size) : NULL;
-    if (!text) {
-        cfxi_free(allocator, p, sizeof *p);
-        return cfxi_nomem(err);
-    }
-    snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
-    *p = (cfxi_place){.object = object, .path = text, .size = size};
-    cfxi_table_insert(&t->places, cfxi_hash_pointer(object), p);
-    return CFX_OK;
-}
-
-/* A module is known by its address; a parameter by that of its tensor. */
-static cfx_status add_places(void *ctx, cfx_module *m, const char *path, cfx_error *err)
-{
-    cfxi_trace *t = ctx;
-    CFX_TRY(add_place(t, m, path, "", err));
-    for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
-        if (e->kind != CFXI_MEMBER_CHILD && e->value.kind == CFX_DATUM_TENSOR)
-            CFX_TRY(add_place(t, e->value.as.tensor, path, e->name, err));
-    }
-    return CFX_OK;
-}
-
-static void free_places(cfxi_trace *t)
-{
-    const cfx_allocator *allocator = t->root->allocator;
-    size_t at = 0;
-    for (cfxi_place *p; (p = cfxi_table_next(&t->places, &at)) != NULL;) {
-        cfxi_free(allocator, p->path, p->size);
-        cfxi_free(allocator, p, sizeof *p);
-    }
-    cfxi_table_free(&t->places, allocator);
-}
-
 const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
 {
-    const cfxi_place *p = place_of(t, m);
+    const cfxi_place *p = cfxi_places_find(&t->places, m);
     return p ? p->path : NULL;
 }
 
@@ -114,7 +53,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
 {
     cfxi_trace *t = at.scope->trace;
-    cfxi_place *p = place_of(t, tensor);
+    cfxi_place *p = cfxi_places_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
         cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
@@ -332,7 +271,7 @@ static cfx_status begin(cfx_at at, cfxi_trace *t, cfx_module *m, cfx_error *err)
         if (!t->dims)
             return CFX_E_NOMEM;
     }
-    return cfxi_module_each(m, add_places, t, err);
+    return cfxi_places_fill(&t->places, m, err);
 }
 
 cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
@@ -351,7 +290,7 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
         status = run_trace(at, &t, &err);
     if (status == CFX_OK)
         status = cfxi_graft(at, t.made, m, t.top, &options, &err);
-    free_places(&t);
+    cfxi_places_free(&t.places);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
     if (status == CFX_OK)
