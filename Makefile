@@ -124,7 +124,7 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 	$(Q)$(link) $(SHARED) -Wl,-soname,$(SONAME) && ln -sf libcfx.so $(B)/$(SONAME)
 
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
-$(B)/cfx: WITH := $(WHOLE)
+$(B)/cfx $(B)/tests/prop_c: WITH := $(WHOLE)
 $(B)/examples/c/%: WITH := $(WHOLE)
 $(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
 $(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a

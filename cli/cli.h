@@ -5,6 +5,7 @@
 #include <cfx/cfx.h>
 
 #include <stdio.h>
+#include <sys/types.h>
 
 /* What the command exits with: done, or yes; no, or it cannot be done with this input; the command
  * line is wrong; a file cannot be read as a graph; Ctrl-C, as shells count it. */
@@ -169,8 +170,27 @@ int cli_model_begin(cli_model *m, const char *file, const char *text, const char
 void cli_model_end(cli_model *m);
 /* Says why the scope failed; returns what to exit with. */
 int cli_model_failed(const cli_model *m);
-/* Whether Ctrl-C was pressed: for cfx_runtime_options. */
+
+/* ---- signals (signals.c) ------------------------------------------------------------------- */
+
+/* The first Ctrl-C sets cli_interrupted, which is for cfx_runtime_options; the second one kills. */
+void cli_watch_interrupts(void);
 bool cli_interrupted(void *ctx);
+/* From here on code of that file runs, NULL: no more. A crash, an exit and a Ctrl-C that it does
+ * not look at end the command with a message. */
+void cli_watch_code(const char *name);
+/* A process that is ended with this one; 0: none. */
+void cli_watch_compiler(pid_t child);
+
+/* A folder for the files of a compiler, which is removed however the command ends: one at a time.
+ * NULL after a message. */
+typedef struct cli_scratch {
+    const char *folder;
+    const char *source;
+    const char *object;
+} cli_scratch;
+const cli_scratch *cli_scratch_begin(void);
+void cli_scratch_end(void);
 
 /* ---- messages (io.c, findings.c) ----------------------------------------------------------- */
 

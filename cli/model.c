@@ -1,14 +1,12 @@
-/* model.c - models whose source is C: compiled, loaded, made; what Ctrl-C and crashes do.
+/* model.c - models whose source is C: compiled, loaded, made.
  *
  * The compiler makes a shared object that finds the functions of cfx in this executable, which
  * exports them. It lies in a scratch folder that is gone as soon as the object is loaded.
  */
-#define _XOPEN_SOURCE 700  /* sigaltstack */
 #include "cli.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,73 +16,6 @@
 extern char **environ;
 
 enum { PATH_ROOM = 4096, MOST_WORDS = 128 };
-
-/* ---- signals ------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t interrupted;
-static const char *running;  /* the file whose code may crash; NULL: none */
-
-static void on_interrupt(int signal)
-{
-    (void)signal;
-    interrupted = 1;
-}
-
-bool cli_interrupted(void *ctx)
-{
-    (void)ctx;
-    return interrupted != 0;
-}
-
-/* The first Ctrl-C asks to stop, the second one kills. */
-static void watch_interrupts(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  /* they do this better */
-static void say(const char *text)
-{
-    if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return;
-}
-
-/* Only what a signal handler may call. */
-static void on_crash(int number)
-{
-    const char *what = number == SIGFPE ? "a division by zero, or the like"
-                       : number == SIGABRT ? "it called abort"
-                       : number == SIGILL ? "an illegal instruction"
-                                          : "an address that is not its own";
-    say(running ? running : "cfx");
-    say(": its code crashed (");
-    say(what);
-    say("); a debugger shows where: gdb --args cfx trace --cflags -g ");
-    say(running ? running : "FILE");
-    say("\n");
-    _exit(CLI_BAD_INPUT);
-}
-
-/* On a stack of its own: recursion without an end is a crash, too. */
-static void watch_crashes(void)
-{
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    static char memory[1 << 16];
-    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
-    sigemptyset(&action.sa_mask);
-    if (sigaltstack(&stack, NULL) != 0)
-        return;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
-#else
-static void watch_crashes(void) {}
-#endif
 
 /* ---- where the headers are ----------------------------------------------------------------- */
 
@@ -145,10 +76,14 @@ static int run_compiler(const command *c, const char *name)
                 strerror(failed));
         return CLI_BAD_INPUT;
     }
+    cli_watch_compiler(child);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
-    if (interrupted)
+    cli_watch_compiler(0);
+    if (cli_interrupted(NULL)) {
+        fprintf(stderr, "%s: interrupted\n", name);
         return CLI_INTERRUPTED;
+    }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return CLI_OK;
     fprintf(stderr, "%s: it does not compile; what %s says is above\n", name, c->words[0]);
@@ -161,14 +96,17 @@ static int compile(const cli_model *m, const char *file, const char *cflags, con
     char include[PATH_ROOM];
     char compiler[PATH_ROOM];
     char flags[PATH_ROOM];
+    char dotted[PATH_ROOM] = "";
     command c = {.n = 0};
     if (!find_include(include)) {
         fprintf(stderr, "%s: cannot find cfx/cfx.h; set CFX_INCLUDE to the folder that has it\n",
                 m->name);
         return CLI_BAD_INPUT;
     }
-    snprintf(compiler, sizeof compiler, "%s", cc && *cc ? cc : "cc");
-    snprintf(flags, sizeof flags, "%s", cflags ? cflags : "");
+    bool fits = snprintf(compiler, sizeof compiler, "%s", cc && *cc ? cc : "cc") < PATH_ROOM &&
+                snprintf(flags, sizeof flags, "%s", cflags ? cflags : "") < PATH_ROOM;
+    if (file[0] == '-' && file[1])  /* not an option */
+        fits = snprintf(dotted, sizeof dotted, "./%s", file) < PATH_ROOM && fits;
     char always[] = "-O1 -fPIC -shared -I";
     char from_stdin[] = "-x c";
     add_words(&c, compiler);
@@ -179,7 +117,11 @@ static int compile(const cli_model *m, const char *file, const char *cflags, con
     add_word(&c, object);
     if (strcmp(file, "-") == 0)
         add_words(&c, from_stdin);
-    add_word(&c, file);
+    add_word(&c, *dotted ? dotted : file);
+    if (!fits || c.n == MOST_WORDS) {
+        fprintf(stderr, "%s: CC and --cflags are too long\n", m->name);
+        return CLI_BAD_INPUT;
+    }
     c.words[c.n] = NULL;
     return run_compiler(&c, m->name);
 }
@@ -212,26 +154,16 @@ static int open_object(cli_model *m, const char *object)
 /* Compiles and opens; leaves no file behind. */
 static int load(cli_model *m, const char *file, const char *text, const char *cflags)
 {
-    const char *temporary = getenv("TMPDIR");
-    char folder[PATH_ROOM];
-    char source[PATH_ROOM + 16];
-    char object[PATH_ROOM + 16];
-    snprintf(folder, sizeof folder, "%s/cfx-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder)) {
-        fprintf(stderr, "%s: cannot make a folder there: %s; set TMPDIR\n", folder,
-                strerror(errno));
+    const cli_scratch *scratch = cli_scratch_begin();
+    if (!scratch)
         return CLI_BAD_INPUT;
-    }
-    snprintf(source, sizeof source, "%s/model.c", folder);
-    snprintf(object, sizeof object, "%s/model.so", folder);
-    int code = text ? write_source(m, source, text) : CLI_OK;
+    int code = text ? write_source(m, scratch->source, text) : CLI_OK;
     if (code == CLI_OK)
-        code = compile(m, text ? source : file, cflags, object);
+        code = compile(m, text ? scratch->source : file, cflags, scratch->object);
+    cli_watch_code(m->name);  /* it may have some that runs when it is loaded */
     if (code == CLI_OK)
-        code = open_object(m, object);
-    unlink(source);
-    unlink(object);
-    rmdir(folder);
+        code = open_object(m, scratch->object);
+    cli_scratch_end();
     return code;
 }
 
@@ -252,6 +184,7 @@ static bool has_place(const char *message)
 
 int cli_model_failed(const cli_model *m)
 {
+    const bool interrupted = cli_interrupted(NULL);
     const char *why = interrupted ? "interrupted" : cfx_scope_error(m->scope)->message;
     cli_progress_end();
     if (interrupted || !has_place(why))
@@ -277,14 +210,12 @@ static int make(cli_model *m)
         fprintf(stderr, "%s: %s\n", m->name, err.message);
         return CLI_BAD_INPUT;
     }
-    running = m->name;
-    watch_crashes();
     m->module = model(m->scope);
-    if (cfx_ok(m->scope) && !m->module) {
+    if (cfx_ok(m->scope) && !m->module && !cli_interrupted(NULL)) {
         fprintf(stderr, "%s: cfx_model returned NULL, not a module\n", m->name);
         return CLI_BAD_INPUT;
     }
-    return cfx_ok(m->scope) ? CLI_OK : cli_model_failed(m);
+    return cfx_ok(m->scope) && !cli_interrupted(NULL) ? CLI_OK : cli_model_failed(m);
 }
 
 int cli_model_begin(cli_model *m, const char *file, const char *text, const char *cflags)
@@ -295,7 +226,7 @@ int cli_model_begin(cli_model *m, const char *file, const char *text, const char
                 strerror(errno));
         return CLI_UNREADABLE;
     }
-    watch_interrupts();
+    cli_watch_interrupts();
     const int code = load(m, file, text, cflags);
     return code == CLI_OK ? make(m) : code;
 }
@@ -304,7 +235,7 @@ void cli_model_end(cli_model *m)
 {
     cfx_scope_free(m->scope); /* before the code of its modules is gone */
     cfx_runtime_free(m->rt);
-    running = NULL;
+    cli_watch_code(NULL);
     if (m->library)
         dlclose(m->library);
 }

@@ -162,7 +162,8 @@ typedef enum cfx_build {
 typedef struct cfx_call_args {
     cfx_object *const *args;
     size_t n;
-    const char *const *names;    /* of the last n_named of them */
+    const char *const *names;    /* of the last n_named of them; "*args" and "**kwargs", with the
+                                    stars, stand for what these parameters are as a whole */
     size_t n_named;
 } cfx_call_args;
 
@@ -202,9 +203,13 @@ typedef struct cfx_world {
     cfx_object *(*compare)(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
     int (*truth)(void *ctx, cfx_object *o, cfx_error *err);  /* 1, 0; -1 with *err set */
     cfx_object *(*get)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
+    /* The same for an attribute that is called at once, and then dropped: `x.relu` in `x.relu()`
+     * need not be a graph value, so that the call is one node. (may be NULL: `get`) */
+    cfx_object *(*get_method)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
     /* `v` NULL: deletes it. */
     cfx_status (*set)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
     cfx_object *(*item)(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err);
+    /* `v` NULL: deletes it. */
     cfx_status (*set_item)(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v,
                            cfx_error *err);
     /* An iterator, and what it gives next: NULL with err->status CFX_OK at its end. */
@@ -305,6 +310,17 @@ CFX_API cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, c
 /* Runs the statements of a whole source, whose names are those of `globals`. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
+/* Where a call was that failed: the innermost call has number 0. Texts live as long as the script. */
+typedef struct cfx_script_place {
+    const char *file;
+    uint32_t line;
+    uint32_t column;       /* from 0, in bytes of UTF-8 */
+    const char *function;
+} cfx_script_place;
+/* The i-th of the calls in which the last failure was found; false if there are not so many. For
+ * CFX_E_HOST, whose exception knows nothing of the program. */
+CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
+
 /* After the last call: what was assigned to modules is kept, or an error says why it cannot be. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 

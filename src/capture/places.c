@@ -3,40 +3,30 @@
 
 #include <stdio.h>
 
-static uint32_t hash_of(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_place *)item)->object);
-}
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const cfxi_place *)item)->object == key;
-}
-
 cfxi_place *cfxi_places_find(const cfxi_places *places, const void *object)
 {
-    return cfxi_table_find(&places->table, cfxi_hash_pointer(object), is_same, object, 0);
+    return cfxi_keyed_find(&places->table, object);
 }
 
 cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *path,
                            const char *name, cfx_error *err)
 {
+    const cfx_allocator *allocator = places->allocator;
     const size_t before = strlen(path);
     const size_t size = before + 1 + strlen(name) + 1;
     if (cfxi_places_find(places, object))
         return CFX_OK;
-    cfxi_place *p = cfxi_table_reserve(&places->table, hash_of, places->allocator)
-                        ? cfxi_alloc(places->allocator, sizeof *p) : NULL;
-    char *text = p ? cfxi_alloc(places->allocator, size) : NULL;
-    if (!text) {
-        cfxi_free(places->allocator, p, sizeof *p);
-        return cfxi_nomem(err);
+    cfxi_place *p = cfxi_alloc(allocator, sizeof *p);
+    char *text = p ? cfxi_alloc(allocator, size) : NULL;
+    if (text) {
+        snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
+        *p = (cfxi_place){.by = {object}, .path = text, .size = size};
+        if (cfxi_keyed_add(&places->table, p, allocator))
+            return CFX_OK;
     }
-    snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
-    *p = (cfxi_place){.object = object, .path = text, .size = size};
-    cfxi_table_insert(&places->table, cfxi_hash_pointer(object), p);
-    return CFX_OK;
+    cfxi_free(allocator, text, size);
+    cfxi_free(allocator, p, sizeof *p);
+    return cfxi_nomem(err);
 }
 
 static cfx_status add_module(void *ctx, cfx_module *m, const char *path, cfx_error *err)
@@ -61,9 +51,7 @@ cfx_status cfxi_places_fill(cfxi_places *places, cfx_module *root, cfx_error *er
 void cfxi_places_free(cfxi_places *places)
 {
     size_t at = 0;
-    for (cfxi_place *p; (p = cfxi_table_next(&places->table, &at)) != NULL;) {
+    for (cfxi_place *p; (p = cfxi_table_next(&places->table, &at)) != NULL;)
         cfxi_free(places->allocator, p->path, p->size);
-        cfxi_free(places->allocator, p, sizeof *p);
-    }
-    cfxi_table_free(&places->table, places->allocator);
+    cfxi_keyed_free(&places->table, sizeof(cfxi_place), places->allocator);
 }

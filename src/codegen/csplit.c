@@ -42,6 +42,9 @@ static const cfx_node *named(const cfx_node *n)
     return cfxi_c_is_alias(n) ? cfx_node_arg(n, 0).as.node : n;
 }
 
+/* How many of its inputs it mentions: an alias is no statement. */
+static uint32_t num_read(const cfx_node *n) { return cfxi_c_is_alias(n) ? 0 : n->n_inputs; }
+
 static c_place *place_of(const c_split *p, const cfx_node *n)
 {
     return &p->places[n->mark - p->first];
@@ -62,7 +65,7 @@ static bool is_before(const c_split *p, const cfx_node *n, uint32_t part)
 static void find_readers(c_split *p, const cfx_graph *g)
 {
     for (const cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        for (uint32_t i = 0; i < n->n_inputs; i++)
+        for (uint32_t i = 0; i < num_read(n); i++)
             place_of(p, named(n->inputs[i].def))->last = (n->mark - p->first) / PART;
         if (n->op == CFX_OP_OUTPUT) {
             p->output = n;
@@ -96,7 +99,7 @@ static void put_move(c_split *p, const cfx_node *n, bool load)
 /* Reads what a node needs of earlier parts. */
 static void load_inputs(c_split *p, const cfx_node *n, uint32_t part)
 {
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
+    for (uint32_t i = 0; i < num_read(n); i++) {
         const cfx_node *def = named(n->inputs[i].def);
         c_place *place = place_of(p, def);
         if (!is_before(p, def, part) || place->loaded == part + 1)
@@ -173,7 +176,7 @@ static void put_caller(c_split *p, size_t inputs)
     cfxi_c_printf(c, "cfx_var vars[%u];", p->slots);
     cfxi_c_end_line(c, NULL);
     size_t i = 0;
-    for (const cfx_node *n = cfxi_c_next_input(c->g, NULL); n; n = cfxi_c_next_input(c->g, n)) {
+    for (const cfx_node *n = cfxi_next_input(c->g, NULL); n; n = cfxi_next_input(c->g, n)) {
         if (separate)
             put_move(p, n, false);
         else {
@@ -207,7 +210,7 @@ cfx_status cfxi_c_long_forward(cfxi_ccode *c, size_t inputs, cfx_error *err)
     for (size_t i = 0; i < g->size; i++)
         p.places[i] = (c_place){.last = NO_PART};
     find_readers(&p, g);
-    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
+    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
         place_of(&p, n)->slot = take_slot(&p);
     p.slots += p.slots == 0;  /* the first is for the result */
     for (const cfx_node *n = g->root.next; n != &g->root && !c->nomem;) {

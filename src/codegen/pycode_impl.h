@@ -75,6 +75,8 @@ struct cfx_pycode {
     const cfx_allocator *allocator;
     cfxi_py_memory *memory;
     bool names_only; /* host objects go by their qualified names, for a file */
+    bool is_method;  /* in a file, where nothing but the module is called `self` */
+    bool own_params; /* in a file: the parameters are called as the nodes are */
     const char *root;
     size_t root_size;
 
@@ -190,10 +192,12 @@ cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *calle
 cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                            bool copy, cfx_error *err);
 /* Whether a call of getattr can be written `a.b`. */
-bool cfxi_py_is_attribute(const cfx_node *n);
+bool cfxi_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
 cfx_sink cfxi_py_scratch(cfx_pycode *gen);
 bool cfxi_py_is_identifier(const char *text, size_t size);
+/* Whether it can follow a dot in a class: no keyword, nor a name that Python would change there. */
+bool cfxi_py_is_plain(const char *text, size_t size);
 /* Fails with the node's location and name around the message. */
 cfx_status cfxi_py_fail(const cfx_node *n, cfx_status status, cfx_error *err, const char *format,
                         ...) CFX_PRINTF(4, 5);

@@ -63,6 +63,37 @@ bool cfxi_py_is_identifier(const char *text, size_t size)
     return true;
 }
 
+/* Words that stand for no attribute behind a dot, though getattr takes them. */
+static bool is_keyword(const char *text, size_t size)
+{
+    static const char *const keywords[] = {
+#define TOKEN(id, spelling)
+#define KEYWORD(word) #word,
+#define SOFT(word)
+#include "../capture/script/token.def"
+#undef TOKEN
+#undef KEYWORD
+#undef SOFT
+    };
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (strncmp(keywords[i], text, size) == 0 && keywords[i][size] == '\0')
+            return true;
+    return false;
+}
+
+bool cfxi_py_is_plain(const char *text, size_t size)
+{
+    const bool private = size > 2 && text[0] == '_' && text[1] == '_' &&
+                         !(text[size - 1] == '_' && text[size - 2] == '_');
+    return cfxi_py_is_identifier(text, size) && !is_keyword(text, size) && !private;
+}
+
+/* Whether it follows a dot. torch.fx writes `self.class`; a file must be one that can be read. */
+static bool is_dotted(const cfx_pycode *gen, const char *text, size_t size)
+{
+    return gen->names_only ? cfxi_py_is_plain(text, size) : cfxi_py_is_identifier(text, size);
+}
+
 static void put_repr_str(cfx_pycode *gen, const char *text, size_t size, bool bytes)
 {
     cfxi_out out;
@@ -98,7 +129,7 @@ static void put_path(cfx_pycode *gen, size_t start, const char *path, size_t siz
     for (const char *atom = path;; atom++) {
         const char *dot = memchr(atom, '.', (size_t)(end - atom));
         size_t length = (size_t)((dot ? dot : end) - atom);
-        if (cfxi_py_is_identifier(atom, length)) {
+        if (is_dotted(gen, atom, length)) {
             cfxi_py_char(gen, '.');
             cfxi_py_put(gen, atom, length);
         } else {
@@ -537,12 +568,12 @@ static cfx_status need_args(const cfx_node *n, size_t wanted, cfx_error *err)
                         wanted == 1 ? "" : "s", given);
 }
 
-bool cfxi_py_is_attribute(const cfx_node *n)
+bool cfxi_py_is_attribute(const cfx_pycode *gen, const cfx_node *n)
 {
     if (!n->args || n->args->size != 2 || n->args->items[1].kind != CFX_KIND_STR)
         return false;
     const cfx_str *name = n->args->items[1].as.str;
-    return cfxi_py_is_identifier(name->data, name->size);
+    return is_dotted(gen, name->data, name->size);
 }
 
 static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
@@ -550,7 +581,7 @@ static cfx_status put_getattr(cfx_pycode *gen, const cfx_node *n, const cfxi_py_
 {
     CFX_TRY(need_args(n, 2, err));
     const cfx_value *args = n->args->items;
-    if (!cfxi_py_is_attribute(n)) {
+    if (!cfxi_py_is_attribute(gen, n)) {
         cfxi_py_put(gen, callee->text, callee->size);
         cfxi_py_char(gen, '(');
         return put_arguments(gen, n, 0, err);

@@ -139,12 +139,24 @@ static void write_function(cfxi_out *out, const cfx_pycode_result *code, size_t 
     }
 }
 
+/* A name that Python takes for a class and that hides nothing the code may need. */
+static cfx_status check_class(const char *name, cfx_error *err)
+{
+    const size_t size = strlen(name);
+    if (cfxi_py_is_identifier(name, size) && !cfx_name_is_reserved(name, size))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_VALUE, "'%.100s' cannot be the name of a Python class; use a "
+                         "word such as Model", name);
+}
+
 cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *init, cfx_sink sink,
                         cfx_error *err)
 {
     cfx_pycode_options options = {0};
     cfx_pycode_result code;
     cfxi_out out;
+    if (class_name)
+        CFX_TRY(check_class(class_name, err));
     if (!class_name && !uses_module(g))
         options.signature = plain_signature;
     CFX_TRY(cfxi_py_generate(g, &options, true, &code, err));

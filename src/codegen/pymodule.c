@@ -75,7 +75,7 @@ static void put_part(py_init *p, const cfxi_part *part)
         put_str(p, "self");
         return;
     }
-    const bool plain = cfxi_py_is_identifier(part->name, strlen(part->name));
+    const bool plain = cfxi_py_is_plain(part->name, strlen(part->name));
     put_str(p, plain ? "" : "getattr(");
     put_part(p, part->parent);
     put_str(p, plain ? "." : ", ");
@@ -89,7 +89,7 @@ static void put_part(py_init *p, const cfxi_part *part)
 /* `self.fc = `, `setattr(self.layers, "0", `; true if a parenthesis is to be closed. */
 static bool begin_assignment(py_init *p, const cfxi_part *part)
 {
-    const bool plain = cfxi_py_is_identifier(part->name, strlen(part->name));
+    const bool plain = cfxi_py_is_plain(part->name, strlen(part->name));
     put_str(p, plain ? "        " : "        setattr(");
     put_part(p, part->parent);
     put_str(p, plain ? "." : ", ");

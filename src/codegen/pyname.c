@@ -164,6 +164,8 @@ cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
         cfx_namespace_free(gen->names);
         gen->names = names;
         gen->exact = true;
+        if (gen->is_method)
+            CFX_TRY(cfx_namespace_add(names, gen->root, gen->root_size, err));
     }
     const cfxi_py_global *globals = gen->globals.data;
     for (;; i++, n = n->next) {
@@ -179,7 +181,9 @@ cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
 
 cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
-    if (!gen->exact && !is_plain(n))
+    const bool is_self = gen->is_method && n->name->size == gen->root_size &&
+                         memcmp(n->name->data, gen->root, gen->root_size) == 0;
+    if (!gen->exact && (is_self || !is_plain(n)))
         CFX_TRY(cfxi_py_go_exact(gen, false, err));
     if (gen->exact && !gen->all_named && !cfxi_py_map_get(&gen->overrides, n))
         CFX_TRY(take_name(gen, n, err));
@@ -523,7 +527,7 @@ cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *call
 {
     const cfx_pycode_options *options = gen->options;
     if (!options->is_wrapped || callee->wrapped ||
-        (callee->form == CFXI_PY_GETATTR && cfxi_py_is_attribute(n)))
+        (callee->form == CFXI_PY_GETATTR && cfxi_py_is_attribute(gen, n)))
         return CFX_OK;
     int wrapped = options->is_wrapped(options->ctx, n);
     if (wrapped < 0)

@@ -65,18 +65,10 @@ bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form)
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-static cfx_node *next_input(const cfx_graph *region, const cfx_node *n)
-{
-    cfx_node *next = n ? n->next : region->root.next;
-    while (next != &region->root && next->op != CFX_OP_PLACEHOLDER)
-        next = next->next;
-    return next == &region->root ? NULL : next;
-}
-
 static size_t count_inputs(const cfx_graph *region)
 {
     size_t count = 0;
-    for (const cfx_node *n = next_input(region, NULL); n; n = next_input(region, n))
+    for (const cfx_node *n = cfxi_next_input(region, NULL); n; n = cfxi_next_input(region, n))
         count++;
     return count;
 }
@@ -103,7 +95,7 @@ static void put_input_names(cfx_pycode *gen, const cfx_node *first, bool unpack)
 {
     const cfx_graph *region = first->graph;
     size_t count = 0;
-    for (const cfx_node *n = first; n; n = next_input(region, n), count++) {
+    for (const cfx_node *n = first; n; n = cfxi_next_input(region, n), count++) {
         if (count > 0)
             CFXI_PY_LIT(gen, ", ");
         cfxi_py_put_name(gen, n);
@@ -135,7 +127,7 @@ static cfx_status assign_inputs(cfx_pycode *gen, const cfx_node *first, cfx_valu
 
 static cfx_status define_inputs(cfx_pycode *gen, cfx_node *first, cfx_error *err)
 {
-    for (cfx_node *n = first; n; n = next_input(first->graph, n))
+    for (cfx_node *n = first; n; n = cfxi_next_input(first->graph, n))
         CFX_TRY(cfxi_py_define_local(gen, n, err));
     return CFX_OK;
 }
@@ -146,7 +138,7 @@ static cfx_status bind_operands(cfx_pycode *gen, cfx_graph *region, cfx_value op
 {
     size_t count;
     const cfx_value *items = cfx_value_items(operands, &count);
-    cfx_node *first = next_input(region, NULL);
+    cfx_node *first = cfxi_next_input(region, NULL);
     CFX_TRY(check_count(n, operands, count_inputs(region), "inputs of a branch", err));
     if (!first)
         return CFX_OK;
@@ -154,7 +146,7 @@ static cfx_status bind_operands(cfx_pycode *gen, cfx_graph *region, cfx_value op
         CFX_TRY(define_inputs(gen, first, err));
         return assign_inputs(gen, first, operands, n, err);
     }
-    for (cfx_node *input = first; input; input = next_input(region, input), items++) {
+    for (cfx_node *input = first; input; input = cfxi_next_input(region, input), items++) {
         if (items->kind == CFX_KIND_NODE) {
             CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, items->as.node), err));
             continue;
@@ -267,7 +259,7 @@ static cfx_status next_state(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_no
     size_t start = gen->body.size;
     cfxi_py_begin_line(gen);
     const cfx_node *state = first;
-    for (size_t i = 0; i < count; i++, state = next_input(region, state)) {
+    for (size_t i = 0; i < count; i++, state = cfxi_next_input(region, state)) {
         if (is_kept(items[i], state))
             continue;
         cfxi_py_put(gen, ", ", changed++ ? 2 : 0);
@@ -279,7 +271,7 @@ static cfx_status next_state(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_no
     }
     CFXI_PY_LIT(gen, " = ");
     state = first;
-    for (size_t i = 0, done = 0; i < count; i++, state = next_input(region, state)) {
+    for (size_t i = 0, done = 0; i < count; i++, state = cfxi_next_input(region, state)) {
         if (is_kept(items[i], state))
             continue;
         cfxi_py_put(gen, ", ", done++ ? 2 : 0);
@@ -321,7 +313,7 @@ static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n
     size_t start = gen->body.size;
     CFXI_PY_LIT(gen, ";  ");
     size_t dead = 0;
-    for (const cfx_node *s = first; s; s = next_input(s->graph, s), dead++) {
+    for (const cfx_node *s = first; s; s = cfxi_next_input(s->graph, s), dead++) {
         cfxi_py_put_name(gen, s);
         CFXI_PY_LIT(gen, " = ");
     }
@@ -337,8 +329,8 @@ static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n
 static cfx_status for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
     cfx_graph *region = region_of(n, CFXI_PY_FOR, 1);
-    cfx_node *index = next_input(region, NULL);
-    cfx_node *first = index ? next_input(region, index) : NULL;
+    cfx_node *index = cfxi_next_input(region, NULL);
+    cfx_node *first = index ? cfxi_next_input(region, index) : NULL;
     cfx_value state = operands_of(n, CFXI_PY_FOR);
     size_t n_inputs = count_inputs(region);
     size_t n_state = n_inputs ? n_inputs - 1 : 0;
@@ -434,7 +426,7 @@ static cfx_status while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
 {
     cfx_graph *test = region_of(n, CFXI_PY_WHILE, 0);
     cfx_graph *body = region_of(n, CFXI_PY_WHILE, 1);
-    cfx_node *first = next_input(body, NULL);
+    cfx_node *first = cfxi_next_input(body, NULL);
     cfx_value state = operands_of(n, CFXI_PY_WHILE);
     size_t n_state = count_inputs(body);
     CFX_TRY(check_count(n, state, n_state, "state of a loop", err));
@@ -446,8 +438,8 @@ static cfx_status while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
         CFX_TRY(define_inputs(gen, first, err));
         CFX_TRY(assign_inputs(gen, first, state, n, err));
     }
-    cfx_node *input = next_input(test, NULL);
-    for (cfx_node *s = first; s; s = next_input(body, s), input = next_input(test, input))
+    cfx_node *input = cfxi_next_input(test, NULL);
+    for (cfx_node *s = first; s; s = cfxi_next_input(body, s), input = cfxi_next_input(test, input))
         CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, s), err));
     CFX_TRY(while_line(gen, n, test, err));
     gen->indent += 4;

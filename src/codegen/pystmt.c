@@ -139,7 +139,9 @@ static cfx_status param_remark(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 
 static cfx_status param_text(cfx_pycode *gen, cfx_node *n, const cfx_str *target, cfx_error *err)
 {
-    cfxi_py_put(gen, target->data, target->size);
+    cfxi_py_put(gen, target->data, gen->own_params ? strspn(target->data, "*") : target->size);
+    if (gen->own_params)
+        cfxi_py_put_name(gen, n);
     CFX_TRY(put_annotation(gen, n, err));
     if (n->args && n->args->size > 0) {
         CFXI_PY_LIT(gen, " = ");
@@ -170,6 +172,8 @@ static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)
     CFX_TRY(cfxi_py_type_text(gen, n, err));
     cfxi_py_param param = {.start = gen->params_text.size};
     size_t start = gen->body.size;
+    if (gen->own_params)
+        CFX_TRY(cfxi_py_define(gen, n, err));
     gen->raw = true;
     cfx_status status = param_text(gen, n, target, err);
     gen->raw = false;
@@ -179,6 +183,8 @@ static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)
     if (!cfxi_vec_reserve(&gen->params, 1, sizeof param, gen->allocator))
         return cfxi_nomem(err);
     ((cfxi_py_param *)gen->params.data)[gen->params.size++] = param;
+    if (gen->own_params)
+        return CFX_OK;
     CFX_TRY(cfxi_py_define(gen, n, err));
     if (!is_renamed(target, cfxi_py_name(gen, n)))
         return CFX_OK;

@@ -474,6 +474,22 @@ static void release(cfx_pycode *gen)
     cfx_namespace_free(gen->names);
 }
 
+/* Whether an input is called what no parameter can be: `in`, `2x`, or in a method `self`. */
+static bool has_odd_inputs(const cfx_graph *g, bool is_method)
+{
+    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        const cfx_str *target = n->op == CFX_OP_PLACEHOLDER ? n->callee->ref->name : NULL;
+        if (!target)
+            continue;
+        const size_t stars = strspn(target->data, "*");
+        const char *name = target->data + stars;
+        if (stars > 2 || !cfxi_py_is_plain(name, target->size - stars) ||
+            (is_method && strcmp(name, "self") == 0))
+            return true;
+    }
+    return false;
+}
+
 cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
                             cfx_pycode_result *result, cfx_error *err)
 {
@@ -485,6 +501,8 @@ cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, boo
     cfx_pycode gen = {.graph = g,
                       .options = options,
                       .names_only = names_only,
+                      .is_method = names_only && !options->signature,
+                      .own_params = names_only && has_odd_inputs(g, !options->signature),
                       .allocator = allocator,
                       .memory = memory};
     gen.root = options->root ? options->root : "self";

@@ -308,6 +308,9 @@ cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char 
     if (!cfx_nn_name(nn))
         return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in "
                              "the table of classes", path);
+    if (nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList || nn == CFX_NN_ModuleDict)
+        return cfx_error_set(err, CFX_E_TYPE, "no call of torch.nn.%s makes the module '%.100s' "
+                             "with those in it; capture what it calls", cfx_nn_name(nn), path);
     CFX_TRY(check_sizes(&r));
     for (size_t i = 0; cfx_nn_param(nn, i, &param); i++) {
         cfx_value v;

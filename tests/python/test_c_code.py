@@ -167,6 +167,20 @@ def test_what_no_constructor_makes():
         cfx.python_module(module)
 
 
+def test_a_sequential_that_is_one_node():
+    """It has no constructor that would make what is in it: nothing is left out quietly."""
+    class Tracer(cfx.Tracer):
+        def is_leaf_module(self, m, path):
+            return True
+
+    model = nn.Sequential(nn.Sequential(nn.Tanh()))
+    module = cfx.GraphModule(model, Tracer().trace(model))
+    with pytest.raises(TypeError, match=r"the class torch.nn.Sequential is not in the operator"):
+        cfx.c_code(module)
+    with pytest.raises(TypeError, match=r"'0' with those in it; capture what it calls"):
+        cfx.python_module(module)
+
+
 @cfx.wrap
 def unknown(x):
     return x

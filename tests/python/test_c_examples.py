@@ -206,6 +206,18 @@ MISTAKES = {
                       r"^m\.c: undefined symbol: nowhere\n$"),
     "calls itself": ("return forward(s, self, cfx_relu(s, x));", "",
                      r"^m\.c: its code crashed .*gdb"),
+    "exits": ("extern void exit(int); (void)s; exit(0); return x;", "",
+              r"^m\.c: its code called exit, so that nothing could be made of it; .* cfx_fail"),
+    "exits early": ("(void)s; return x;", "extern void exit(int); exit(0);",
+                    r"^m\.c: its code called exit"),
+    "exits when it is loaded": ("(void)s; return x; }\n"
+                                "extern void exit(int);\n"
+                                "__attribute__((constructor)) static void first(void) { exit(3);",
+                                "", r"^m\.c: its code called exit"),
+    "crashes when it is loaded": ("(void)s; return x; }\n"
+                                  "extern void abort(void);\n"
+                                  "__attribute__((constructor)) static void first(void) { abort();",
+                                  "", r"^m\.c: its code crashed \(it called abort\)"),
     "an address": ("(void)s; *(volatile int *)4 = 1; return x;", "", r"^m\.c: its code crashed"),
 }
 
@@ -266,20 +278,89 @@ cfx_module *cfx_model(cfx_scope *s)
 """
 
 
-def test_ctrl_c_ends_an_endless_loop(tmp_path):
-    (tmp_path / "m.c").write_text(ENDLESS)
-    (tmp_path / "tmp").mkdir()
-    process = subprocess.Popen([CFX, "trace", "m.c"], cwd=tmp_path, stderr=subprocess.PIPE,
-                               text=True, env={**ENVIRONMENT, "TMPDIR": str(tmp_path / "tmp")})
+SPINNING = """#include <cfx/cfx.h>
+cfx_module *cfx_model(cfx_scope *s)
+{
+    for (volatile int i = 0;; i = 0)
+        continue;
+    return cfx_module_new(s, NULL);
+}
+"""
+PATIENT = """#include <cfx/cfx.h>
+#include <unistd.h>
+cfx_module *cfx_model(cfx_scope *s)
+{
+    while (usleep(900000) == 0)
+        continue;
+    return cfx_nn_sequential(s);
+}
+"""
+
+
+def ended(folder, source, *signals, loaded=True, env=()):
+    """What the command says, and its status, after signals while its code runs."""
+    (folder / "m.c").write_text(source)
+    (folder / "tmp").mkdir()
+    process = subprocess.Popen(
+        [CFX, "trace", "m.c", "-o", "m.ir"], cwd=folder, stderr=subprocess.PIPE, text=True,
+        env={**ENVIRONMENT, "TMPDIR": str(folder / "tmp"), **dict(env)})
     maps = Path(f"/proc/{process.pid}/maps")
     end = time.monotonic() + 60
-    while "model.so" not in maps.read_text() and time.monotonic() < end:  # it is being compiled
+    while time.monotonic() < end and not (
+            "model.so" in maps.read_text() if loaded else list((folder / "tmp").iterdir())):
         time.sleep(0.05)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "m.c: interrupted\n"
-    assert process.returncode == 130
+    for number in signals:
+        time.sleep(0.2)
+        process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    assert list((folder / "tmp").iterdir()) == []
+    assert not (folder / "m.ir").exists()
+    return said, process.returncode
+
+
+def test_ctrl_c_ends_an_endless_loop(tmp_path):
+    assert ended(tmp_path, ENDLESS, signal.SIGINT) == ("m.c: interrupted\n", 130)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_code_that_does_not_look_at_ctrl_c(number, tmp_path):
+    assert ended(tmp_path, SPINNING, number) == (
+        "m.c: interrupted; its code did not stop by itself, so it was ended\n", 130)
+
+
+def test_the_second_ctrl_c_ends_it_at_once(tmp_path):
+    assert ended(tmp_path, SPINNING, signal.SIGINT, signal.SIGINT) == ("", -signal.SIGINT)
+
+
+def test_what_was_interrupted_is_not_written(tmp_path):
+    """Though nothing failed: the code went on, and was done."""
+    assert ended(tmp_path, PATIENT, signal.SIGINT) == ("m.c: interrupted\n", 130)
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 130), (signal.SIGQUIT, None)])
+def test_a_compiler_is_ended_with_the_command(number, status, tmp_path):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nulimit -c 0\nexec sleep 300\n")
+    slow.chmod(0o755)
+    said, code = ended(tmp_path, ENDLESS, number, loaded=False, env={"CC": str(slow)})
+    assert (said, code) == (("m.c: interrupted\n", status) if status else ("", -number))
+
+
+def test_what_a_compiler_leaves_is_removed(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    env = {**ENVIRONMENT, "TMPDIR": str(tmp_path / "tmp")}
+    done = trace(ROOT / "examples/c/mlp.c", "--cflags", "-save-temps=obj -O1", cwd=tmp_path,
+                 env=env)
+    assert done.returncode == 0 and done.stderr == ""
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_words_for_the_compiler(tmp_path):
+    (tmp_path / "-m.c").write_text(FORWARD % ("return cfx_relu(s, x);", ""))
+    assert trace("--", "-m.c", cwd=tmp_path).returncode == 0
+    for many in "-DA " * 200, "-DA=" + "1" * 5000:
+        done = trace("--cflags", many, "--", "-m.c", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (1, "-m.c: CC and --cflags are too long\n")
 
 
 # ---- cfx demo -----------------------------------------------------------------------------------

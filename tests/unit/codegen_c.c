@@ -146,6 +146,19 @@ TEST(a_whole_file)
         code_of(loop, NULL));
 }
 
+/* The loop's first result is the loop itself; if nobody reads that, it needs no name. */
+TEST(what_nobody_reads_has_no_name)
+{
+    const char *code = body_of("  %loop = call_function[target=cfx.for_loop](3, graph {\n"
+                               "      %i = placeholder[target=i]()\n"
+                               "      %y = placeholder[target=y]()\n"
+                               "      output((%y,))\n"
+                               "    }, (%x,))\n"
+                               "  %first = call_function[target=operator.getitem](%loop, 0)\n"
+                               "  output(%x)\n");
+    CHECK_STR_EQ("    (void)self;\n    cfx_for(s, 3, loop_body, NULL, x);\n    return x;\n", code);
+}
+
 TEST(all_that_cannot_be_written_is_named)
 {
     CHECK_STR_EQ("m.py:2: mine.f(x): 'mine.f' is not in the operator table (node %a); "

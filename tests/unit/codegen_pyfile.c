@@ -51,3 +51,37 @@ TEST(file_without_statements)
     attribute("w");
     expect_file(NULL, "def forward(self):\n    w = self.w;  w = None\n");
 }
+
+/* Keywords stand behind no dot, and in a class Python changes names such as __w. */
+TEST(file_with_names_of_pythons_own)
+{
+    start();
+    cfx_node *in = input("in");
+    cfx_node *self = input("self");
+    cfx_node *y = MODULE("class.b", V(in));
+    cfx_node *w = attribute("a.__w");
+    cfx_node *z = attribute("a.__w__");
+    result(TUPLE(V(y), V(w), V(z), V(self)));
+    expect_file("Net", "import torch\n\n\n"
+                       "class Net(torch.nn.Module):\n    def forward(self, in_1, self_1):\n"
+                       "        class_b = getattr(self, \"class\").b(in_1);  in_1 = None\n"
+                       "        a___w = getattr(self.a, \"__w\")\n"
+                       "        a___w__ = self.a.__w__\n"
+                       "        return (class_b, a___w, a___w__, self_1)\n");
+}
+
+TEST(names_that_no_class_can_have)
+{
+    static const char *const names[] = {"", "A b", "class", "torch", "torch.nn.Linear", "2x"};
+    cfx_buffer text;
+    cfx_buffer_init(&text, NULL);
+    start();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CHECK_INT_EQ(CFX_E_VALUE, cfx_codegen_python_file(graph, names[i], cfx_buffer_sink(&text),
+                                                          &error));
+    CHECK_STR_EQ("'2x' cannot be the name of a Python class; use a word such as Model",
+                 error.message);
+    CHECK_INT_EQ(0, text.size);
+    cfx_buffer_free(&text);
+    cfx_graph_release(graph);
+}

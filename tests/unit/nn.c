@@ -310,6 +310,11 @@ TEST(what_no_call_makes)
     CHECK_INT_EQ(CFX_E_TYPE,
                  args_of(root, "fc", CFX_NN_TransformerDecoder, NULL, got, sizeof got, &err));
     err = (cfx_error){0};
+    cfx_module_add(s, root, "seq", cfx_nn_sequential(s));
+    CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "seq", CFX_NN_Sequential, NULL, got, sizeof got, &err));
+    CHECK_STR_EQ("no call of torch.nn.Sequential makes the module 'seq' with those in it; capture "
+                 "what it calls", err.message);
+    err = (cfx_error){0};
     cfx_module_set(s, cfx_child(root, "fc"), "in_features", 5);
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
     CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes "

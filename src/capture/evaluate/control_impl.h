@@ -66,8 +66,18 @@ bool cfxi_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *
 /* Notes it in the innermost region, which is about to change it. */
 bool cfxi_place_note(cfx_evaluator *ev, const cfxi_place *p);
 bool cfxi_same_place(const cfxi_place *a, const cfxi_place *b);
-/* Whether nobody will ask for it any more: a slot whose last use is over. */
-bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p);
+/* Whether nobody will ask for it any more, at `here` (line << 32 | column, as cfx_def.last_read; 0:
+ * at the end of its call): a slot whose last use is over. */
+bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
+
+static inline uint64_t cfxi_end_of(const cfxi_ast *a)
+{
+    return (uint64_t)a->end_line << 32 | a->end_column;
+}
+static inline uint64_t cfxi_start_of(const cfxi_ast *a)
+{
+    return (uint64_t)a->line << 32 | a->column;
+}
 
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
@@ -82,6 +92,7 @@ typedef struct cfxi_outlet {
 typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
+    const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
     cfxi_poison why;         /* if a merge failed by kinds: types of both */
 } cfxi_merge;
 
@@ -103,6 +114,14 @@ cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_ob
 /* A value of that form, all outlets having their results; NULL: failed. */
 cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form);
 
+/* Merges what two ways made of the places that either has changed: `a` and `b` are lists of changes;
+ * with `dead` bit 1 or 2 the one or the other way never gets behind the branch. Then, all outlets
+ * having results, writes it. */
+typedef struct cfxi_merged_places cfxi_merged_places;
+cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,
+                                      unsigned dead, uint64_t here);
+bool cfxi_write_places(cfxi_merge *m, const cfxi_merged_places *places);
+
 /* ---- regions of the graph (region.c) ------------------------------------------------------- */
 
 /* The nodes behind `first`, a marker, up to before `last` (NULL: all), and what they give. */
@@ -113,9 +132,8 @@ typedef struct cfxi_span {
     cfx_node *const *inputs; /* nodes of the span that become the first inputs of the region */
 } cfxi_span;
 
-/* Makes a cond of two spans that lie one behind the other at the end of the graph, in their place;
- * n results, each read by a node of its own: out[i]. With no results the cond is made for its
- * effects. */
+/* Makes a cond of two spans that lie one behind the other, in any order, in their place; n results,
+ * each read by a node of its own: out[i]. With no results the cond is made for its effects. */
 bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
                     const cfxi_span *otherwise, size_t n, cfx_object **out);
 /* cfx.while_loop of a test and a body, the second behind the first; or cfx.for_loop if count is set,
@@ -126,5 +144,22 @@ bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
 bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first);
 /* A node that stands for something that comes in later: an input of a region, or a marker. */
 cfx_node *cfxi_stand_in(cfx_evaluator *ev, const char *name);
+
+/* ---- ways (branch.c) ----------------------------------------------------------------------- */
+
+/* How a part of the program ended. */
+typedef struct cfxi_outcome {
+    uint32_t mask;       /* bits of the flows that are possible; none: it never ends */
+    cfx_object *code;    /* a graph value, which of them, if there are several */
+    cfx_object *result;  /* of RETURN */
+} cfxi_outcome;
+
+/* Merges all that is pending since `base` into the region that it began in, evaluation being at the
+ * end of it with `flow`. Flows up to `upto` are one: ON. */
+bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, cfxi_outcome *out);
+/* Goes on after that: the flow of the way that leaves least; the others are pending. */
+cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto);
+/* Adds a node that raises ev->raised, which is done with then. */
+bool cfxi_record_raise(cfx_evaluator *ev);
 
 #endif

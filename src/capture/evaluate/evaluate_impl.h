@@ -3,13 +3,17 @@
  * How the parts fit together, in the order of the data's path:
  *
  *     def.c        functions of a source, and which names are theirs
- *     frame.c      calls that run: their names, where they are, messages with line and caret
+ *     world.c      what is asked of the world, and the pool of what it gave
+ *     frame.c      calls that run, and their names
+ *     message.c    errors, with the line and a caret and the calls that led there
  *     expr.c       expressions                  statement.c  statements
  *     assign.c     targets of assignments       comprehend.c comprehensions
  *     call.c       calls, bind.c their arguments, special.c functions that need the evaluator
  *     function.c   def, lambda, class           pattern.c    match
  *     guard.c      try, with, raise, assert
- *     branch.c     if on graph values           loop.c       while, iterate.c for
+ *     branch.c     if on graph values           places.c     what both ways have changed
+ *     loop.c       while and for                iterate.c    what a for goes over
+ *     dynamic.c    loops that data ends
  *     journal.c    what a branch changed, and putting it back
  *     merge.c      two values that become one   kind.c       what is known of a graph value
  *     growing.c    lists that became graph values
@@ -53,6 +57,14 @@ typedef enum cfxi_def_kind {
 
 enum { CFXI_NO_SLOT = UINT32_MAX };
 
+/* Names of one script, each a pointer of the script's own, with a number. */
+typedef struct cfxi_name_set {
+    const char **items;
+    uint32_t count;
+    uint32_t *table;               /* by pointer: number + 1, or 0 */
+    uint32_t table_size;           /* a power of two, or 0 */
+} cfxi_name_set;
+
 /* Something that has names of its own. */
 struct cfx_def {
     cfxi_def_kind kind;
@@ -67,10 +79,9 @@ struct cfx_def {
     const char **locals;
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that reads
                                       it, in this or an inner def; 0: none does */
-    uint32_t *table;               /* of locals by pointer: slot + 1, or 0 */
-    uint32_t table_size;           /* a power of two */
-    cfxi_name_list globals;        /* declared `global` */
-    cfxi_name_list nonlocals;
+    cfxi_name_set names;           /* the locals */
+    cfxi_name_set globals;         /* declared `global` */
+    cfxi_name_set nonlocals;
     const cfxi_ast *yields;        /* a yield or await in it, or NULL */
 };
 
@@ -87,8 +98,13 @@ struct cfx_script {
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
 const cfx_def *cfxi_def_of(const cfx_script *script, const cfxi_ast *ast);
+/* The number of a name, which is of the script's own, or CFXI_NO_SLOT if it is not in the set. */
+uint32_t cfxi_name_set_find(const cfxi_name_set *set, const char *name);
 /* The slot of a name, or CFXI_NO_SLOT if it is not local here. `name` is of the script's own. */
-uint32_t cfxi_def_slot(const cfx_def *def, const char *name);
+static inline uint32_t cfxi_def_slot(const cfx_def *def, const char *name)
+{
+    return cfxi_name_set_find(&def->names, name);
+}
 /* The script's own pointer for a name; NULL if it does not have it. */
 const char *cfxi_script_name(const cfx_script *script, const char *name);
 
@@ -174,11 +190,18 @@ struct cfx_evaluator {
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
+    cfx_object *raised_cause;   /* of `raise ... from`, or NULL */
     const cfxi_ast *raised_at;
     cfxi_frame *raised_in;
+    cfx_object *handled;        /* the exception of the `except` that is being run, or NULL */
+    const cfx_script *placed;   /* what the world was told last: the place of what it records */
+    uint32_t placed_line;
     cfx_object *none, *true_, *false_;
     cfx_function *functions;    /* all that it made */
     bool failed;                /* a message has been given its place */
+    bool traced;                /* `trace` says where it was */
+    cfx_script_place *trace;
+    size_t n_trace, trace_capacity;
 };
 
 struct cfx_function {
@@ -224,6 +247,13 @@ cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_ob
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
 cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+/* A call without names of arguments. */
+static inline cfx_call_args cfxi_args(cfx_object *const *args, size_t n)
+{
+    return (cfx_call_args){.args = args, .n = n};
+}
+/* What a builtin name means; NULL with nothing said if the world does not have it. */
+cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name);
 /* A node that calls a function of a qualified name ("operator.add", "builtins.len"). (region.c) */
 cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const *args, size_t n);
 
@@ -234,7 +264,15 @@ cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const
  * (CFX_E_HOST) is left alone. */
 void *cfxi_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *format, ...)
     CFX_PRINTF(4, 5);
-/* "model.py:12" of the innermost call. */
+/* The same for what Python would raise: with an exception of that builtin class, if the world has
+ * it, which the program can catch; else with `status`. */
+void *cfxi_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *exception,
+                   const char *format, ...) CFX_PRINTF(5, 6);
+/* Something has failed here: gives the message its place if it has none, and notes the calls. */
+void cfxi_note_failure(cfx_evaluator *ev);
+/* It was caught. */
+void cfxi_forget_failure(cfx_evaluator *ev);
+/* The line of the innermost call. */
 uint32_t cfxi_line(const cfx_evaluator *ev);
 /* Says which node is being evaluated: new nodes of the graph come from there. */
 void cfxi_at(cfx_evaluator *ev, const cfxi_ast *node);
@@ -242,6 +280,11 @@ void cfxi_at(cfx_evaluator *ev, const cfxi_ast *node);
 cfxi_frame *cfxi_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
                             cfx_object *globals);   /* NULL: too deep, or memory is out */
 void cfxi_frame_pop(cfx_evaluator *ev);
+/* One that is not pushed: for comprehensions, which evaluate a part of themselves outside. */
+cfxi_frame *cfxi_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+                           cfx_object *globals);
+/* The name that Python gives `__x` in a class. In the arena if it is another; NULL: memory is out. */
+const char *cfxi_mangle(cfx_evaluator *ev, const char *name);
 
 /* Reads a name as Python does: slots of this and the outer frames, free variables, globals. NULL:
  * it is not bound, or cannot be read, and that is said. */
@@ -254,6 +297,23 @@ bool cfxi_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v);
 cfx_object *cfxi_eval(cfx_evaluator *ev, const cfxi_ast *expr);
 /* The same, but a list that is growing is given as itself: for what changes it. */
 cfx_object *cfxi_eval_raw(cfx_evaluator *ev, const cfxi_ast *expr);
+/* Objects that are being collected, in the arena. */
+typedef struct cfxi_objects {
+    cfx_object **items;
+    size_t n, capacity;
+} cfxi_objects;
+bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o);  /* o NULL: false */
+/* The items of a tuple, list, set or call, with what stands behind stars. */
+bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, cfxi_objects *out);
+/* What stands behind **: keys and values in turn. */
+bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out);
+cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c);
+cfx_sign cfxi_sign_of(cfxi_ast_kind op);
+/* A comparison; of `is`, also what can be told from the kinds of graph values. */
+cfx_object *cfxi_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c);
+/* Counts the nesting, which ev->nesting-- ends, and notes the place; false: it is too deep. */
+bool cfxi_enter(cfx_evaluator *ev, const cfxi_ast *node);
 cfxi_flow cfxi_exec(cfx_evaluator *ev, const cfxi_ast *statement);
 cfxi_flow cfxi_exec_block(cfx_evaluator *ev, cfxi_ast_list statements);
 /* Assigns to a target: a name, attribute, item, slice, or a tuple or list of them with stars. */
@@ -263,9 +323,14 @@ bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target);
 /* Attributes and items, with their journal; v NULL: deletes. */
 bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
 bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
+/* The contents of `o` are about to change, if it has any: notes them. */
+bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
 cfx_object *cfxi_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
+/* `def`: makes the function, decorates and binds it. */
+cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *def);
 cfxi_flow cfxi_class(cfx_evaluator *ev, const cfxi_ClassDef *c);
 cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t);
@@ -292,7 +357,11 @@ typedef struct cfxi_defaults {
 } cfxi_defaults;
 bool cfxi_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                const cfxi_defaults *defaults);
-cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
+/* A function of special.def: `f` is it, for what the world can do. */
+cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                              cfx_call_args args);
+cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+                          cfx_call_args args);
 
 /* ---- truth, kinds and merging -------------------------------------------------------------- */
 

@@ -153,17 +153,16 @@ bool cfxi_journal_contents(cfx_evaluator *ev, cfx_object *o)
     return cfxi_place_note(ev, &p);
 }
 
-/* A slot that is read nowhere behind the branch, nor in an earlier part of a loop around it. */
-bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p)
+/* A slot that is read nowhere behind `here`, nor in an earlier part of a loop around it. */
+bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here)
 {
-    if (p->kind != CFXI_PLACE_LOCAL || p->frame->captured)
-        return false;
     const cfxi_frame *f = p->frame;
-    if (f->def->kind != CFXI_DEF_FUNCTION || !f->at)
+    if (p->kind != CFXI_PLACE_LOCAL || f != ev->frame || f->captured ||
+        f->def->kind != CFXI_DEF_FUNCTION)
         return false;
-    const uint64_t here = (uint64_t)f->at->line << 32 | f->at->column;
+    if (here == 0)
+        return true;
     const uint64_t from = f->loop && f->loop < here ? f->loop : here;
-    (void)ev;
     return f->def->last_read[p->slot] < from;
 }
 

@@ -209,7 +209,7 @@ cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_
 {
     cfx_evaluator *ev = m->ev;
     cfx_object_kind kind;
-    if (a == b)
+    if (a == b && !(m->always && cfxi_pointers_get(m->always, a)))
         return known(m, a, form);
     if (!a || !b) {
         const size_t first = m->outlets.size;

@@ -74,19 +74,19 @@ cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const
     return call ? cfxi_proxy(ev, call) : NULL;
 }
 
-bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first)
+/* From behind, so that users go before what they use. */
+static bool erase_span(cfx_evaluator *ev, cfx_node *first, cfx_node *end)
 {
-    for (cfx_node *n = cfx_graph_last(ev->g); n;) {
-        cfx_node *before = cfx_node_prev(n);
-        const bool last = n == first;
+    for (cfx_node *n = end ? cfx_node_prev(end) : cfx_graph_last(ev->g); n;) {
+        cfx_node *before = n == first ? NULL : cfx_node_prev(n);
         if (failed(cfx_graph_erase(ev->g, n, ev->err)))
             return false;
-        if (last)
-            break;
         n = before;
     }
     return true;
 }
+
+bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first) { return erase_span(ev, first, NULL); }
 
 /* ---- what a region reads ------------------------------------------------------------------- */
 
@@ -230,11 +230,16 @@ static bool make_region(cutter *c, cut_span *s, cfx_node *const *inputs, size_t 
     return fine;
 }
 
-static void drop_span(cfx_evaluator *ev, cut_span *s)
+static void drop_results(cfx_evaluator *ev, cut_span *s)
 {
     for (size_t i = 0; i < s->n_results; i++)
         cfx_value_discard(ev->g, s->results[i]);
     s->n_results = 0;
+}
+
+static void drop_span(cfx_evaluator *ev, cut_span *s)
+{
+    drop_results(ev, s);
     cfx_graph_release(s->made);
     s->made = NULL;
 }
@@ -286,25 +291,18 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
 {
     cut_span sides[2] = {{.span = then}, {.span = otherwise}};
     cfx_value args[4] = {cfx_invalid(), cfx_invalid(), cfx_invalid(), cfx_invalid()};
+    const bool in_order = cfx_node_before(then->first, otherwise->first);
+    cfx_node *start = in_order ? then->first : otherwise->first;
+    const cfx_insert_point here = {.node = in_order ? otherwise->last : then->last};
     cutter c = {0};
-    const bool plain = n < 2;
-    bool fine = cutter_begin(&c, ev, then->first);
+    bool fine = cutter_begin(&c, ev, start);
     for (size_t i = 0; fine && i < 2; i++)
         fine = take_results(ev, &sides[i], n) && note_operands(&c, &sides[i]);
     for (size_t i = 0; fine && i < 2; i++)
-        fine = make_region(&c, &sides[i], NULL, 0, plain, false);
-    cfx_insert_point here = {.node = otherwise->last};
-    for (size_t i = 0; i < 2; i++)
-        for (size_t k = 0; k < sides[i].n_results; k++)
-            cfx_value_discard(ev->g, sides[i].results[k]);
-    sides[0].n_results = sides[1].n_results = 0;
-    /* from behind, so that users go before what they use */
-    for (cfx_node *at = here.node ? cfx_node_prev(here.node) : cfx_graph_last(ev->g); fine && at;) {
-        cfx_node *before = cfx_node_prev(at);
-        const bool last = at == then->first;
-        fine = !failed(cfx_graph_erase(ev->g, at, ev->err));
-        at = last ? NULL : before;
-    }
+        fine = make_region(&c, &sides[i], NULL, 0, n < 2, false);
+    drop_results(ev, &sides[0]);
+    drop_results(ev, &sides[1]);
+    fine = fine && erase_span(ev, start, here.node);
     const cfx_insert_point was = cfx_graph_insert_point(ev->g);
     fine = fine && !failed(cfx_graph_set_insert_point(ev->g, here, ev->err)) &&
            value_of(ev, pred, &args[0]) && region_value(ev, &sides[0], &args[1]) &&
@@ -345,11 +343,8 @@ bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
     if (fine && test)
         fine = make_region(&c, &parts[0], test->inputs, n, true, false);
     fine = fine && make_region(&c, &parts[1], body->inputs, n + !test, false, true);
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t k = 0; k < parts[i].n_results; k++)
-            cfx_value_discard(ev->g, parts[i].results[k]);
-        parts[i].n_results = 0;
-    }
+    drop_results(ev, &parts[0]);
+    drop_results(ev, &parts[1]);
     fine = fine && cfxi_erase_from(ev, first) && begin_values(ev, state, n, &begin) &&
            (test ? region_value(ev, &parts[0], &args[0]) : value_of(ev, count, &args[0])) &&
            region_value(ev, &parts[1], &args[1]) && operand_tuple(&c, begin, n, &args[2]);
