@@ -325,23 +325,22 @@ static const cfxi_builtin *builtin_method(const cfx_object *cls, const char *nam
     if (!row)
         row = cfxi_w_text_method(layout, name);
     if (!row && layout == CFXI_TYPE_MODULE)
-        row = cfxi_w_layer_method(name);
+        row = cfxi_w_layer_method(cls->as.cls.nn, name);
     const bool plain = layout == CFXI_TYPE_INSTANCE || layout == CFXI_TYPE_LIST ||
                        layout == CFXI_TYPE_DICT || layout == CFXI_TYPE_SET;
     return !row && plain ? cfxi_w_row_find(object_methods, name) : row;
 }
 
-/* The class in the order of `cls` whose builtin methods those of its layout are. */
-static cfx_object *layout_class(const cfx_object *cls)
+/* The first class in the order of `cls` that is none of the user's: it has the builtin methods. */
+static cfx_object *builtin_base(const cfx_object *cls)
 {
     const cfx_object *mro = cls->as.cls.mro;
-    cfx_object *found = NULL;
     for (size_t i = 0; i < mro->as.seq.n; i++) {
         cfx_object *c = mro->as.seq.items[i];
         if (!c->as.cls.own && c->as.cls.layout == cls->as.cls.layout)
-            found = c;
+            return c;
     }
-    return found;
+    return NULL;
 }
 
 cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cfx_object **found,
@@ -351,7 +350,7 @@ cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cf
     if (*found)
         return CFX_OK;
     const cfxi_builtin *row = builtin_method(cls, name);
-    cfx_object *home = row ? layout_class(cls) : NULL;
+    cfx_object *home = row ? builtin_base(cls) : NULL;
     if (!home)
         return CFX_OK;
     cfx_object *f = cfxi_w_builtin_object(w, name, row->fn, CFX_OPID_NONE, err);

@@ -349,7 +349,9 @@ cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cf
     cfx_object *word = cfxi_w_str(w, name, err);
     if (!word)
         return NULL;
-    made = is_word(name, properties)
+    const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
+                       cfx_operator_of_method(name, strlen(name)) == CFX_OPID_NONE;
+    made = field || is_word(name, properties)
                ? cfxi_w_perform_on(w, "builtins.getattr", o, word, err)
                : cfxi_w_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
     cfxi_w_unref(word);

@@ -381,7 +381,10 @@ cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_
                            cfx_error *err);
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
-const cfxi_builtin *cfxi_w_layer_method(const char *name);
+const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);
+/* A call of a module of torch.nn: a node, or computed. */
+cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
+                               cfx_error *err);
 cfx_object *cfxi_w_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
