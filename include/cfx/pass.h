@@ -114,6 +114,14 @@ typedef struct cfx_functionalize_options {
  * A linear layer is taken to have inputs of two dimensions, as in torch.fx. New weights of
  * functions become buffers beside the old ones, which stay. */
 
+/* hoist: lets calls in a loop that depend on nothing that changes be made before it; the loop is
+ * given what they give as state that never changes. Only if they would have been made anyway (in
+ * the test of a while_loop; in a body that is known to run) or cannot fail; never what has an
+ * effect, nor out of a loop that writes. And lets those who take a result of a loop or branch that
+ * is only handed through (state that never changes, what both branches return alike) take it from
+ * where it came from; dce then drops it. Fails with CFX_E_GRAPH, before any change, on a graph that
+ * cfx_graph_lint complains about. */
+
 /* inline: replaces each call of a module that was captured, too, by the nodes of that module, again
  * and again. Paths get the module's path before them, scopes nest in the call's. A call is left
  * alone if its arguments do not fit the inputs, or if there are inputs for any number of arguments.

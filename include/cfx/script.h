@@ -310,14 +310,14 @@ CFX_API cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, c
 /* Runs the statements of a whole source, whose names are those of `globals`. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
-/* Where a call was that failed: the innermost call has number 0. Texts live as long as the script. */
+/* Where a call was that failed. Texts live as long as the script. */
 typedef struct cfx_script_place {
     const char *file;
     uint32_t line;
     uint32_t column;       /* from 0, in bytes of UTF-8 */
     const char *function;
 } cfx_script_place;
-/* The i-th of the calls in which the last failure was found; false if there are not so many. For
+/* The i-th of the calls in which the last failure was found, the innermost first; false if there are not so many. For
  * CFX_E_HOST, whose exception knows nothing of the program. */
 CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
 

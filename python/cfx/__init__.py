@@ -24,8 +24,8 @@ __all__ = [
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "experimental",
-    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "shapes",
-    "subgraph_rewriter", "traceback", "weights",
+    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "scripting",
+    "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
@@ -37,6 +37,7 @@ _LAZY = {
     **dict.fromkeys(("load_npy", "load_tensors", "load_weights", "save_npy", "save_npz",
                      "save_weights"), "weights"),
     **dict.fromkeys(("any_of", "replace_pattern"), "subgraph_rewriter"),
+    **dict.fromkeys(("ScriptError", "script"), "scripting"),
     **dict.fromkeys(("PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"),
                     "_symbolic_trace"),
 }  # fmt: skip

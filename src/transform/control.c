@@ -132,6 +132,14 @@ size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user)
     return i.as.i >= -n && at < n ? (size_t)at : SIZE_MAX;
 }
 
+bool cfxi_control_is_apart(const cfxi_control *c)
+{
+    for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use))
+        if (cfxi_control_taken(c, use->user) == SIZE_MAX)
+            return false;
+    return true;
+}
+
 /* ---- owning its regions -------------------------------------------------------------------- */
 
 static const cfx_ref *ref_of(const cfxi_control *c, size_t i)
@@ -225,7 +233,7 @@ static cfx_status give_numbers(const cfxi_control *c, cfxi_changes *changes,
     return CFX_OK;
 }
 
-/* New numbers for those who take results. */
+/* New numbers for those who take results; all are kept if `keep` is NULL. */
 static cfx_status renumber(const cfxi_control *c, cfxi_changes *changes, const bool *keep,
                            cfx_error *err)
 {
@@ -236,7 +244,7 @@ static cfx_status renumber(const cfxi_control *c, cfxi_changes *changes, const b
         return cfxi_nomem(err);
     for (size_t i = 0; i < c->n_results; i++) {
         numbers[i] = kept;
-        kept += keep[i];
+        kept += !keep || keep[i];
     }
     cfx_status status = give_numbers(c, changes, numbers, err);
     cfxi_free(allocator, numbers, (c->n_results + 1) * sizeof *numbers);
@@ -401,6 +409,8 @@ cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
     if (status == CFX_OK)
         status = add_operands(c, &changes, more_items(c->node->graph, c->container, values, n, err),
                               err);
+    if (status == CFX_OK && cfxi_control_is_loop(c))
+        status = renumber(c, &changes, NULL, err);  /* [-1] is another one then */
     if (status == CFX_OK && cfxi_control_is_loop(c))
         status = cfxi_changes_add_arg(&changes, c->outputs[body], 0, NULL,
                                       kept_state(c, made, n, err), err);

@@ -52,6 +52,8 @@ bool cfxi_control_keeps(const cfxi_control *c, size_t k);
 /* The number of the result that `user`, of this node, takes and does no more; SIZE_MAX if it does
  * more, or not only that. */
 size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user);
+/* Whether all users do that; then results can be added and dropped. */
+bool cfxi_control_is_apart(const cfxi_control *c);
 
 /* Whether nobody else has its regions. One that does must not be changed: cfxi_control_own gives it
  * copies (both of them, if it is twice the same), after which `c` is what it is then. */
@@ -70,7 +72,8 @@ cfx_status cfxi_control_drop_results(cfxi_control *c, const bool *keep, cfx_erro
  * takes: its results are dropped with it. */
 cfx_status cfxi_control_drop_inputs(cfxi_control *c, const bool *keep, cfx_error *err);
 /* Adds operands, or state that never changes, and their inputs, which are called after `names` and
- * go to `made`: those of the first region, then those of the second. */
+ * go to `made`: those of the first region, then those of the second. The users of a loop must be
+ * such as cfxi_control_taken knows: it gives more than before. */
 cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
                                    cfx_node *const *names, size_t n, cfx_node **made,
                                    cfx_error *err);

@@ -173,3 +173,15 @@ cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, c
         *trips = count.as.i <= 0 ? 0 : (uint64_t)count.as.i <= most ? (size_t)count.as.i : SIZE_MAX;
     return CFX_OK;
 }
+
+cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
+{
+    cfx_node_map *known = cfx_node_map_new(c->node->graph->allocator, err);
+    cfx_status status = known ? note_inputs(c, 0, c->operands, known, err) : CFX_E_NOMEM;
+    if (status == CFX_OK)
+        status = cfxi_region_known(c->regions[0], known, err);
+    *runs = status == CFX_OK && cfxi_known_truth(cfxi_known_value(known, cfxi_control_result(c, 0, 0)))
+                                    == CFXI_IS_TRUE;
+    cfx_node_map_free(known);
+    return status;
+}

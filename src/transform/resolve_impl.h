@@ -28,6 +28,9 @@ cfx_value cfxi_known_value(const cfx_node_map *known, cfx_value v);
 /* How often the body of a loop is run: up to `most`, or SIZE_MAX if that is not known or more. */
 cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, cfx_error *err);
 
+/* Whether a while_loop is known to run once at least. */
+cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err);
+
 /* ---- branches and loops (resolve.c) --------------------------------------------------------- */
 
 typedef struct cfxi_resolver {

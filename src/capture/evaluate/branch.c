@@ -36,6 +36,11 @@ static bool is_single(uint32_t mask) { return (mask & (mask - 1)) == 0; }
 
 size_t cfxi_pendings(const cfx_evaluator *ev) { return ev->pending.size; }
 
+void cfxi_pending_free(cfx_evaluator *ev)
+{
+    cfxi_vec_free(&ev->pending, sizeof(cfxi_pending), ev->allocator);
+}
+
 static cfxi_pending *pending_at(const cfx_evaluator *ev, size_t i)
 {
     return (cfxi_pending *)ev->pending.data + i;

@@ -252,6 +252,8 @@ static inline cfx_call_args cfxi_args(cfx_object *const *args, size_t n)
 {
     return (cfx_call_args){.args = args, .n = n};
 }
+/* The attribute; NULL with *missing set if that is all that is wrong (AttributeError). */
+cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing);
 /* What a builtin name means; NULL with nothing said if the world does not have it. */
 cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name);
 /* A node that calls a function of a qualified name ("operator.add", "builtins.len"). (region.c) */
@@ -283,7 +285,7 @@ void cfxi_frame_pop(cfx_evaluator *ev);
 /* One that is not pushed: for comprehensions, which evaluate a part of themselves outside. */
 cfxi_frame *cfxi_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
                            cfx_object *globals);
-/* The name that Python gives `__x` in a class. In the arena if it is another; NULL: memory is out. */
+/* What Python makes of `__x` in a class, in the arena; NULL: memory is out. */
 const char *cfxi_mangle(cfx_evaluator *ev, const char *name);
 
 /* Reads a name as Python does: slots of this and the outer frames, free variables, globals. NULL:
@@ -408,6 +410,7 @@ cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);
  * place, and evaluation is then in it. */
 cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto);
 size_t cfxi_pendings(const cfx_evaluator *ev);
+void cfxi_pending_free(cfx_evaluator *ev);  /* their array, at the end */
 
 /* Runs `last` at the end of a statement on every way that leaves it (`with`, `finally`): `flow` is
  * how the block ended whose first pending branch was `base`. If `last` gives ON, the block's own flow

@@ -393,8 +393,8 @@ static cfx_object *refuse(cfx_evaluator *ev, const cfxi_ast *e)
     switch ((unsigned)e->kind) {
     case CFXI_AST_Yield:
     case CFXI_AST_YieldFrom:
-        return cfxi_fail(ev, e, CFX_E_UNSUPPORTED, "a generator (yield) cannot be captured; collect "
-                         "the values in a list and return it");
+        return cfxi_fail(ev, e, CFX_E_UNSUPPORTED, "a generator (yield) cannot be captured; "
+                         "collect the values in a list and return it");
     case CFXI_AST_Await:
         return cfxi_fail(ev, e, CFX_E_UNSUPPORTED, "'await' cannot be captured; write a plain "
                          "function that is called and returns");

@@ -202,8 +202,8 @@ static bool bind_outer(cfx_evaluator *ev, const char *name, cfx_object *v)
         if (slot != CFXI_NO_SLOT)
             return bind_slot(ev, f, slot, v);
     }
-    return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is a variable of a function that was not "
-                     "captured, and is assigned to; pass it as an argument and return it", name);
+    return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is a variable of a function that was "
+                     "not captured, and is assigned to; pass it as an argument and return it", name);
 }
 
 bool cfxi_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v)
