@@ -4,6 +4,7 @@ Nothing here is for users. cfx._core calls these functions by name, through cfx.
 """
 import builtins
 import cmath
+import copy
 import linecache
 import math
 import operator
@@ -145,6 +146,34 @@ def call_with_hooks(module, *args, **kwargs):
     return result
 
 
+def check(cond, message=None):
+    if not cond:
+        raise RuntimeError("Expected cond to be True" if message is None else message())
+
+
+def check_index(cond, message=None):
+    if not cond:
+        raise IndexError("Expected cond to be True" if message is None else message())
+
+
+def check_value(cond, message=None):
+    if not cond:
+        raise ValueError("Expected cond to be True" if message is None else message())
+
+
+def check_type(cond, message=None):
+    if not cond:
+        raise TypeError("Expected cond to be True" if message is None else message())
+
+
+def is_tensor(obj):
+    return isinstance(obj, torch.Tensor)
+
+
+def is_of_type(obj, target_type):
+    return isinstance(obj, target_type)
+
+
 def script_hooked(module):
     """What calls a module that has hooks, bound to it."""
     return types.MethodType(call_with_hooks, module)
@@ -161,7 +190,7 @@ _GRAD = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled)
 _CONTEXTS = (*_GRAD, torch.inference_mode, torch.autocast)
 for _function in (
     torch.is_grad_enabled, _set_grad_enabled, _enter_autocast, _exit_autocast, _enter_inference,
-    _exit_inference,
+    _exit_inference, print, setattr, delattr, operator.delitem,
 ):  # fmt: skip
     has_side_effect(_function)
 
@@ -266,10 +295,15 @@ def _record_rules():
         rules.update({f: _DEEP for f in vars(module).values() if callable(f)})
     public = (getattr(operator, name) for name in operator.__all__)
     rules.update({f: _ITEM for f in public if isinstance(f, types.BuiltinFunctionType)})
+    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
+        rules[function] = _ITEM
+    rules[copy.deepcopy] = rules[torch.Size] = _DEEP
     chance = (f for n, f in vars(random).items() if n in random.__all__)
-    rules.update({f: _ALWAYS for f in chance if isinstance(getattr(f, "__self__", None),
-                                                           random.Random)})  # fmt: skip
-    rules.update({getattr(time, n): _ALWAYS for n in ("time", "perf_counter", "monotonic")})
+    for function in (
+        *(f for f in chance if isinstance(getattr(f, "__self__", None), random.Random)),
+        time.time, time.perf_counter, time.monotonic,
+    ):  # fmt: skip
+        rules[has_side_effect(function)] = _ALWAYS
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
     rules[torch.Tensor] = _ALWAYS
@@ -306,7 +340,15 @@ _core._register(
     """.split()),
     script_contexts=_CONTEXTS,
     # functions with a source, although they are cfx's
-    script_inlined=frozenset((call_in, call_in_new, call_with_hooks, ops.for_loop, ops._call)),
+    script_inlined=frozenset((
+        call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,
+        is_tensor, is_of_type, ops.for_loop, ops._call,
+    )),
+    # what is evaluated instead of functions that would ask a graph value
+    script_replaced={
+        torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
+        torch._check_type: check_type, torch.is_tensor: is_tensor, torch.jit.isinstance: is_of_type,
+    },
     script_trace_error=TraceError,
 )  # fmt: skip
 _glue.install(

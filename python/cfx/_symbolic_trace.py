@@ -262,6 +262,8 @@ class Tracer(_core.Tracer):
 
     def create_args_for_root(self, root_fn, is_module, concrete_args=None):
         """Placeholders for the parameters of `root_fn`: (the function to call, its arguments)."""
+        if self._evaluation is not None and isinstance(root_fn, types.MethodType):
+            root_fn = root_fn.__func__
         fn = inspect.unwrap(root_fn)
         if not isinstance(fn, types.FunctionType):
             raise AssertionError(
@@ -342,7 +344,8 @@ class Tracer(_core.Tracer):
         self._to_inline = {}
         if not isinstance(root, torch.nn.Module):
             self.root = torch.nn.Module()
-            self._first = getattr(root, "__self__", None)  # a method that is evaluated
+            evaluated = self._evaluation is not None and isinstance(root, types.MethodType)
+            self._first = root.__self__ if evaluated else None
             self.tensor_attrs = {}
             return root, {self.root: ""}
         self.root = self._first = root
@@ -376,7 +379,7 @@ class Tracer(_core.Tracer):
             self._begin(code.co_filename, code.co_firstlineno)
         scopes = [vars(module) for module in self._autowrap_search]
         scopes.insert(0, getattr(fn, "__globals__", {}))
-        is_method = isinstance(root, (torch.nn.Module, types.MethodType))
+        is_method = isinstance(root, torch.nn.Module) or self._first is not None
         fn, args = self.create_args_for_root(fn, is_method, concrete_args)
 
         def body():

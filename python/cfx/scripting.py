@@ -27,10 +27,31 @@ def _name_of(root: Any) -> str:
     return name if name.isidentifier() else "Scripted"
 
 
+def _root_of(root: Any, tracer: Tracer) -> Any:
+    """What the tracer captures: a module with the name of its method, a function or a method."""
+    if isinstance(root, torch.nn.Module) or isinstance(root, types.FunctionType):
+        return root
+    if not isinstance(root, types.MethodType) and not isinstance(root, type):
+        method = getattr(type(root), "__call__", None)
+        if isinstance(method, types.FunctionType):  # an object that is called
+            root = types.MethodType(method, root)
+    if not isinstance(root, types.MethodType):
+        raise TypeError(
+            f"cfx.script captures modules, functions and methods written in Python, got {root!r}; "
+            "put anything else into a function that calls it"
+        )
+    owner, name = root.__self__, root.__name__
+    if isinstance(owner, torch.nn.Module) and getattr(type(owner), name, None) is root.__func__:
+        tracer.traced_func_name = name
+        return owner
+    return root
+
+
 def _script(root, concrete_args, tracer, most_calls, most_rounds):
     tracer = Tracer() if tracer is None else tracer
     mode = _scripting.Recorder(tracer)
-    graph = tracer._script(root, concrete_args, mode, most_calls, most_rounds)
+    what = _root_of(root, tracer)
+    graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds)
     return _make_graph_module(tracer.root, graph, _name_of(root))
 
 

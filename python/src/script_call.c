@@ -135,16 +135,16 @@ PyObject *script_torch(PyObject *module, PyObject *const *in, Py_ssize_t n)
 /* ---- what is recorded ---------------------------------------------------------------------- */
 
 /* How calls of a builtin function, or of one of torch's that is no function of tensors, are
- * recorded; -1 with an exception. */
+ * recorded. */
 static long record_rule(const module_state *st, PyObject *f)
 {
     PyObject *rule = NULL;
-    if (PyCFunction_Check(f) || PyType_Check(f) || PyFunction_Check(f) ||
+    if (PyCFunction_Check(f) || PyType_Check(f) || PyFunction_Check(f) || PyMethod_Check(f) ||
         Py_TYPE(f) == &PyMethodDescr_Type)
         rule = st->script_builtins ? PyDict_GetItemWithError(st->script_builtins, f) : NULL;
-    if (rule || PyErr_Occurred())
-        return rule ? PyLong_AsLong(rule) : -1;
-    return RECORD_NEVER;
+    if (!rule)
+        PyErr_Clear();  /* a method of what cannot be hashed is in no list */
+    return rule ? PyLong_AsLong(rule) : RECORD_NEVER;
 }
 
 static int is_recorded(const module_state *st, long rule, const call *c)
@@ -165,6 +165,29 @@ static int is_recorded(const module_state *st, long rule, const call *c)
 static int is_operator(const module_state *st, PyObject *f)
 {
     return st->script_operators ? PyObject_IsInstance(f, st->script_operators) : 0;
+}
+
+/* Whether a builtin function or method is torch's own, as torch.ones: with graph values among sizes
+ * it could not be called. */
+static bool is_torchs_builtin(PyObject *f)
+{
+    PyObject *module = PyCFunction_Check(f) ? ((PyCFunctionObject *)f)->m_module : NULL;
+    const char *home = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    if (Py_TYPE(f) == &PyMethodDescr_Type)
+        home = PyDescr_TYPE(f)->tp_name;
+    else if (!home)
+        PyErr_Clear();  /* a name that is no text is not torch's */
+    return home && strncmp(home, "torch", 5) == 0 && (home[5] == '.' || home[5] == '\0');
+}
+
+/* Records a call of torch's function. */
+static PyObject *call_torch(PyScript *w, const call *c)
+{
+    PyObject *args = tuple_of(c->args, c->n);
+    PyObject *result = args ? record_torch(w->st, (PyObject *)w->tracer, c->f, args, c->kwargs)
+                            : NULL;
+    Py_XDECREF(args);
+    return result;
 }
 
 /* Methods of known objects: texts that graph values are put into are made when the graph runs, and
@@ -250,11 +273,13 @@ static PyObject *call_direct(PyScript *w, call *c)
     long rule = record_rule(st, c->f);
     if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
         rule = RECORD_ALWAYS;
-    int record = rule < 0 ? -1 : is_recorded(st, rule, c);
+    int record = is_recorded(st, rule, c);
     if (record != 0)
         return record < 0 ? NULL : script_record(w, c->f, c->args, c->n, c->kwargs);
     if (is_nn_module(st, c->f))
         return call_module(w, c);
+    if (is_torchs_builtin(c->f) && (record = mentions(st, c)) != 0)
+        return record < 0 ? NULL : call_torch(w, c);
     if (PyCFunction_Check(c->f))
         result = call_bound(w, c);
     else if (PyMethod_Check(c->f))

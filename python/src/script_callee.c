@@ -264,6 +264,12 @@ static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
     if (wrapped && for_all)
         return 0;
     f = wrapped ? wrapped : f;
+    if (PyFunction_Check(f) && w->st->script_replaced) {  /* by a helper that has a source */
+        PyObject *other = PyDict_GetItemWithError(w->st->script_replaced, f);
+        if (!other && PyErr_Occurred())
+            return -1;
+        f = other ? other : f;
+    }
     int special = is_proxy(w->st, f) ? 0 : fill_special(w, f, out);
     if (special != 0 || is_proxy(w->st, f))
         return special < 0 ? -1 : 0;

@@ -5,6 +5,8 @@
  */
 #include "scripting.h"
 
+#include <cfx/ops.h>
+
 /* ---- the signs ----------------------------------------------------------------------------- */
 
 typedef struct sign_row {
@@ -175,9 +177,42 @@ static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool
     return result;
 }
 
+/* Whether a module is torch's own: none of those gives None. */
+static bool is_torchs_module(PyScript *w, const char *path)
+{
+    PyObject *root = PyObject_GetAttr((PyObject *)w->tracer, w->st->str_root);
+    PyObject *text = root ? PyUnicode_FromString(path) : NULL;
+    PyObject *module = text ? path_get(w->st, root, text) : NULL;
+    bool is = module && is_nn_module(w->st, module) && module_is_leaf(w->st, module);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    Py_XDECREF(root);
+    PyErr_Clear();  /* a path that leads nowhere */
+    return is;
+}
+
+/* Whether a graph value is the result of what never gives None: arithmetic, torch's functions. */
+static bool is_something(PyScript *w, PyObject *proxy)
+{
+    const cfx_node *n = w->world.node(w, object(proxy));
+    const char *target = n ? cfx_node_target(n, NULL, NULL) : NULL;
+    if (!target || cfx_node_op(n) == CFX_OP_PLACEHOLDER)
+        return false;
+    if (cfx_node_op(n) == CFX_OP_CALL_MODULE)
+        return is_torchs_module(w, target);
+    const char *name = strchr(target, '.');
+    if (name && (strncmp(target, "operator.", 9) == 0 || strncmp(target, "_operator.", 10) == 0))
+        return strcmp(name, ".getitem") != 0;
+    const char *schema = cfx_operator_schema(cfx_node_operator(n));
+    return cfx_node_op(n) == CFX_OP_GET_ATTR || (schema && strstr(schema, "-> Tensor"));
+}
+
 static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
 {
     PyObject *const args[2] = {a, b};
+    PyObject *other = a == Py_None ? b : b == Py_None ? a : NULL;
+    if (other && is_proxy(w->st, other) && is_something(w, other))
+        return PyBool_FromLong(negated);
     if (is_proxy(w->st, a) || is_proxy(w->st, b))
         return script_record_operator(w, negated ? "is_not" : "is_", args, 2);
     return PyBool_FromLong((a == b) != negated);
@@ -383,10 +418,9 @@ static PyObject *record_format(PyScript *w, PyObject *o, int conversion, PyObjec
     const char *name = conversion == 'r' ? "repr" : conversion == 'a' ? "ascii" : "str";
     PyObject *text = conversion ? record_builtin(w, name, &o, 1) : Py_NewRef(o);
     PyObject *const args[2] = {text, spec};
-    bool plain = conversion && !spec;
     PyObject *result = NULL;
-    if (text)
-        result = plain ? Py_NewRef(text) : record_builtin(w, "format", args, spec ? 2 : 1);
+    if (text)  /* without a spec, the str.format that the text becomes does it */
+        result = spec ? record_builtin(w, "format", args, 2) : Py_NewRef(text);
     Py_XDECREF(text);
     return result;
 }

@@ -16,7 +16,7 @@
  * All is computed before anything is changed. Attributes that nobody reads any more stay in the
  * module, but their get_attr goes. Linear in nodes and edges. Branches and loops whose way is known
  * then give way to what they come down to (resolve.c), which is looked at again. Regions are done
- * likewise.
+ * likewise, and all of it again if any gave way, since less may write then.
  */
 #include "alias_impl.h"
 #include "bind_impl.h"
@@ -315,8 +315,11 @@ cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const v
     cfx_status status = resolver.truths ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && modules)
         status = cfxi_survey_begin(&survey, g, modules, err);
-    if (status == CFX_OK)
-        status = fold(g, &all, err);
+    do {
+        resolver.any = false;
+        if (status == CFX_OK)
+            status = fold(g, &all, err);
+    } while (resolver.any && status == CFX_OK);
     cfxi_survey_end(&survey);
     cfx_node_map_free(resolver.truths);
     if (changed)

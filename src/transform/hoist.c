@@ -22,14 +22,15 @@
  * from the body of a loop that is known to run once at least. From other bodies only what cannot
  * fail on a tensor goes (exp, dim, clone, ...), since it may now be run in vain. Whatever has an
  * effect stays, as does all in a loop that writes, or whose result is used as a whole (it would be
- * a longer one); and if anything writes in the whole graph, what the loop may return stays: there it
- * makes something new in each turn.
+ * a longer one); and if anything writes in the whole graph, what the loop may return stays: there
+ * it makes something new in each turn.
  *
  * Needs: a graph that cfx_graph_lint accepts.
  * Keeps: names (as far as they are free), locations and the order of effects.
  *
- * Inner regions first, so that code climbs out of several loops. Linear in nodes and edges, except
- * that the effect of an operator is found by looking at its regions.
+ * Inner regions first, so that code climbs out of several loops; again, as long as something does,
+ * since less may be shared then. Each time linear in nodes and edges, except that the effect of an
+ * operator is found by looking at its regions.
  */
 #include "alias_impl.h"
 #include "bind_impl.h"
@@ -126,7 +127,7 @@ static cfx_status pass_by(hoist_job *job, const cfxi_control *c)
 typedef struct loop_job {
     hoist_job *all;
     cfxi_control *c;
-    const cfxi_tensors *tensors;  /* of the graph outside */
+    cfxi_tensors *tensors;  /* of the graph outside */
     cfx_node_map *outside;        /* nodes of regions that never change: what they are outside */
     cfx_node_map *escapes;        /* nodes that the loop may return, if anything writes */
     cfxi_vec moved;               /* of cfx_node *: calls and reads that have copies outside */
@@ -198,6 +199,10 @@ static cfx_status move_out(loop_job *job, cfx_node *n)
     if (!copy)
         return CFX_E_NOMEM;
     CFX_TRY(cfx_node_map_set(job->outside, n, cfx_from_node(copy), err));
+    cfxi_graph_freeze(g);
+    cfx_status status = cfxi_tensors_note(job->tensors, copy, err);
+    cfxi_graph_thaw(g);
+    CFX_TRY(status);
     return cfxi_nodes_push(&job->moved, n, g->allocator, err);
 }
 
@@ -371,7 +376,7 @@ static cfx_status move_all(loop_job *job)
     return hand_in(job);
 }
 
-static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, const cfxi_tensors *tensors)
+static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, cfxi_tensors *tensors)
 {
     const cfx_allocator *allocator = c->node->graph->allocator;
     loop_job job = {.all = all, .c = c, .tensors = tensors};
@@ -393,7 +398,7 @@ static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, const cfxi_tensors
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static cfx_status hoist_node(hoist_job *job, cfx_node *n, const cfxi_tensors *tensors)
+static cfx_status hoist_node(hoist_job *job, cfx_node *n, cfxi_tensors *tensors)
 {
     cfxi_control c;
     if (!cfxi_control_of(n, &c) || !cfxi_control_is_alone(&c))
@@ -447,9 +452,14 @@ cfx_status cfx_pass_hoist(cfx_graph *g, const cfx_modules *modules, const void *
     hoist_job job = {.modules = modules, .err = err};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = cfxi_has_regions(g) ? find_writes(g, &job) : CFX_OK;
-    if (status == CFX_OK)
-        status = hoist(g, &job, err);
+    bool any = false;
+    do {
+        job.changed = false;
+        if (status == CFX_OK)
+            status = hoist(g, &job, err);
+        any = any || job.changed;
+    } while (job.changed && status == CFX_OK);
     if (changed)
-        *changed = job.changed;
+        *changed = any;
     return status;
 }

@@ -185,7 +185,7 @@ static cfx_status finish(walk_job *job, cfx_node *call, cfx_value result)
 {
     CFX_TRY(cfxi_splice_result(call, result, &job->taken, job->err));
     CFX_TRY(cfx_graph_erase(call->graph, call, job->err));
-    job->r->changed = job->r->spliced = true;
+    job->r->changed = job->r->spliced = job->r->any = true;
     return CFX_OK;
 }
 

@@ -40,6 +40,7 @@ typedef struct cfxi_resolver {
     cfx_node_map *truths;  /* nodes of which it is known whether they are true */
     bool changed;
     bool spliced;          /* something was put in a place: look again at what stands there now */
+    bool any;              /* likewise, in any region: what is around it may have no effect now */
 } cfxi_resolver;
 
 /* Puts in the places of branches and loops of `g` what they come down to, and gives regions what is

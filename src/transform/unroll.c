@@ -39,7 +39,12 @@ cfx_status cfx_pass_unroll(cfx_graph *g, const cfx_modules *modules, const void 
                        .max_count = limits ? limits->max_turns : MOST_TURNS,
                        .max_nodes = limits ? limits->max_nodes : MOST_NODES,
                        .truths = cfx_node_map_new(g->allocator, err)};
-    cfx_status status = r.truths ? unroll(g, &r, err) : CFX_E_NOMEM;
+    cfx_status status = r.truths ? CFX_OK : CFX_E_NOMEM;
+    do {  /* again if something gave way: less may write then */
+        r.any = false;
+        if (status == CFX_OK)
+            status = unroll(g, &r, err);
+    } while (r.any && status == CFX_OK);
     cfx_node_map_free(r.truths);
     if (changed)
         *changed = r.changed;

@@ -109,18 +109,30 @@ static bool put_one_named(cfx_evaluator *ev, const shape *s, const char *name, c
     return fail_call(ev, what);
 }
 
+/* "*args" or "**kwargs" of a call from outside: the object is all that the parameter gets. */
+static bool is_whole(const shape *s, const char *name, size_t *slot)
+{
+    const bool more = name[0] == '*' && name[1] == '*';
+    *slot = more ? s->more : s->rest;
+    return name[0] == '*' && (more ? s->has_more : s->has_rest);
+}
+
 static bool put_named(cfx_evaluator *ev, const shape *s, cfx_call_args args)
 {
     cfxi_objects more = {0};
     const size_t first = args.n - args.n_named;
+    size_t slot;
     for (size_t i = 0; i < args.n_named; i++) {
-        if (!put_one_named(ev, s, args.names[i], args.args[first + i], &more))
+        cfx_object *v = args.args[first + i];
+        if (is_whole(s, args.names[i], &slot))
+            put(ev, slot, v);
+        else if (!put_one_named(ev, s, args.names[i], v, &more))
             return false;
     }
-    if (!s->has_more)
+    if (!s->has_more || ev->frame->slots[s->more].value)
         return true;
     cfx_object *dict =
-        cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_DICT, more.items, more.n, ev->err));
+        cfxi_build(ev, CFX_BUILD_DICT, more.items, more.n);
     if (dict)
         put(ev, s->more, dict);
     return dict != NULL;

@@ -131,6 +131,8 @@ static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_ca
                               cfx_call_args args)
 {
     cfx_object *o = cfxi_pool(ev, ev->w->make(ev->w->ctx, class, ev->err));
+    if (o && !cfxi_born(ev, o))
+        return NULL;
     if (!o || !c->function)
         return o;
     return prepend(ev, &o, 1, &args) && cfxi_call(ev, c->function, args) ? o : NULL;
@@ -309,7 +311,7 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
     o = cfxi_current(ev, o);
     if (!cfxi_node(ev, o) && changes(name) && !cfxi_will_change(ev, o))
         return NULL;
-    cfx_object *method = cfxi_get(ev, o, name);
+    cfx_object *method = cfxi_get_method(ev, o, name);
     return method ? cfxi_call(ev, method, args) : NULL;
 }
 

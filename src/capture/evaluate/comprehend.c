@@ -20,6 +20,7 @@ typedef struct comprehension {
 typedef struct level {
     const comprehension *c;
     size_t i;
+    size_t k;                  /* conditions that have let it pass */
 } level;
 
 static cfxi_flow run_level(cfx_evaluator *ev, const comprehension *c, size_t i);
@@ -38,38 +39,53 @@ static bool add(cfx_evaluator *ev, const comprehension *c)
     return cfxi_call_method(ev, c->made, method, cfxi_args(&v, 1)) != NULL;
 }
 
-/* Whether all conditions hold. */
-static cfxi_truth test_all(cfx_evaluator *ev, cfxi_ast_list ifs)
+static cfxi_flow filter(cfx_evaluator *ev, const level *at);
+
+static cfxi_flow filter_rest(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
-    for (size_t i = 0; i < ifs.count; i++) {
-        cfx_object *test = cfxi_eval(ev, ifs.items[i]);
+    (void)value;
+    return filter(ev, ctx);
+}
+
+static cfxi_flow leave_out(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+/* An item that conditions from the k-th on have to let pass. Where data decides, the list grows on
+ * one way of a branch. */
+static cfxi_flow filter(cfx_evaluator *ev, const level *at)
+{
+    const comprehension *c = at->c;
+    const cfxi_comprehension *g = cfxi_as_comprehension(c->generators.items[at->i]);
+    level rest = *at;
+    while (rest.k < g->ifs.count) {
+        cfx_object *test = cfxi_eval(ev, g->ifs.items[rest.k++]);
         if (!test)
-            return CFXI_TRUTH_FAIL;
-        const cfxi_truth truth = cfxi_truth_of(ev, &test);
-        if (truth == CFXI_TRUTH_GRAPH) {
-            cfxi_fail(ev, ifs.items[i], CFX_E_UNSUPPORTED, "a condition in a comprehension depends "
-                      "on data, and with it how many items there are; use a for loop that appends "
-                      "to a list, or torch.where");
-            return CFXI_TRUTH_FAIL;
+            return cfxi_failed_flow(ev);
+        switch (cfxi_truth_of(ev, &test)) {
+        case CFXI_TRUTH_FAIL:
+            return cfxi_failed_flow(ev);
+        case CFXI_FALSE:
+            return CFXI_FLOW_ON;
+        case CFXI_TRUTH_GRAPH:
+            return cfxi_branch(ev, test, filter_rest, leave_out, &rest, NULL);
+        case CFXI_TRUE:
+            break;
         }
-        if (truth != CFXI_TRUE)
-            return truth;
     }
-    return CFXI_TRUE;
+    if (at->i + 1 < c->generators.count)
+        return run_level(ev, c, at->i + 1);
+    return add(ev, c) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 
 static cfxi_flow round_in_frame(cfx_evaluator *ev, const level *at, cfx_object *item)
 {
-    const comprehension *c = at->c;
-    const cfxi_comprehension *g = cfxi_as_comprehension(c->generators.items[at->i]);
-    if (!cfxi_assign(ev, g->target, item))
-        return cfxi_failed_flow(ev);
-    const cfxi_truth truth = test_all(ev, g->ifs);
-    if (truth != CFXI_TRUE)
-        return truth == CFXI_FALSE ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
-    if (at->i + 1 < c->generators.count)
-        return run_level(ev, c, at->i + 1);
-    return add(ev, c) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    const cfxi_comprehension *g = cfxi_as_comprehension(at->c->generators.items[at->i]);
+    return cfxi_assign(ev, g->target, item) ? filter(ev, at) : cfxi_failed_flow(ev);
 }
 
 static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
@@ -86,7 +102,7 @@ static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
 
 static cfxi_flow run_level(cfx_evaluator *ev, const comprehension *c, size_t i)
 {
-    level at = {c, i};
+    level at = {.c = c, .i = i};
     return cfxi_each(ev, cfxi_as_comprehension(c->generators.items[i])->iter, run_round, &at);
 }
 
@@ -124,7 +140,7 @@ cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
                          "be captured; write a plain one");
     c = (comprehension){.frame = cfxi_frame_new(ev, def, ev->frame, ev->frame->globals)};
     take_apart(ast, &c);
-    c.made = cfxi_pool(ev, ev->w->build(ev->w->ctx, what, NULL, 0, ev->err));
+    c.made = cfxi_build(ev, what, NULL, 0);
     if (!c.frame || !c.made)
         return NULL;
     return run_level(ev, &c, 0) == CFXI_FLOW_ON ? c.made : NULL;

@@ -115,8 +115,9 @@ cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_ob
 cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form);
 
 /* Merges what two ways made of the places that either has changed: `a` and `b` are lists of changes;
- * with `dead` bit 1 or 2 the one or the other way never gets behind the branch. Then, all outlets
- * having results, writes it. */
+ * with `dead` bit 1 or 2 the one or the other way never gets behind the branch, with bit 4 or 8 it
+ * leaves the call, so that its variables do not matter. Then, all outlets having results, writes
+ * it. */
 typedef struct cfxi_merged_places cfxi_merged_places;
 cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,
                                       unsigned dead, uint64_t here);

@@ -367,6 +367,7 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
         leaves[i] = (leaf){.init = outlets[i].a, .next = outlets[i].b, .kind = outlets[i].kind,
                            .name = names[i]};
         if (was) {
+            a->again = a->again || outlets[i].kind != a->leaves[was - 1].kind;
             leaves[i].init = a->leaves[was - 1].init;
             leaves[i].node = a->leaves[was - 1].node;
             leaves[i].stand_in = a->leaves[was - 1].stand_in;

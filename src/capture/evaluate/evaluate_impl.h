@@ -188,6 +188,7 @@ struct cfx_evaluator {
     uint32_t regions;           /* how many there were so far */
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
+    cfxi_pointers births;       /* of objects that can change: how many regions there were then */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
     cfx_object *raised_cause;   /* of `raise ... from`, or NULL */
@@ -224,6 +225,9 @@ struct cfx_function {
 cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o);
 void *cfxi_ev_alloc(cfx_evaluator *ev, size_t size);   /* of the arena, zeroed; NULL: err is set */
 
+/* Notes that an object was made just now: what a branch does to its own objects needs no journal. */
+bool cfxi_born(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
 cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i);
 cfx_object *cfxi_str(cfx_evaluator *ev, const char *text);
 cfx_object *cfxi_bool(cfx_evaluator *ev, bool b);      /* never fails */
@@ -245,6 +249,7 @@ cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a);
 cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
 cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name);
+cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
 cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
 /* A call without names of arguments. */

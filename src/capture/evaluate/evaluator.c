@@ -64,6 +64,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_vec_free(&ev->pool, sizeof(cfx_object *), ev->allocator);
     cfxi_pending_free(ev);
     cfxi_pointers_free(&ev->growing, ev->allocator);
+    cfxi_pointers_free(&ev->births, ev->allocator);
     cfxi_pointers_free(&ev->kinds, ev->allocator);
     cfxi_arena_release(&ev->arena);
     cfxi_free(ev->allocator, ev, sizeof *ev);

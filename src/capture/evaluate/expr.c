@@ -242,8 +242,7 @@ static cfx_object *eval_joined(cfx_evaluator *ev, const cfxi_JoinedStr *j)
     }
     if (!parts)
         return NULL;
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_TEXT, parts, j->values.count,
-                                      ev->err));
+    return cfxi_build(ev, CFX_BUILD_TEXT, parts, j->values.count);
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
@@ -297,7 +296,7 @@ static cfx_object *eval_items(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_
     if (!cfxi_eval_list(ev, elts, &items))
         return NULL;
     cfxi_at(ev, node);
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, what, items.items, items.n, ev->err));
+    return cfxi_build(ev, what, items.items, items.n);
 }
 
 bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out)
@@ -340,7 +339,7 @@ static cfx_object *eval_dict(cfx_evaluator *ev, const cfxi_Dict *d)
             return NULL;
     }
     cfxi_at(ev, &d->ast);
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_DICT, items.items, items.n, ev->err));
+    return cfxi_build(ev, CFX_BUILD_DICT, items.items, items.n);
 }
 
 static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
@@ -352,7 +351,7 @@ static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
         if (!items[i])
             return NULL;
     }
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_SLICE, items, 3, ev->err));
+    return cfxi_build(ev, CFX_BUILD_SLICE, items, 3);
 }
 
 /* ---- attributes and items ------------------------------------------------------------------ */

@@ -37,7 +37,7 @@ cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o)
             return NULL;
         same = same && all[i + 1] == items[i];
     }
-    return same ? o : cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_LIKE, all, n + 1, ev->err));
+    return same ? o : cfxi_build(ev, CFX_BUILD_LIKE, all, n + 1);
 }
 
 /* ---- parts of a list that is a graph value ------------------------------------------------- */
@@ -45,7 +45,7 @@ cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o)
 static cfx_object *part(cfx_evaluator *ev, cfx_object *list, cfx_object *from, cfx_object *to)
 {
     cfx_object *in[3] = {from ? from : ev->none, to ? to : ev->none, ev->none};
-    cfx_object *slice = cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_SLICE, in, 3, ev->err));
+    cfx_object *slice = cfxi_build(ev, CFX_BUILD_SLICE, in, 3);
     return slice ? cfxi_item(ev, list, slice) : NULL;
 }
 
@@ -130,6 +130,13 @@ static cfx_object *as_list(cfx_evaluator *ev, cfx_object *o)
     return cfxi_items(ev, now, &items, &n) ? cfxi_list(ev, items, n) : NULL;
 }
 
+static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
+{
+    cfx_object *in[3] = {ev->none, ev->none, cfxi_int(ev, -1)};
+    cfx_object *slice = in[2] ? cfxi_build(ev, CFX_BUILD_SLICE, in, 3) : NULL;
+    return slice ? cfxi_item(ev, list, slice) : NULL;
+}
+
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
 cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
@@ -153,6 +160,8 @@ cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *na
         now = replaced(ev, list, from_start(ev, list, first), args.args[1], true);
     else if (is(name, "sort") && args.n == 0)
         now = cfxi_record(ev, "builtins.sorted", &list, 1);
+    else if (is(name, "reverse") && args.n == 0)
+        now = backwards(ev, list);
     else if (is(name, "remove") || is(name, "reverse") || is(name, "sort"))
         return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%s' on a list whose length depends on data; "
                          "make a new list instead", name);

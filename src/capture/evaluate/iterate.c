@@ -129,37 +129,35 @@ static bool known_int(cfx_evaluator *ev, cfx_object *o, int64_t *i)
 }
 
 typedef struct range {
-    cfx_object *start, *stop;
-    int64_t step;
+    cfx_object *start, *stop, *step;
+    bool by_1;
     bool simple;  /* from 0, by 1 */
 } range;
 
 static bool range_of(cfx_evaluator *ev, const cfxi_sequence *s, range *r)
 {
-    int64_t start = 0;
-    *r = (range){.step = 1};
+    int64_t start = 0, step = 1;
     r->start = s->n > 1 ? s->parts[0].object : cfxi_int(ev, 0);
     r->stop = s->parts[s->n > 1].object;
-    if (s->n > 2 && (!known_int(ev, s->parts[2].object, &r->step) || r->step == 0)) {
-        cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the step of range() must be known, and not 0");
+    r->step = s->n > 2 ? s->parts[2].object : cfxi_int(ev, 1);
+    if (!r->start || !r->step)
         return false;
-    }
-    r->simple = r->step == 1 && known_int(ev, r->start, &start) && start == 0;
-    return r->start != NULL;
+    r->by_1 = known_int(ev, r->step, &step) && step == 1;
+    r->simple = r->by_1 && known_int(ev, r->start, &start) && start == 0;
+    return true;
 }
 
-/* max(0, (stop - start + step -+ 1) // step) */
+/* max(0, -((start - stop) // step)), which is (stop - start) / step rounded up. */
 static cfx_object *range_count(cfx_evaluator *ev, const range *r)
 {
     if (r->simple)
         return r->stop;
-    cfx_object *more = cfxi_int(ev, r->step > 0 ? r->step - 1 : r->step + 1);
-    cfx_object *step = more ? cfxi_int(ev, r->step) : NULL;
-    cfx_object *n = step ? cfxi_binary(ev, CFX_SIGN_SUB, r->stop, r->start) : NULL;
-    if (n && r->step != 1)
-        n = cfxi_binary(ev, CFX_SIGN_ADD, n, more);
-    if (n && r->step != 1)
-        n = cfxi_binary(ev, CFX_SIGN_FLOORDIV, n, step);
+    cfx_object *n = r->by_1 ? cfxi_binary(ev, CFX_SIGN_SUB, r->stop, r->start)
+                            : cfxi_binary(ev, CFX_SIGN_SUB, r->start, r->stop);
+    if (n && !r->by_1)
+        n = cfxi_binary(ev, CFX_SIGN_FLOORDIV, n, r->step);
+    if (n && !r->by_1)
+        n = cfxi_unary(ev, CFX_SIGN_NEG, n);
     cfx_object *in[2] = {cfxi_int(ev, 0), n};
     return n && in[0] ? cfxi_record(ev, "builtins.max", in, 2) : NULL;
 }
@@ -199,11 +197,12 @@ cfx_object *cfxi_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s)
 static cfx_object *range_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
 {
     range r;
-    if (!range_of(ev, s, &r) || r.simple)
+    if (!range_of(ev, s, &r))
+        return NULL;
+    if (r.simple)
         return i;
-    cfx_object *step = cfxi_int(ev, r.step);
-    cfx_object *by = step && r.step != 1 ? cfxi_binary(ev, CFX_SIGN_MUL, i, step) : i;
-    return step && by ? cfxi_binary(ev, CFX_SIGN_ADD, r.start, by) : NULL;
+    cfx_object *by = r.by_1 ? i : cfxi_binary(ev, CFX_SIGN_MUL, i, r.step);
+    return by ? cfxi_binary(ev, CFX_SIGN_ADD, r.start, by) : NULL;
 }
 
 static cfx_object *pair(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)

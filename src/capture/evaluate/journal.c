@@ -125,11 +125,19 @@ static bool note_state(cfx_evaluator *ev, cfxi_region *r, const cfxi_place *p,
     return true;
 }
 
+/* Whether it came into being in the region, and goes with it. */
+static bool is_own(const cfx_evaluator *ev, const cfxi_region *r, const cfxi_place *p)
+{
+    if (p->kind == CFXI_PLACE_LOCAL)
+        return p->frame->region == r->number;
+    return (uintptr_t)cfxi_pointers_get(&ev->births, p->object) >= r->number;
+}
+
 bool cfxi_place_note(cfx_evaluator *ev, const cfxi_place *p)
 {
     cfxi_state before;
-    if (p->kind == CFXI_PLACE_LOCAL && p->frame->region == ev->region->number)
-        return true;  /* it came into being in this region, and goes with it */
+    if (is_own(ev, ev->region, p))
+        return true;
     if (has_noted(ev->region, p))
         return true;
     return cfxi_place_read(ev, p, &before) && note_state(ev, ev->region, p, &before);
@@ -261,8 +269,7 @@ bool cfxi_region_commit(cfx_evaluator *ev)
         forget(&r->changes[i]);
     for (size_t i = 0; i < r->n; i++) {
         const cfxi_place *p = &r->changes[i].place;
-        const bool own = p->kind == CFXI_PLACE_LOCAL && p->frame->region == ev->region->number;
-        if (!own && !has_noted(ev->region, p) &&
+        if (!is_own(ev, ev->region, p) && !has_noted(ev->region, p) &&
             !note_state(ev, ev->region, p, &r->changes[i].before))
             return false;
     }

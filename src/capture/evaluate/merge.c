@@ -2,8 +2,9 @@
  *
  * What is known and equal on both sides stays known. Tuples, lists, dicts and instances of the same
  * form are merged item by item, so that what they hold is known as well as can be; all else is a
- * graph value afterwards, and comes out of the branch by an outlet. Numbers merge with numbers; apart
- * from that two types do not mix, because the code behind would have to ask which one it has.
+ * graph value afterwards, and comes out of the branch by an outlet. Numbers merge with numbers and
+ * with tensors; apart from that two types do not mix, because the code behind would have to ask which
+ * one it has.
  */
 #include "control_impl.h"
 
@@ -85,7 +86,8 @@ static bool can_be_value(cfx_evaluator *ev, cfx_object *o)
     }
 }
 
-/* The kind of either; false if they do not mix. */
+/* The kind of either; false if they do not mix. Numbers and tensors do: code that takes the one
+ * takes the other. */
 static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_object_kind *kind)
 {
     *kind = a;
@@ -93,6 +95,10 @@ static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_obje
         return true;
     if (is_number(a) && is_number(b)) {
         *kind = a == CFX_OBJECT_FLOAT || b == CFX_OBJECT_FLOAT ? CFX_OBJECT_FLOAT : CFX_OBJECT_INT;
+        return true;
+    }
+    if ((is_number(a) || a == CFX_OBJECT_TENSOR) && (is_number(b) || b == CFX_OBJECT_TENSOR)) {
+        *kind = CFX_OBJECT_OTHER;
         return true;
     }
     *kind = CFX_OBJECT_OTHER;
@@ -246,5 +252,5 @@ cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_f
         if (!items[i + 1])
             return NULL;
     }
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_LIKE, items, form->n + 1, ev->err));
+    return cfxi_build(ev, CFX_BUILD_LIKE, items, form->n + 1);
 }

@@ -92,13 +92,28 @@ static void add_line(char *text, size_t size, const char *line)
         memcpy(text + used, line, strlen(line) + 1);
 }
 
+/* How many calls from the i-th on are at the same place: a recursion is told once. */
+static size_t repeats(const cfx_evaluator *ev, size_t i)
+{
+    const cfx_script_place *p = &ev->trace[i];
+    size_t n = 1;
+    while (i + n < ev->n_trace && ev->trace[i + n].line == p->line &&
+           ev->trace[i + n].file == p->file && ev->trace[i + n].function == p->function)
+        n++;
+    return n;
+}
+
 static void add_callers(const cfx_evaluator *ev, char *text, size_t size)
 {
     char line[200];
-    for (size_t i = 1; i < ev->n_trace; i++) {
+    for (size_t i = 1, n; i < ev->n_trace; i += n) {
         const cfx_script_place *p = &ev->trace[i];
-        snprintf(line, sizeof line, "\ncalled from %.80s:%u in %.60s", base_name(p->file),
-                 (unsigned)p->line, p->function);
+        char times[40] = "";
+        n = repeats(ev, i);
+        if (n > 1)
+            snprintf(times, sizeof times, " (%zu times)", n);
+        snprintf(line, sizeof line, "\ncalled from %.80s:%u in %.60s%s", base_name(p->file),
+                 (unsigned)p->line, p->function, times);
         add_line(text, size, line);
     }
 }

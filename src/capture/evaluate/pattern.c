@@ -129,7 +129,7 @@ static bool bind_rest(cfx_evaluator *ev, const cfxi_MatchMapping *m, cfx_object 
     if (!cfxi_contents(ev, o, &items, &n))
         return false;
     cfx_object *rest =
-        cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_DICT, items, n, ev->err));
+        cfxi_build(ev, CFX_BUILD_DICT, items, n);
     for (size_t i = 0; rest && i < keys->n; i++) {
         if (!cfxi_set_item(ev, rest, keys->items[i], NULL))
             return false;

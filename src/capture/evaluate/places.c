@@ -194,10 +194,14 @@ static bool add_place(cfxi_merge *m, cfxi_merged_places *places, const cfxi_plac
                       const cfxi_state *a, const cfxi_state *b, unsigned dead, uint64_t here)
 {
     merged_place *p = &places->all[places->n++];
+    const bool ours = place->kind == CFXI_PLACE_LOCAL && place->frame == m->ev->frame &&
+                      !place->frame->captured;
     *p = (merged_place){.place = *place};
     if (cfxi_place_is_dead(m->ev, place, here))
         return true;
-    return merge_place(m, p, a, b, dead);
+    if ((dead & 3) == 0 && ours)
+        dead >>= 2;
+    return merge_place(m, p, a, b, dead & 3);
 }
 
 cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,

@@ -73,7 +73,7 @@ static cfx_object *call_locals(cfx_evaluator *ev)
                                   !cfxi_push(ev, &items, f->slots[i].value)))
             return NULL;
     }
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_DICT, items.items, items.n, ev->err));
+    return cfxi_build(ev, CFX_BUILD_DICT, items.items, items.n);
 }
 
 /* ---- questions about types ----------------------------------------------------------------- */

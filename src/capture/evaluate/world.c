@@ -26,6 +26,22 @@ cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o)
 
 /* ---- making objects ------------------------------------------------------------------------ */
 
+bool cfxi_born(cfx_evaluator *ev, cfx_object *o)
+{
+    if (cfxi_pointers_set(&ev->births, o, (void *)(uintptr_t)ev->regions, ev->allocator))
+        return true;
+    cfxi_nomem(ev->err);
+    return false;
+}
+
+cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n)
+{
+    cfx_object *o = cfxi_pool(ev, ev->w->build(ev->w->ctx, what, items, n, ev->err));
+    const bool can_change = what == CFX_BUILD_LIST || what == CFX_BUILD_DICT ||
+                            what == CFX_BUILD_SET || what == CFX_BUILD_LIKE;
+    return !o || !can_change || cfxi_born(ev, o) ? o : NULL;
+}
+
 cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i)
 {
     const cfx_literal literal = {.kind = CFX_OBJECT_INT, .i = i};
@@ -42,12 +58,12 @@ cfx_object *cfxi_bool(cfx_evaluator *ev, bool b) { return b ? ev->true_ : ev->fa
 
 cfx_object *cfxi_tuple(cfx_evaluator *ev, cfx_object *const *items, size_t n)
 {
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_TUPLE, items, n, ev->err));
+    return cfxi_build(ev, CFX_BUILD_TUPLE, items, n);
 }
 
 cfx_object *cfxi_list(cfx_evaluator *ev, cfx_object *const *items, size_t n)
 {
-    return cfxi_pool(ev, ev->w->build(ev->w->ctx, CFX_BUILD_LIST, items, n, ev->err));
+    return cfxi_build(ev, CFX_BUILD_LIST, items, n);
 }
 
 cfx_object *cfxi_proxy(cfx_evaluator *ev, cfx_node *n)
@@ -119,8 +135,10 @@ cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a)
 
 cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
-    return cfxi_pool(ev, ev->w->binary(ev->w->ctx, sign, cfxi_current(ev, a), cfxi_current(ev, b),
-                                       false, ev->err));
+    cfx_object *v = cfxi_pool(ev, ev->w->binary(ev->w->ctx, sign, cfxi_current(ev, a),
+                                                cfxi_current(ev, b), false, ev->err));
+    const bool is_list = v && !cfxi_node(ev, v) && ev->w->kind(ev->w->ctx, v) == CFX_OBJECT_LIST;
+    return !is_list || cfxi_born(ev, v) ? v : NULL;  /* a + b, a * 3: always a new one */
 }
 
 cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
@@ -132,6 +150,14 @@ cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_ob
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
     return cfxi_pool(ev, ev->w->get(ev->w->ctx, cfxi_current(ev, o), name, ev->err));
+}
+
+cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name)
+{
+    const cfx_world *w = ev->w;
+    o = cfxi_current(ev, o);
+    return cfxi_pool(ev, w->get_method ? w->get_method(w->ctx, o, name, ev->err)
+                                       : w->get(w->ctx, o, name, ev->err));
 }
 
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
@@ -153,7 +179,9 @@ cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
         }
         args.args = current;
     }
-    return cfxi_pool(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
+    const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
+    cfx_object *result = cfxi_pool(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
+    return !result || !makes || cfxi_born(ev, result) ? result : NULL;
 }
 
 cfxi_truth cfxi_truth_of(cfx_evaluator *ev, cfx_object **o)
