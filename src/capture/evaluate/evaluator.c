@@ -200,6 +200,8 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
     return w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err) == CFX_OK;
 }
 
+void cfx_evaluator_accept(cfx_evaluator *ev) { ev->region->n = 0; }
+
 cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
 {
     entry e;

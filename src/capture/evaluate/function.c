@@ -65,6 +65,32 @@ void cfx_function_release(cfx_function *f)
 
 const char *cfx_function_name(const cfx_function *f) { return f->def->name; }
 
+/* Defaults are those of the last positional parameters. */
+static cfx_object *default_of(const cfx_function *f, size_t i, size_t positional)
+{
+    if (i < positional)
+        return i + f->n_defaults >= positional ? f->defaults[i + f->n_defaults - positional] : NULL;
+    return i - positional < f->def->params->kwonlyargs.count ? f->kw_defaults[i - positional]
+                                                             : NULL;
+}
+
+bool cfx_function_parameter(const cfx_function *f, size_t i, cfx_parameter *out)
+{
+    const cfxi_arguments *p = f->def->params;
+    const size_t positional = p->posonlyargs.count + p->args.count;
+    const size_t named = positional + p->kwonlyargs.count;
+    if (i >= f->def->n_params)
+        return false;
+    out->name = cfx_def_parameter(f->def, i);
+    out->value = default_of(f, i, positional);
+    out->kind = i < p->posonlyargs.count      ? CFX_PARAMETER_POSITION
+                : i < positional              ? CFX_PARAMETER_PLAIN
+                : i < named                   ? CFX_PARAMETER_NAME
+                : i == named && p->vararg     ? CFX_PARAMETER_ARGS
+                                              : CFX_PARAMETER_KWARGS;
+    return true;
+}
+
 /* ---- decorators ---------------------------------------------------------------------------- */
 
 static cfx_object **eval_decorators(cfx_evaluator *ev, cfxi_ast_list list)

@@ -183,6 +183,18 @@ BUILTIN(torch_device)
     return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, in[0]->as.text.data, in[0]->as.text.size, err);
 }
 
+BUILTIN(torch_seed)
+{
+    cfx_object *in[1];
+    int64_t seed;
+    (void)self;
+    if (cfxi_w_args(w, a, "manual_seed", NULL, 1, 1, in, err) != CFX_OK ||
+        cfxi_w_index_of(w, in[0], "the seed", &seed, err) != CFX_OK)
+        return NULL;
+    cfx_runtime_seed(cfx_scope_runtime(w->scope), (uint64_t)seed);
+    return cfxi_w_none(w);
+}
+
 BUILTIN(torch_size)
 {
     cfx_object *in[1];
@@ -430,7 +442,7 @@ BUILTIN(deep_copy)
 static const cfxi_builtin functions[] = {
     {"torch.device", torch_device}, {"torch.Size", torch_size},
     {"torch.is_tensor", torch_is_tensor}, {"torch.get_default_dtype", torch_default_dtype},
-    {"torch.finfo", torch_info}, {"torch.iinfo", torch_info}, {"torch.manual_seed", nothing},
+    {"torch.finfo", torch_info}, {"torch.iinfo", torch_info}, {"torch.manual_seed", torch_seed},
     {"torch.set_default_dtype", nothing}, {"torch.no_grad", context},
     {"torch.enable_grad", context}, {"torch.inference_mode", context},
     {"torch.set_grad_enabled", context}, {"torch.autocast", context},

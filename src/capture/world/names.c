@@ -14,7 +14,7 @@ static const char *const spaces[] = {
     "torch.nn.utils", "torch.jit", "torch.autograd", "torch.cuda", "torch.fx", "torch.utils",
     "torch.types", "math", "typing", "typing_extensions", "dataclasses", "collections",
     "collections.abc", "functools", "itertools", "operator", "copy", "abc", "warnings", "builtins",
-    "numbers", "__future__", NULL,
+    "numbers", "__future__", "cfx", "cfx.ops", NULL,
 };
 
 static bool is_space(const char *name)
