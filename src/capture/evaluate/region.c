@@ -173,10 +173,29 @@ static cfx_value look_up(void *ctx, cfx_node *n, cfx_error *err)
     return v;
 }
 
+/* The wish that a stand-in's name was made of: "x" of "x_3". */
+static const char *plain_name(cfx_evaluator *ev, const char *name)
+{
+    size_t size = strlen(name);
+    while (size > 0 && cfxi_is_digit(name[size - 1]))
+        size--;
+    if (size < 2 || !name[size] || name[size - 1] != '_')
+        return name;
+    char *plain = cfxi_ev_alloc(ev, size);
+    if (plain)
+        memcpy(plain, name, size - 1);
+    return plain;
+}
+
+/* An input of the region for a node. A stand-in gets the name it was made with, which others may
+ * have had in earlier attempts. */
 static bool add_input(cutter *c, cfx_graph *g, const cfx_node *n)
 {
-    const char *name = cfx_node_name(n, NULL);
+    const bool own = !cfx_node_before(n, c->start);
+    const char *name = own ? plain_name(c->ev, cfx_node_name(n, NULL)) : cfx_node_name(n, NULL);
     const cfxi_copy_as as = {.name = name, .path = name, .placeholder = true};
+    if (!name)
+        return false;
     cfx_node *copy = cfxi_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
     return copy && !failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err));
 }
@@ -186,7 +205,8 @@ static bool copy_nodes(cutter *c, cfx_graph *g, const cut_span *s)
     for (cfx_node *n = after(s); n && n != s->span->last; n = cfx_node_next(n)) {
         if (cfx_node_map_get(c->map, n).kind != CFX_KIND_INVALID)
             continue;  /* it is an input */
-        cfx_node *copy = cfx_graph_copy_node(g, n, look_up, c, c->ev->err);
+        const cfxi_copy_as as = {0};  /* a name by what it calls, counted anew */
+        cfx_node *copy = cfxi_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
         if (!copy || failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err)))
             return false;
     }
