@@ -125,13 +125,32 @@ cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *ast)
 
 /* ---- classes ------------------------------------------------------------------------------- */
 
+/* The names that the body annotates, as a tuple; NULL without a failure: none. */
+static cfx_object *annotated(cfx_evaluator *ev, const cfxi_ClassDef *c)
+{
+    cfxi_objects names = {0};
+    for (size_t i = 0; i < c->body.count; i++) {
+        const cfxi_AnnAssign *a = c->body.items[i]->kind == CFXI_AST_AnnAssign
+                                      ? cfxi_as_AnnAssign(c->body.items[i]) : NULL;
+        if (!a || a->target->kind != CFXI_AST_Name)
+            continue;
+        cfx_object *name = cfxi_str(ev, cfxi_as_Name(a->target)->id);
+        if (!name || !cfxi_push(ev, &names, name))
+            return NULL;
+    }
+    return names.n ? cfxi_tuple(ev, names.items, names.n) : NULL;
+}
+
 /* What its body has bound becomes the class. */
 static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi_objects *bases)
 {
     const cfx_world *w = ev->w;
     const cfx_def *def = f->def;
-    const char **names = cfxi_ev_alloc(ev, (def->n_locals + (size_t)1) * sizeof *names);
+    const char **names = cfxi_ev_alloc(ev, (def->n_locals + (size_t)2) * sizeof *names);
     cfxi_objects values = {0};
+    cfx_object *fields = annotated(ev, cfxi_as_ClassDef(def->ast));
+    if (!fields && ev->err->status != CFX_OK)
+        return NULL;
     for (uint32_t i = 0; names && i < def->n_locals; i++) {
         if (!f->slots[i].value)
             continue;
@@ -141,6 +160,11 @@ static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi
     }
     if (!names)
         return NULL;
+    if (fields) {
+        names[values.n] = "__annotations__";
+        if (!cfxi_push(ev, &values, fields))
+            return NULL;
+    }
     return cfxi_pool(ev, w->make_class(w->ctx, def->name, bases->items, bases->n, names,
                                        values.items, values.n, ev->err));
 }

@@ -188,6 +188,13 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
                                 const cfx_call_args *a, cfx_error *err)
 {
     cfx_call_args rest = *a;
+    bool known = false;
+    if (f->flag && strncmp(f->as.builtin.name, "operator.", 9) == 0 &&
+        !cfxi_w_any_value(w, a, true)) {
+        cfx_object *made = cfxi_w_operator(w, f->as.builtin.name + 9, a, &known, err);
+        if (known)
+            return made;
+    }
     if (f->flag)
         return cfxi_w_perform(w, CFX_OP_CALL_FUNCTION, f->as.builtin.name, a, err);
     if (!f->as.builtin.fn)

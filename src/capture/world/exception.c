@@ -60,15 +60,13 @@ cfx_object *cfxi_w_new_exception(cfxi_world *w, cfx_object *cls, cfx_object *arg
     return o;
 }
 
-/* An exception of that class, with one text. */
-static cfx_object *make(cfxi_world *w, cfxi_exception kind, const char *text, cfx_error *err)
+/* An exception of that class, with one argument. */
+static cfx_object *make(cfxi_world *w, cfxi_exception kind, cfx_object *arg, cfx_error *err)
 {
     cfx_object *cls = cfxi_w_exception_class(w, kind, err);
-    cfx_object *word = cls ? cfxi_w_str(w, text, err) : NULL;
-    cfx_object *args = word ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, &word, 1, err) : NULL;
+    cfx_object *args = cls ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, &arg, 1, err) : NULL;
     cfx_object *o = args ? cfxi_w_new_exception(w, cls, args, err) : NULL;
     cfxi_w_unref(args);
-    cfxi_w_unref(word);
     cfxi_w_unref(cls);
     return o;
 }
@@ -76,7 +74,9 @@ static cfx_object *make(cfxi_world *w, cfxi_exception kind, const char *text, cf
 static cfx_status throw_text(cfxi_world *w, cfxi_exception kind, const char *text, cfx_error *err)
 {
     cfx_error why = {0};
-    cfx_object *o = make(w, kind, text, &why);
+    cfx_object *word = cfxi_w_str(w, text, &why);
+    cfx_object *o = word ? make(w, kind, word, &why) : NULL;
+    cfxi_w_unref(word);
     if (!o) {
         if (why.status == CFX_OK)
             cfxi_nomem(&why);
@@ -110,6 +110,22 @@ cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, con
     cfxi_utf8_clean(text);
     throw_text(w, kind, text, err);
     return NULL;
+}
+
+cfx_status cfxi_w_throw_key(cfxi_world *w, cfx_object *key, cfx_error *err)
+{
+    cfx_buffer text;
+    cfx_object *o = make(w, CFXI_KeyError, key, err);
+    if (!o)
+        return err->status;
+    cfxi_w_unref(w->pending);
+    w->pending = o;
+    cfx_buffer_init(&text, w->allocator);
+    cfx_status status = cfxi_w_repr(w, key, &text, err);
+    if (status == CFX_OK)
+        status = cfx_error_set(err, CFX_E_HOST, "KeyError: %.300s", text.data);
+    cfx_buffer_free(&text);
+    return status;
 }
 
 cfx_status cfxi_w_throw_error(cfxi_world *w, const cfx_error *why, cfx_error *err)

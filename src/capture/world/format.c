@@ -224,7 +224,9 @@ cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
         return CFX_OK;
     if (args->as.seq.n > 1)
         return cfxi_w_repr(w, args, out, err);
-    return cfxi_w_show(w, args->as.seq.items[0], out, err);
+    return o->cls->as.cls.exception == CFXI_KeyError
+               ? cfxi_w_repr(w, args->as.seq.items[0], out, err)
+               : cfxi_w_show(w, args->as.seq.items[0], out, err);
 }
 
 /* ---- the little language ------------------------------------------------------------------- */
@@ -758,6 +760,8 @@ static cfx_status percent_one(percent *p, const char **at, const char *end, cfx_
     s.type = type == 'i' || type == 'u' ? 'd' : type;
     if (!strchr("dxXoeEfFgGc", s.type))
         return cfxi_w_throw(p->w, err, CFXI_ValueError, "unsupported format character '%c'", type);
+    if (s.type == 'c' && o->type == CFXI_TYPE_STR && cfxi_w_text_length(o) == 1)
+        return percent_text(p, 's', &s, o, out, err);
     if (!cfxi_w_is_real(o))
         return cfxi_w_throw(p->w, err, CFXI_TypeError, "%%%c format: a real number is required, not "
                             "%s", type, cfxi_w_type_name(p->w, o));

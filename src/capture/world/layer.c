@@ -602,7 +602,7 @@ cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx
         cfx_object *made = cfxi_module_find(o->as.module, key->as.text.data, key->as.text.size)
                                ? cfxi_w_get(w, o, key->as.text.data, err) : NULL;
         return made || err->status != CFX_OK
-                   ? made : cfxi_w_raise(w, err, CFXI_KeyError, "'%s'", key->as.text.data);
+                   ? made : (cfxi_w_throw_key(w, key, err), (cfx_object *)NULL);
     }
     return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not subscriptable with '%s'",
                         cfxi_w_type_name(w, o), cfxi_w_type_name(w, key));

@@ -279,6 +279,30 @@ cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error 
     return cfxi_w_int_object(w, sign == CFX_SIGN_NEG ? -i : i, err);
 }
 
+cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args *a, bool *known,
+                            cfx_error *err)
+{
+    char in_place[CFX_SPELLING_SIZE];
+    *known = a->n_named == 0;
+    for (int i = 0; *known && i < CFX_SIGNS; i++) {
+        const cfx_sign sign = (cfx_sign)i;
+        if (strcmp(sign_function[i], name) == 0 && sign <= CFX_SIGN_NEG && a->n == 1)
+            return cfxi_w_unary(w, sign, a->args[0], err);
+        if (a->n != 2 || sign <= CFX_SIGN_NEG)
+            continue;
+        if (strcmp(sign_function[i], name) == 0 && sign >= CFX_SIGN_EQ)
+            return sign == CFX_SIGN_IN ? cfxi_w_compare(w, sign, a->args[1], a->args[0], err)
+                                       : cfxi_w_compare(w, sign, a->args[0], a->args[1], err);
+        const bool written = strcmp(operator_name(sign, true, in_place) + 9, name) == 0;
+        if (written || strcmp(sign_function[i], name) == 0)
+            return cfxi_w_binary(w, sign, a->args[0], a->args[1], written, err);
+    }
+    if (*known && a->n == 2 && strcmp(name, "getitem") == 0)
+        return cfxi_w_item(w, a->args[0], a->args[1], err);
+    *known = false;
+    return NULL;
+}
+
 /* ---- truth --------------------------------------------------------------------------------- */
 
 int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)

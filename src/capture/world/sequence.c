@@ -125,7 +125,6 @@ static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *slice, int64
 static cfx_object *dict_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
     cfx_object *value;
-    cfx_buffer text;
     bool found = false;
     if (cfxi_w_dict_find(o, key, &value, err) != CFX_OK)
         return NULL;
@@ -143,10 +142,7 @@ static cfx_object *dict_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_
             cfxi_w_clear(&made);
         return made;
     }
-    cfx_buffer_init(&text, w->allocator);
-    if (cfxi_w_repr(w, key, &text, err) == CFX_OK)
-        cfxi_w_throw(w, err, CFXI_KeyError, "%.300s", text.data);
-    cfx_buffer_free(&text);
+    cfxi_w_throw_key(w, key, err);
     return NULL;
 }
 
@@ -252,7 +248,6 @@ static cfx_status set_dict(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_ob
                            cfx_error *err)
 {
     cfx_object *old;
-    cfx_buffer text;
     if (v)
         return cfxi_w_dict_set(o, key, v, err);
     CFX_TRY(cfxi_w_dict_remove(o, key, &old, err));
@@ -260,12 +255,7 @@ static cfx_status set_dict(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_ob
         cfxi_w_unref(old);
         return CFX_OK;
     }
-    cfx_buffer_init(&text, w->allocator);
-    cfx_status status = cfxi_w_repr(w, key, &text, err);
-    if (status == CFX_OK)
-        status = cfxi_w_throw(w, err, CFXI_KeyError, "%.300s", text.data);
-    cfx_buffer_free(&text);
-    return status;
+    return cfxi_w_throw_key(w, key, err);
 }
 
 static cfx_status set_by_method(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,

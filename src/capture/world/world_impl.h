@@ -218,6 +218,7 @@ cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, con
     CFX_PRINTF(4, 5);
 cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
     CFX_PRINTF(4, 5);
+cfx_status cfxi_w_throw_key(cfxi_world *w, cfx_object *key, cfx_error *err);  /* KeyError */
 /* What something of cfx's failed with, as the exception that it is in Python. */
 cfx_status cfxi_w_throw_error(cfxi_world *w, const cfx_error *why, cfx_error *err);
 /* If the pending exception is one of that kind: it is no longer pending. */
@@ -258,6 +259,9 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
                         cfx_error *err);
 cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                          cfx_error *err);
+/* A function of `operator` by its name ("add"), on objects that are known; *known: there is one. */
+cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args *a, bool *known,
+                            cfx_error *err);
 int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err);
 int cfxi_w_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);  /* -1 failed */
 int cfxi_w_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
