@@ -35,6 +35,19 @@ static bool read_seed(const char *text, uint64_t *seed)
     return *text >= '0' && *text <= '9' && *end == '\0';
 }
 
+/* Messages begin with the name of the file, without its folder. */
+static int failed(const cli_model *m)
+{
+    const char *why = cfx_scope_error(m->scope)->message;
+    const char *slash = strrchr(m->name, '/');
+    const char *base = slash ? slash + 1 : m->name;
+    if (cli_interrupted(NULL) || strncmp(why, base, strlen(base)) != 0)
+        return cli_model_failed(m);
+    cli_progress_end();
+    fprintf(stderr, "%s\n", why);
+    return cfx_scope_error(m->scope)->status == CFX_E_SYNTAX ? CLI_UNREADABLE : CLI_BAD_INPUT;
+}
+
 static int script(const cli_args *args, const cli_input *in, const cli_model *m)
 {
     const cfx_at nowhere = cfx_at_make(m->scope, NULL, 0);
@@ -46,7 +59,7 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m)
     if (args->values[SCRIPT_PASS])
         cfx_transform_at(nowhere, captured, args->values[SCRIPT_PASS]);
     if (!cfx_ok(m->scope) || cli_interrupted(NULL))
-        return cli_model_failed(m);
+        return failed(m);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],
         .keep_modules = args->values[SCRIPT_KEEP] != NULL,

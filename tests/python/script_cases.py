@@ -270,3 +270,59 @@ except AssertionError as e:
 
 CASES = {name.lower(): text for name, text in list(globals().items())
          if name.isupper() and isinstance(text, str)}
+
+NET = """import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        return {result}
+"""
+
+# Sources, and all that is said about them.
+FAILURES = [
+    ('def f(x):\n    return x + {"a": 1}["b"]\n',
+     "case.py:2: KeyError: 'b'\n      return x + {\"a\": 1}[\"b\"]\n                 ^\n"),
+    (NET.format(init="pass", result="x").replace("n=4", "n"),
+     "case.py: TypeError: __init__() missing 1 required positional argument: 'n': to make it, give "
+     "the call, such as 'Net(...)'\n"),
+    ("import numpy as np\n",
+     "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts know torch, and of Python's "
+     "library math, typing, dataclasses, collections, functools, itertools, operator, copy and abc\n"
+     "  import numpy as np\n  ^\n"),
+    ("import torch\n\ndef f(x):\n    return torch.relux(x)\n",
+     "case.py:4: AttributeError: cfx has no 'torch.relux': it is in the table of operators neither "
+     "by this nor by another name (cfx ops lists them)\n      return torch.relux(x)\n"
+     "             ^\n"),
+    (NET.format(init='self.fc = nn.Linear(n, "8")', result="self.fc(x)"),
+     "case.py:7: ValueError: torch.nn.Linear: out_features must be an int, not str\n"
+     '          self.fc = nn.Linear(n, "8")\n                    ^\n'),
+    (NET.format(init="self.layers = [nn.Linear(n, n)]", result="self.layers[0](x)"),
+     "case.py:10: NameError: a Linear is called that is no part of the model: assign it to an "
+     "attribute of a module in __init__, or put it into an nn.ModuleList\n"
+     "          return self.layers[0](x)\n                 ^\n"),
+    ("def f(x):\n    return x\n\ndef g(x):\n    return x\n",
+     "case.py: there are several functions: say by its name which is to be captured\n"),
+    ("x = 1\n",
+     "case.py: there is neither a class derived from torch.nn.Module nor a function in it\n"),
+    ('def f(x):\n    raise ValueError("no " + str(3))\n',
+     'case.py:2: ValueError: no 3\n      raise ValueError("no " + str(3))\n      ^\n'),
+    ("def f(x):\n    return 10 ** 30\n",
+     "case.py:2: OverflowError: an integer that does not fit in 64 bits: scripts know no larger "
+     "ones\n      return 10 ** 30\n             ^\n"),
+    ("import torch\ndef f(x):\n    return torch.zeros(2, 3) @ torch.zeros(2, 3)\nf(1)\n",
+     "case.py:3: RuntimeError: matmul(float32[2, 3], float32[2, 3]): shapes cannot be multiplied: "
+     "inner sizes 3 and 2 differ\n      return torch.zeros(2, 3) @ torch.zeros(2, 3)\n"
+     "             ^\ncalled from case.py:4 in <module>\n"),
+    ("def f(x):\n    class A: pass\n    return x + A()\n",
+     "case.py:3: TypeError: an object of the class 'A' cannot be an argument of a node of the graph: "
+     "numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()\n"
+     "             ^\n"),
+    ("def f(x):\n    return [0] * 10**12\n",
+     "case.py:2: MemoryError: a sequence of 1 items 1000000000000 times\n"
+     "      return [0] * 10**12\n             ^\n"),
+]

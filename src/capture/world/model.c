@@ -90,6 +90,24 @@ static void show_exception(const job *j, cfx_error *err)
     err->column = p.column + 1;
 }
 
+/* A source that is none: "net.py:3: " in the place of "path/net.py: line 3, column 7: ". */
+static void show_syntax(const job *j, cfx_error *err)
+{
+    char what[sizeof err->message];
+    const size_t n = strlen(j->file);
+    const cfx_error was = *err;
+    const char *text = was.message;
+    if (was.line == 0 || strncmp(text, j->file, n) != 0 || strncmp(text + n, ": line ", 7) != 0)
+        return;
+    const char *colon = strstr(text + n + 2, ": ");
+    if (!colon)
+        return;
+    snprintf(what, sizeof what, "%s", colon + 2);
+    cfx_error_set(err, was.status, "%.80s:%u: %.400s", base_name(j->file), was.line, what);
+    err->line = was.line;
+    err->column = was.column;
+}
+
 /* ---- what is to be captured ---------------------------------------------------------------- */
 
 static bool is_module_class(const cfx_object *o)
@@ -214,7 +232,8 @@ typedef struct inputs {
     size_t n, n_named;
 } inputs;
 
-static cfx_object *placeholder(job *j, const char *target, cfx_object *value, cfx_error *err)
+static cfx_object *placeholder(job *j, const char *target, const char *wish, cfx_object *value,
+                               cfx_error *err)
 {
     cfx_value usual = value ? cfxi_w_to_value(&j->w, value, err) : cfx_none();
     if (usual.kind == CFX_KIND_INVALID)
@@ -223,7 +242,7 @@ static cfx_object *placeholder(job *j, const char *target, cfx_object *value, cf
     const cfx_target name = {.name = target, .size = strlen(target)};
     cfx_node *n = args.kind == CFX_KIND_INVALID
                       ? NULL : cfx_graph_create(j->g, CFX_OP_PLACEHOLDER, name, args, cfx_invalid(),
-                                                NULL, cfx_invalid(), err);
+                                                wish, cfx_invalid(), err);
     if (!n) {
         cfx_value_discard(j->g, args);
         return NULL;
@@ -244,7 +263,7 @@ static cfx_status add_inputs(job *j, const cfx_function *f, bool bound, inputs *
             snprintf(in->stars[many], sizeof in->stars[many], "*%s%.70s", many ? "*" : "", p.name);
             name = in->stars[many];
         }
-        in->args[in->n] = placeholder(j, name, p.value, err);
+        in->args[in->n] = placeholder(j, name, p.name, p.value, err);
         if (!in->args[in->n])
             return err->status;
         in->n++;
@@ -257,7 +276,7 @@ static cfx_status add_inputs(job *j, const cfx_function *f, bool bound, inputs *
 /* A Sequential, or a module of torch.nn, is called with one input. */
 static cfx_status one_input(job *j, inputs *in, cfx_error *err)
 {
-    in->args[0] = placeholder(j, "input", NULL, err);
+    in->args[0] = placeholder(j, "input", "input", NULL, err);
     in->n = in->args[0] != NULL;
     return in->n ? CFX_OK : err->status;
 }
@@ -337,6 +356,8 @@ static cfx_status run(job *j, cfx_error *err)
 {
     CFX_TRY(begin(j, err));
     j->script = cfx_script_parse(j->source, j->size, j->file, false, j->w.allocator, err);
+    if (!j->script)
+        show_syntax(j, err);
     if (!j->script)
         return err->status;
     CFX_TRY(cfx_evaluator_run(j->ev, j->script, j->globals, err));
