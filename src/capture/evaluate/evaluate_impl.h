@@ -200,6 +200,7 @@ struct cfx_evaluator {
     cfx_object *none, *true_, *false_;
     cfx_function *functions;    /* all that it made */
     bool failed;                /* a message has been given its place */
+    bool making;                /* a module's statements are run: nothing is captured yet */
     bool traced;                /* `trace` says where it was */
     cfx_script_place *trace;
     size_t n_trace, trace_capacity;
