@@ -43,12 +43,29 @@ static const c_form *form_of(const cfx_node *n)
     return NULL;
 }
 
+/* Moves inputs before all else, so that they are found without a look at the other nodes. */
+static cfx_status inputs_first(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cfx_node *last = &g->root;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        cfx_node *before = n->prev;
+        if (n->op != CFX_OP_PLACEHOLDER)
+            continue;
+        if (before != last) {
+            CFX_TRY(cfx_node_move_after(last, n, err));
+            last = n;
+            n = before;
+        } else {
+            last = n;
+        }
+    }
+    return cfxi_each_region(g, inputs_first, ctx, err);
+}
+
 const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n)
 {
     const cfx_node *next = n ? n->next : g->root.next;
-    while (next != &g->root && next->op != CFX_OP_PLACEHOLDER)
-        next = next->next;
-    return next == &g->root ? NULL : next;
+    return next != &g->root && next->op == CFX_OP_PLACEHOLDER ? next : NULL;
 }
 
 static size_t count_inputs(const cfx_graph *g)
@@ -169,7 +186,7 @@ static void put_single_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
     size_t count;
     const cfx_value *items = cfx_value_items(v, &count);
     if (items && count == 1) {
-        cfxi_c_value(c, n, items[0], NULL, CFXI_C_VAR);
+        cfxi_c_result(c, n, items[0]);
         return;
     }
     cfxi_c_text(c, "cfx_getitem(s, ");
@@ -359,6 +376,7 @@ static cfx_status put_regions(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
 
 cfx_status cfxi_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err)
 {
+    CFX_TRY(inputs_first(c->g, NULL, err));
     *inputs = count_inputs(c->g);
     CFX_TRY(put_regions(c, c->g, err));
     return put_function(c, c->g, ROLE_FORWARD, "forward", err);

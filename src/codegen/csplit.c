@@ -33,6 +33,7 @@ typedef struct c_split {
     size_t num_free;
     uint32_t slots;    /* so many were needed so far */
     size_t parts;
+    bool vars_used;    /* by the part that is being written */
     const cfx_node *output;
 } c_split;
 
@@ -85,6 +86,7 @@ static void put_move(c_split *p, const cfx_node *n, bool load)
 {
     cfxi_ccode *c = p->c;
     const uint32_t slot = place_of(p, n)->slot;
+    p->vars_used = true;
     if (load)
         cfxi_c_text(c, "cfx_var ");
     else
@@ -118,6 +120,7 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
     const cfx_node *root = &first->graph->root;
     const cfx_node *end = first;
     cfxi_c_begin(c);
+    p->vars_used = false;
     for (; end != root && (end->mark - p->first) / PART == part; end = end->next) {
         load_inputs(p, end, part);
         if (end->op == CFX_OP_OUTPUT)
@@ -135,8 +138,9 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
         put_move(p, n, false);
     }
     if (end != root && end->op == CFX_OP_OUTPUT) {
+        p->vars_used = true;
         cfxi_c_text(c, "vars[0] = ");
-        cfxi_c_value(c, end, cfx_node_arg(end, 0), NULL, CFXI_C_VAR);
+        cfxi_c_result(c, end, cfx_node_arg(end, 0));
         cfxi_c_text(c, ";");
         cfxi_c_end_line(c, NULL);
         return root;
@@ -153,7 +157,7 @@ static void put_part_function(c_split *p)
     cfxi_c_head(c, head);
     cfxi_c_unused(c, c->scope_used, "s", 1);
     cfxi_c_unused(c, c->self_used, "self", 4);
-    cfxi_c_unused(c, strstr(c->body.data, "vars[") != NULL, "vars", 4);
+    cfxi_c_unused(c, p->vars_used, "vars", 4);
     cfxi_c_put(c, &c->text, c->body.data, c->body.size);
     cfxi_c_head(c, "}\n");
 }

@@ -20,6 +20,7 @@ typedef struct cfxi_part {
     const char *name;          /* "0": the end of `path` */
     const cfx_node *node;      /* the first that names it */
     const char *label;         /* what the generator calls it; NULL at first */
+    size_t known;              /* the generator's: the last function that has it as a variable */
     const struct cfxi_part *twin;  /* an earlier one that is the same module; or NULL */
 } cfxi_part;
 
