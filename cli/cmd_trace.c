@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_SHAPES, TRACE_PASS, TRACE_LOWER, TRACE_KEEP,
-       TRACE_CFLAGS };
+enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_SHAPES, TRACE_CONCRETE, TRACE_PASS, TRACE_LOWER,
+       TRACE_KEEP, TRACE_CFLAGS };
 
 const cli_option trace_options[] = {
     [TRACE_OUTPUT] = {"--output", "FILE", false, "write the graph there; or -o FILE", false},
@@ -12,6 +12,8 @@ const cli_option trace_options[] = {
                        false},
     [TRACE_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
                       "types and shapes of the inputs, to check them against", false},
+    [TRACE_CONCRETE] = {"--concrete-args", "y=None", false,
+                        "inputs to capture as constants, which are none of the graph's", false},
     [TRACE_PASS] = {"--pass", "A,B,...", false, "run passes over the graph, such as fuse_bn",
                     false},
     [TRACE_LOWER] = {"--lower", NULL, false,
@@ -117,7 +119,8 @@ static int trace(const cli_args *args, const cli_model *m)
 {
     cfx_scope *s = m->scope;
     const cfx_at nowhere = cfx_at_make(s, NULL, 0);
-    const cfx_trace_options options = {.shapes = args->values[TRACE_SHAPES]};
+    const cfx_trace_options options = {.shapes = args->values[TRACE_SHAPES],
+                                       .concrete_args = args->values[TRACE_CONCRETE]};
     size_t tensors = 0;
     cli_working("tracing");
     cfx_module *captured = cfx_trace_at(nowhere, m->module, options);

@@ -168,6 +168,9 @@ typedef struct cfx_trace_options {
      * does not fit is then an error at its line while tracing, and sizes are known. NULL: nothing
      * is. */
     const char *shapes;
+    /* Inputs that are captured as constants: "mask=None, causal=True", whatever a default can be.
+     * The captured module takes the other inputs only, in their order. NULL: none. */
+    const char *concrete_args;
     /* Whether a call of `m` is to be one node; NULL: modules of torch.nn but Sequential, and leaf
      * classes. */
     bool (*is_leaf)(void *ctx, const cfx_module *m, const char *path);

@@ -262,12 +262,12 @@ static inline cfx_var cfx_abs__at(cfx_at at, cfx_var self)
 
 /* sign(Tensor self) -> Tensor
  * torch.sign, Tensor.sign */
-static inline cfx_var cfx_sign_at(cfx_at at, cfx_var self)
+static inline cfx_var cfx_sign_row_at(cfx_at at, cfx_var self)
 {
     const cfx_var args[] = {self};
     return cfx_apply_at(at, CFX_OPID_sign, args, 1);
 }
-#define cfx_sign(s, self) cfx_sign_at(CFX_HERE(s), cfx_v(self))
+#define cfx_sign_row(s, self) cfx_sign_row_at(CFX_HERE(s), cfx_v(self))
 
 /* sign_(Tensor(a!) self) -> Tensor(a!)
  * Tensor.sign_ */
@@ -6705,6 +6705,16 @@ static inline cfx_var cfx_check_at(cfx_at at, cfx_var cond, cfx_check_args o)
 }
 #define cfx_check(s, cond, ...)                                                                    \
     cfx_check_at(CFX_HERE(s), cfx_v(cond), CFX_OPTIONS(cfx_check_args, __VA_ARGS__))
+
+/* fail(str kind, Any message=None) -> () */
+typedef struct cfx_fail_row_args { cfx_var message; } cfx_fail_row_args;
+static inline cfx_var cfx_fail_row_at(cfx_at at, cfx_var kind, cfx_fail_row_args o)
+{
+    const cfx_var args[] = {kind, o.message};
+    return cfx_apply_at(at, CFX_OPID_fail, args, 2);
+}
+#define cfx_fail_row(s, kind, ...)                                                                 \
+    cfx_fail_row_at(CFX_HERE(s), cfx_v(kind), CFX_OPTIONS(cfx_fail_row_args, __VA_ARGS__))
 
 /* ---- Sizes and properties of tensors -------------------------------------------------------- */
 

@@ -56,7 +56,11 @@ typedef struct cfx_annotate_options {
  * call stood.
  * Attributes that something in the graph writes to count as unknown. A value that was folded does
  * not follow later changes of the attributes, so this is for inference. If a call fails, nothing
- * has been changed. */
+ * has been changed, unless it came to light with a region.
+ * Where it is known which way a branch or loop goes, what it comes down to is put in its place: a
+ * cond whose predicate is a literal, or that of a cond around it or `not` of that; a loop that runs
+ * once or not at all. Literals among the operands, and in state that never changes, are put where
+ * regions read them. */
 
 /* cse: replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
@@ -73,12 +77,15 @@ typedef struct cfx_cse_options {
 } cfx_cse_options;
 
 /* dce: erases what has no users and no effect, from the end backwards; placeholders, the output and
- * what writes to its arguments (cfx_node_effect) stay. `like_torch_fx`: an in-place method or
+ * what writes to its arguments (cfx_node_effect) stay. Of branches and loops also goes what nobody
+ * needs of them: items of the result that are not taken, operands that no region reads, state that
+ * feeds only itself; of those whose regions are not used elsewhere, too. A loop is taken to end:
+ * one without an effect whose result nobody needs goes. `like_torch_fx`: an in-place method or
  * function that nobody uses goes, too (cfx_node_is_impure), though others may see what it wrote, as
  * torch.fx's eliminate_dead_code has it. Fails with CFX_E_GRAPH, before any change, on a graph that
  * cfx_graph_lint complains about. `is_impure` overrides the answer: it is asked for every node,
- * used or not, even for placeholders and outputs; 1 keep, 0 erase if unused, -1 stop with
- * CFX_E_HOST. */
+ * used or not, even for placeholders and outputs (twice, if there are regions); 1 keep, 0 erase if
+ * unused, -1 stop with CFX_E_HOST. */
 typedef struct cfx_dce_options {
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
@@ -106,6 +113,14 @@ typedef struct cfx_functionalize_options {
  * batch-norms that are training, have no running statistics, or have arguments that are not known.
  * A linear layer is taken to have inputs of two dimensions, as in torch.fx. New weights of
  * functions become buffers beside the old ones, which stay. */
+
+/* hoist: lets calls in a loop that depend on nothing that changes be made before it; the loop is
+ * given what they give as state that never changes. Only if they would have been made anyway (in
+ * the test of a while_loop; in a body that is known to run) or cannot fail; never what has an
+ * effect, nor out of a loop that writes. And lets those who take a result of a loop or branch that
+ * is only handed through (state that never changes, what both branches return alike) take it from
+ * where it came from; dce then drops it. Fails with CFX_E_GRAPH, before any change, on a graph that
+ * cfx_graph_lint complains about. */
 
 /* inline: replaces each call of a module that was captured, too, by the nodes of that module, again
  * and again. Paths get the module's path before them, scopes nest in the call's. A call is left
@@ -182,6 +197,16 @@ typedef struct cfx_remove_dropout_options {
 typedef struct cfx_toposort_options {
     bool breadth_first;
 } cfx_toposort_options;
+
+/* unroll: puts the turns of a loop one after the other, if it is known that it runs `max_turns`
+ * times at most, and if that makes no more than `max_nodes` nodes of it: a for_loop with a literal
+ * for its count, a while_loop whose tests can be computed from the numbers that it starts with and
+ * have no effect. (NULL: 16 and 1,000.) Numbers are folded on the way, and branches whose predicate
+ * becomes known are put in their places. */
+typedef struct cfx_unroll_options {
+    size_t max_turns;
+    size_t max_nodes;
+} cfx_unroll_options;
 
 /* ---- memory layouts ------------------------------------------------------------------------- */
 

@@ -251,6 +251,10 @@ CFX_API cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v);
 /* The node that a variable is while tracing; NULL if it is none. */
 CFX_API cfx_node *cfx_var_node(cfx_scope *s, cfx_var v);
 
+/* Whether it is None: an optional input that was not given. While tracing it is not, unless the
+ * trace was told so (cfx_trace_options: concrete_args, shapes). */
+CFX_API bool cfx_var_is_none(cfx_scope *s, cfx_var v);
+
 /* A number, or the one element of a tensor; 0, and the scope fails, while tracing: a program that
  * looks at its data cannot be captured, see cfx_if in capture.h. */
 CFX_API double cfx_var_number_at(cfx_at at, cfx_var v);

@@ -11,12 +11,12 @@ from .graph import CodeGen, Graph, PythonCode
 from .immutable_collections import immutable_dict, immutable_list
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect
-from .ops import cond, for_loop, while_loop
+from .ops import cond, fail, for_loop, while_loop
 from .text import equal, parse, structural_hash, text
 
 __all__ = [
     "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Runtime", "Tensor",
-    "Transformer", "cond", "equal", "for_loop", "has_side_effect", "immutable_dict",
+    "Transformer", "cond", "equal", "fail", "for_loop", "has_side_effect", "immutable_dict",
     "immutable_list", "manual_seed", "map_aggregate", "map_arg", "parse", "structural_hash", "text",
     "while_loop",
 ]  # fmt: skip
@@ -24,8 +24,8 @@ __all__ = [
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "experimental",
-    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "shapes",
-    "subgraph_rewriter", "traceback", "weights",
+    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "scripting",
+    "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _LAZY = {
     **{name: name for name in _MODULES},
@@ -37,6 +37,7 @@ _LAZY = {
     **dict.fromkeys(("load_npy", "load_tensors", "load_weights", "save_npy", "save_npz",
                      "save_weights"), "weights"),
     **dict.fromkeys(("any_of", "replace_pattern"), "subgraph_rewriter"),
+    **dict.fromkeys(("ScriptError", "script"), "scripting"),
     **dict.fromkeys(("PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"),
                     "_symbolic_trace"),
 }  # fmt: skip

@@ -4,6 +4,7 @@ Nothing here is for users. cfx._core calls these functions by name (python/src/h
 """
 import inspect
 import sys
+import time
 from typing import Any
 
 from . import _core
@@ -69,6 +70,7 @@ def is_impure(node):
 # Classes of the metaclass ProxyableClassMeta, and the code of Tracer.trace: cfx._symbolic_trace
 proxyable_classes: dict[type, None] = {}
 trace_code: Any = None
+started = time.time()  # sources that are newer than that may have changed since they were imported
 
 
 def install(*functions):

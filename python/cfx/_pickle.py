@@ -69,7 +69,7 @@ def reduce_graph(graph):
     return (
         _build,
         (type(graph), graph._columns(_Ref, portable), taken),
-        (extras, state, other, graph.owning_module),
+        (extras, state, other, graph._own_owning_module),
         None,
         None,
         _restore,

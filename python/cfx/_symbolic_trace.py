@@ -207,6 +207,12 @@ class Tracer(_core.Tracer):
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
 
+    # Of the trace that runs: GraphModules whose calls are replaced by their nodes at its end, by
+    # path; what evaluates the root from its source, or None; the root's first argument.
+    _to_inline: dict[str, torch.nn.Module]
+    _evaluation: tuple[Any, int, int] | None = None
+    _first: Any = None
+
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name that starts with `prefix` and that the root has not got yet."""
         number = 0
@@ -256,6 +262,8 @@ class Tracer(_core.Tracer):
 
     def create_args_for_root(self, root_fn, is_module, concrete_args=None):
         """Placeholders for the parameters of `root_fn`: (the function to call, its arguments)."""
+        if self._evaluation is not None and isinstance(root_fn, types.MethodType):
+            root_fn = root_fn.__func__
         fn = inspect.unwrap(root_fn)
         if not isinstance(fn, types.FunctionType):
             raise AssertionError(
@@ -263,6 +271,8 @@ class Tracer(_core.Tracer):
                 "Python (put anything else into a lambda)"
             )
         code = fn.__code__
+        if self._evaluation is not None:
+            root_fn = self._evaluated(root_fn, code)
         total = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames[:total])
         if is_module:
@@ -273,7 +283,7 @@ class Tracer(_core.Tracer):
             if not names and code.co_flags & inspect.CO_VARARGS:  # that many of *args
                 fixed = [f"input_{i}" for i in range(len(concrete_args))]
                 inputs = [self.create_proxy("placeholder", name, (), {}) for name in fixed]
-                return root_fn, [self.root, *inputs] if is_module else inputs
+                return root_fn, [self._first, *inputs] if is_module else inputs
             if len(names) != len(concrete_args):
                 raise RuntimeError(
                     f"Tracing expected {len(names)} arguments but got {len(concrete_args)} "
@@ -287,9 +297,9 @@ class Tracer(_core.Tracer):
         if code.co_flags & inspect.CO_VARKEYWORDS:
             names.append("**" + rest.pop(0))
         sig = inspect.signature(fn)
-        args = [self.root] if is_module else []
+        args = [self._first] if is_module else []
         args += [self._proxy_placeholder(name, concrete_args, sig, fn) for name in names]
-        if code.co_kwonlyargcount or has_rest:
+        if (code.co_kwonlyargcount or has_rest) and self._evaluation is None:
             root_fn = _patch_function(root_fn, len(args))
         if concrete_args is None:
             return root_fn, args
@@ -310,15 +320,35 @@ class Tracer(_core.Tracer):
 
         return flatten_fn
 
+    def _evaluated(self, fn, code):
+        """`fn` as a function that evaluates it: it takes values for all parameters by position."""
+        named = list(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+        rest = code.co_argcount + code.co_kwonlyargcount
+        for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
+            if code.co_flags & flag:
+                named.append(star + code.co_varnames[rest])
+                rest += 1
+
+        def evaluate(*args):
+            plain = code.co_argcount if len(args) == rest else len(args)
+            kwargs = dict(zip(named, args[plain:]))
+            return _core._script_call(self, fn, args[:plain], kwargs)
+
+        evaluate.__annotations__ = getattr(fn, "__annotations__", {})
+        return evaluate
+
     # ---- the trace ----
 
     def _function_of(self, root):
         """The function to trace, and the dicts that describe the tree of modules."""
+        self._to_inline = {}
         if not isinstance(root, torch.nn.Module):
             self.root = torch.nn.Module()
+            evaluated = self._evaluation is not None and isinstance(root, types.MethodType)
+            self._first = root.__self__ if evaluated else None
             self.tensor_attrs = {}
             return root, {self.root: ""}
-        self.root = root
+        self.root = self._first = root
         name = self.traced_func_name
         assert hasattr(type(root), name), (
             f"traced_func_name={name} doesn't exist in {type(root).__name__}"
@@ -349,17 +379,32 @@ class Tracer(_core.Tracer):
             self._begin(code.co_filename, code.co_firstlineno)
         scopes = [vars(module) for module in self._autowrap_search]
         scopes.insert(0, getattr(fn, "__globals__", {}))
-        fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
+        is_method = isinstance(root, torch.nn.Module) or self._first is not None
+        fn, args = self.create_args_for_root(fn, is_method, concrete_args)
 
         def body():
-            self._output(fn(*args), fn.__annotations__.get("return"))
+            if self._evaluation is None:
+                result = fn(*args)
+            else:
+                result = _core._evaluate(self, lambda: fn(*args), *self._evaluation)
+            self._output(result, fn.__annotations__.get("return"))
 
         try:
             _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
         except (TypeError, ValueError) as error:
             _tracing.explain(error)
             raise
+        if self._to_inline:
+            _tracing.inline_calls(self)
         return self.graph
+
+    def _script(self, root, concrete_args, *evaluation):
+        """As `trace`, but from the source of `root`."""
+        self._evaluation = evaluation
+        try:
+            return self.trace(root, concrete_args)
+        finally:
+            self._evaluation = None
 
 
 def symbolic_trace(

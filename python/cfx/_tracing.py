@@ -141,6 +141,33 @@ def parameter_factory(job):
     return lambda node: ParameterProxy(tracer, node, name, value)
 
 
+# ---- graphs in graphs ------------------------------------------------------------------------
+
+
+def inline_graph(job):
+    """A call of a GraphModule, as a node that the nodes of its graph replace when the trace ends."""
+    tracer, module, args, kwargs = job
+    path = tracer.submodule_paths.get(module)
+    if path is None:
+        path = tracer.get_fresh_qualname("_scripted")
+        setattr(tracer.root, path, module)
+        tracer.submodule_paths[module] = path
+    tracer._to_inline[path] = module
+    return tracer.create_proxy("call_module", path, args, kwargs)
+
+
+def inline_calls(tracer):
+    """Replaces calls of the GraphModules that inline_graph has noted."""
+    only = torch.nn.Module()
+    for path, module in tracer._to_inline.items():
+        _core._assign_attr(module, only, path)
+    tracer.graph._inline(only)
+    heads = {path.partition(".")[0] for path in tracer.graph._paths(False)}
+    for path in tracer._to_inline:
+        if path.startswith("_scripted") and path not in heads:
+            delattr(tracer.root, path)
+
+
 # ---- source lines ----------------------------------------------------------------------------
 
 
@@ -321,5 +348,5 @@ def check_mutation(job):
 
 _glue.install(
     trace_leaf, torch_target, module_paths, module_path, is_parameter, parameter_factory,
-    record_stack, refuse, record_assert, check_mutation, user_frame,
+    record_stack, refuse, record_assert, check_mutation, user_frame, inline_graph,
 )  # fmt: skip

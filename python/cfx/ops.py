@@ -5,6 +5,7 @@ Every other row is a function, too, that computes in C: `cfx.ops.add(x, y, alpha
 parameters. Tensors may be cfx's, torch's, numpy's or of any library with DLPack; the results are
 torch's if one of them was, else numpy's, else cfx's.
 """
+import builtins
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -44,6 +45,14 @@ def for_loop(count: Any, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
     return state
 
 
+def fail(kind: str, message: Any = None) -> None:
+    """Raises the builtin exception of that name: what a `raise` in a branch becomes. A message that
+    is a tuple is all of its arguments."""
+    exception = getattr(builtins, kind, RuntimeError)
+    args = message if isinstance(message, tuple) else () if message is None else (message,)
+    raise exception(*args)
+
+
 class Operator(NamedTuple):
     """A row of the operator table; `cfx ops NAME` explains it."""
 
@@ -67,5 +76,5 @@ def __getattr__(name: str) -> Any:
     return function
 
 
-for _function in (cond, while_loop, for_loop):
+for _function in (cond, while_loop, for_loop, fail):
     _function.__module__ = "cfx"  # how the operator table and generated code name them

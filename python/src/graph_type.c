@@ -143,6 +143,13 @@ static PyObject *get_owner(PyGraph *self, void *unused)
     Py_RETURN_NONE;
 }
 
+/* The module that it was given itself: what is pickled, since a region comes with its graph. */
+static PyObject *get_own_owner(PyGraph *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self->owning_module ? self->owning_module : Py_None);
+}
+
 static int set_owner(PyGraph *self, PyObject *value, void *unused)
 {
     (void)unused;
@@ -188,6 +195,7 @@ static PyGetSetDef getset[] = {
     {"nodes", (getter)get_nodes, NULL, "The nodes, in order; follows edits.", NULL},
     {"owning_module", (getter)get_owner, (setter)set_owner, "The module it belongs to.", NULL},
     {"_owning_module", (getter)get_owner, (setter)set_owner, NULL, NULL},
+    {"_own_owning_module", (getter)get_own_owner, NULL, NULL, NULL},
     {"_root", (getter)get_root, NULL, NULL, NULL},
     {"_insert", (getter)get_insert, NULL, NULL, NULL},
     {"_graph_namespace", (getter)get_names, NULL, NULL, NULL},

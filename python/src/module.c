@@ -1,5 +1,5 @@
 /* module.c - cfx._core: module state, errors, registration of the Python glue. */
-#include "trace.h"
+#include "scripting.h"
 
 PyMODINIT_FUNC PyInit__core(void);
 
@@ -102,7 +102,10 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
     X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
     X(listeners) X(node_source) X(tensor_metadata) X(lone_modules) X(lone_in_training)             \
-    X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)
+    X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)                                        \
+    X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
+    X(script_plain) X(script_changing) X(script_contexts) X(script_inlined) X(graph_module_class)  \
+    X(script_trace_error) X(script_replaced)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -252,6 +255,8 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->RuntimeType, &runtime_spec, NULL) < 0 ||
         add_type(module, &st->OperatorType, &operator_spec, NULL) < 0 ||
         add_type(module, &st->ProgramType, &program_spec, NULL) < 0 ||
+        add_type(module, &st->ScriptType, &script_spec, NULL) < 0 ||
+        add_type(module, &st->ScriptFunctionType, &script_function_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
@@ -293,6 +298,8 @@ static int add_constants(module_state *st)
     st->patches = PyList_New(0);
     st->torch_targets = PyDict_New();
     st->operator_functions = PyDict_New();
+    st->script_sources = PyDict_New();
+    st->script_files = PyDict_New();
     st->runtime_variable = PyContextVar_New("cfx_runtime", NULL);
     st->operators = proxy_operators();
     PyObject *builtins = PyEval_GetBuiltins();
@@ -324,6 +331,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, complete_functions) < 0 ||
         PyModule_AddFunctions(module, weights_functions) < 0 ||
         PyModule_AddFunctions(module, syntax_functions) < 0 ||
+        PyModule_AddFunctions(module, script_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

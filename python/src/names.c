@@ -82,6 +82,25 @@ static PyObject *guess_module(module_state *st, PyObject *function, PyObject *na
     return module;
 }
 
+/* The module that has a method of one of its objects for a function (random.random), if `found` is
+ * None. Steals `found`. */
+static PyObject *module_of_method(module_state *st, PyObject *found, PyObject *function,
+                                  PyObject *name)
+{
+    PyObject *self = found == Py_None && PyCFunction_Check(function) ? PyCFunction_GET_SELF(function)
+                                                                    : NULL;
+    PyObject *home = self ? attr_or_none((PyObject *)Py_TYPE(self), st->str_module) : NULL;
+    const char *text = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
+    PyObject *module = text ? loaded_module(text) : NULL;
+    int has = module ? owns(module, name, function) : 0;
+    if (has > 0)
+        Py_SETREF(found, Py_NewRef(module));
+    else if (has < 0)
+        Py_CLEAR(found);
+    Py_XDECREF(home);
+    return found;
+}
+
 /* The name of the module that a function is in: a new reference. */
 static PyObject *module_of(module_state *st, PyObject *function)
 {
@@ -90,6 +109,7 @@ static PyObject *module_of(module_state *st, PyObject *function)
         return module;
     PyObject *name = PyObject_GetAttr(function, st->str_name);
     Py_SETREF(module, name ? guess_module(st, function, name) : NULL);
+    module = module ? module_of_method(st, module, function, name) : NULL;
     Py_XDECREF(name);
     if (module == Py_None)
         PyErr_Format(PyExc_RuntimeError, "cannot find module for %S", function);

@@ -252,11 +252,6 @@ PyObject *proxy_tracer(module_state *st, PyObject *proxy)
     return PyObject_GetAttr(proxy, st->str_tracer);
 }
 
-/* Called for what is no container; anything but 0 ends the walk. */
-typedef int leaf_fn(void *ctx, PyObject *leaf);
-
-static int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx);
-
 static int visit_items(PyObject *o, leaf_fn *fn, void *ctx)
 {
     int stop = 0;
@@ -277,9 +272,7 @@ static int visit_items(PyObject *o, leaf_fn *fn, void *ctx)
     return stop;
 }
 
-/* What is in tuples, lists, slices and the values of dicts; -1 with an exception if they nest too
- * deep. */
-static int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx)
+int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx)
 {
     if (!PyTuple_Check(o) && !PyList_Check(o) && !PyDict_Check(o) && !PySlice_Check(o))
         return fn(ctx, o);
@@ -377,7 +370,7 @@ static PyObject *proxy_repr(PyObject *self)
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-static PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr)
+PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr)
 {
     PyObject *tracer = proxy_tracer(st, root);
     PyAttribute *self = tracer ? alloc_quietly((PyTypeObject *)st->AttributeType) : NULL;
@@ -614,9 +607,8 @@ static PyObject *torch_target(module_state *st, PyObject *function)
     return plan;
 }
 
-/* What torch's function becomes: a call_function of it or, for methods of Tensor, a call_method. */
-static PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function,
-                              PyObject *args, PyObject *kwargs)
+PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function, PyObject *args,
+                       PyObject *kwargs)
 {
     PyObject *plan = torch_target(st, function);
     PyObject *result = NULL;

@@ -18,7 +18,8 @@
 /* Every object of the module's state stands here once, so that traverse and clear cannot forget
  * one. The second line of each block is registered by the Python glue (_register): `graph_class` is
  * the Python shell of Graph, `glue` the module cfx._glue, NameType its class for objects that are
- * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. */
+ * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. What
+ * begins with `script_` is explained where cfx/_scripting.py registers it. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
     X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(LazyType)                         \
@@ -31,7 +32,11 @@
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)                \
     X(lone_in_training) X(shape_names) X(tensor_metadata)                                          \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
-    X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)
+    X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
+    X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
+    X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
+    X(script_plain) X(script_changing) X(script_contexts) X(script_inlined) X(graph_module_class)  \
+    X(script_trace_error) X(script_replaced)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

@@ -87,11 +87,13 @@ typedef struct PyTracer {
     PyObject *name_scopes;
     uint32_t scope_number;   /* the current scope in the graph */
     uint32_t origin;         /* the location of the traced function in the graph, or 0 */
+    uint32_t here;           /* of what is evaluated (script_graph.c): no need to look for it; or 0 */
     uint32_t overrides;
     uint32_t switches;
     unsigned version;        /* of the class when these were read; 0: read them again */
     source_cache sources;
     struct trace_session *session;  /* the trace that it runs now, or NULL */
+    struct PyScript *script;        /* the evaluation that it runs now, or NULL */
 } PyTracer;
 
 static inline bool is_proxy(const module_state *st, PyObject *o)
@@ -124,9 +126,15 @@ void proxy_free_spares(module_state *st);
 /* A Proxy of the plain class; a new reference. */
 PyObject *proxy_new(module_state *st, PyObject *node, PyObject *tracer);
 PyObject *proxy_of_core(module_state *st, PyGraph *graph, cfx_node *n, PyObject *tracer);
+/* `root.attr`, which becomes a node when that is asked for; a new reference. */
+PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr);
 /* proxy.node and proxy.tracer, whatever a class makes of them; new references. */
 PyObject *proxy_node(module_state *st, PyObject *proxy);
 PyObject *proxy_tracer(module_state *st, PyObject *proxy);
+/* Calls `fn` for what is in tuples, lists, slices and the values of dicts, until it gives anything but
+ * 0, and returns that; -1 with an exception if they nest too deep. */
+typedef int leaf_fn(void *ctx, PyObject *leaf);
+int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx);
 /* The first Proxy inside `o`, which may be a container: borrowed, or NULL, perhaps with an
  * exception. */
 PyObject *find_proxy(module_state *st, PyObject *o);
@@ -153,6 +161,10 @@ typedef struct trace_call {
 /* Records a call the way `tracer` does and returns the Proxy: a new reference. `tracer` may be any
  * object with a method create_proxy. */
 PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *call);
+/* Records a call of torch's function: a call_function or, for methods of Tensor, a call_method. A new
+ * reference to the Proxy. `kwargs` may be NULL. */
+PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function, PyObject *args,
+                       PyObject *kwargs);
 /* Reads again what the class overrides, if it may have changed; -1 with an exception. */
 int tracer_refresh(PyTracer *t);
 /* Makes the tracer's numbers, of its scope and of source lines, those of `graph`, or of none. */
@@ -192,14 +204,26 @@ PyObject *member_path(PyTracer *t, bool or_buffer, PyObject *value);
 /* The steps of Tracer that have to do with modules; without Python where nothing is overridden. */
 PyObject *module_path(PyTracer *t, PyObject *module);
 int module_is_leaf(module_state *st, PyObject *module);
+int tracer_is_leaf(PyTracer *t, PyObject *module);
 PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, PyObject *args,
                              PyObject *kwargs);
 /* The path of a parameter or buffer of the traced module, or None; a new reference. */
 PyObject *tracer_member_path(PyTracer *t, PyObject *value);
 PyObject *tracer_getattr(PyTracer *t, PyObject *value, PyObject *cache);
 PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache);
+/* The module that is called from now on, until scope_pop puts back what was before: NULL with
+ * an exception. An exception that is on its way stays when it is left. */
+typedef struct scope_frame scope_frame;
+scope_frame *scope_push(PyTracer *t, PyObject *module);
+void scope_pop(PyTracer *t, scope_frame *frame);
+/* The function that a wrapper stands for, borrowed; NULL if `o` is none. *for_all: whether every
+ * tracer records it. */
+PyObject *wrapped_function(module_state *st, PyObject *o, bool *for_all);
 /* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */
 PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for_all);
+/* module(*args, **kwargs) by way of the evaluator: `kwargs` may be NULL (script.c). */
+PyObject *script_call_module(struct PyScript *w, PyObject *module, PyObject *args,
+                             PyObject *kwargs);
 /* Forgets what belonged to a trace. */
 void tracer_end(PyTracer *t);
 

@@ -105,7 +105,8 @@ PyObject *tracer_leaf(PyTracer *t, PyObject *o)
     module_state *st = state_of(Py_TYPE(t));
     if (is_proxy(st, o))
         return proxy_node(st, o);
-    if (is_plain(o) || PyDict_Contains(st->token_types, (PyObject *)Py_TYPE(o)) == 1)
+    if (is_plain(o) || PyDict_Contains(st->token_types, (PyObject *)Py_TYPE(o)) == 1 ||
+        (t->script && PyType_Check(o)))  /* isinstance(x, torch.Tensor) */
         return Py_NewRef(o);
     PyObject *pair = PyTuple_Pack(2, (PyObject *)t, o);
     PyObject *leaf = pair ? call_glue(st, "trace_leaf", pair) : NULL;

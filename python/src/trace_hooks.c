@@ -231,12 +231,12 @@ static PyObject *call_key(PyTracer *t, PyObject *path)
 }
 
 /* What is to be put back when a module's call ends. */
-typedef struct scope_frame {
+struct scope_frame {
     uint32_t number;
     PyObject *graph;          /* whose number it is, owned */
     PyObject *key;            /* owned */
     PyObject *path, *type;    /* of the Scope object, owned, or NULL if there is none */
-} scope_frame;
+};
 
 static int set_scope_object(PyObject *scope, PyObject *path, PyObject *type)
 {
@@ -363,19 +363,23 @@ static PyObject *call_plainly(module_state *st, PyObject *module, PyObject *args
     return result;
 }
 
+/* is_leaf_module as the tracer's class has it: 1, 0, -1 with an exception. */
+static int leaf_by_step(PyTracer *t, PyObject *module, PyObject *path)
+{
+    if (!(t->overrides & STEP_is_leaf_module))
+        return module_is_leaf(state_of(Py_TYPE(t)), module);
+    PyObject *const in[2] = {module, path};
+    PyObject *answer = call_step(t, STEP_INDEX_is_leaf_module, in, 2);
+    int leaf = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return leaf;
+}
+
 /* `forward` is NULL for the module's own. */
 static PyObject *call_in_scope(PyTracer *t, module_state *st, PyObject *module, PyObject *path,
                                PyObject *forward, PyObject *args, PyObject *kwargs)
 {
-    int leaf;
-    if (t->overrides & STEP_is_leaf_module) {
-        PyObject *const in[2] = {module, path};
-        PyObject *answer = call_step(t, STEP_INDEX_is_leaf_module, in, 2);
-        leaf = answer ? PyObject_IsTrue(answer) : -1;
-        Py_XDECREF(answer);
-    } else {
-        leaf = module_is_leaf(st, module);
-    }
+    int leaf = leaf_by_step(t, module, path);
     if (leaf < 0)
         return NULL;
     if (leaf)
@@ -386,6 +390,20 @@ static PyObject *call_in_scope(PyTracer *t, module_state *st, PyObject *module, 
                    : call_plainly(st, module, args, kwargs);
 }
 
+/* path_of_module as the tracer's class has it. */
+static PyObject *path_by_step(PyTracer *t, PyObject *module)
+{
+    PyObject *path = t->overrides & STEP_path_of_module
+                         ? call_step(t, STEP_INDEX_path_of_module, &module, 1)
+                         : module_path(t, module);
+    if (path && !PyUnicode_Check(path)) {
+        PyErr_Format(PyExc_TypeError, "path_of_module must return a str, got %R",
+                     (PyObject *)Py_TYPE(path));
+        Py_CLEAR(path);
+    }
+    return path;
+}
+
 PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, PyObject *args,
                              PyObject *kwargs)
 {
@@ -394,19 +412,42 @@ PyObject *tracer_call_module(PyTracer *t, PyObject *module, PyObject *forward, P
     PyObject *result = NULL;
     if (!PyTuple_Check(args) || (kwargs && !PyDict_Check(kwargs)))
         return PyErr_Format(PyExc_TypeError, "call_module takes a tuple and a dict of arguments");
-    PyObject *path = t->overrides & STEP_path_of_module
-                         ? call_step(t, STEP_INDEX_path_of_module, &module, 1)
-                         : module_path(t, module);
-    if (!path)
-        return NULL;
-    if (!PyUnicode_Check(path))
-        PyErr_Format(PyExc_TypeError, "path_of_module must return a str, got %R",
-                     (PyObject *)Py_TYPE(path));
-    else if (enter_scope(t, st, &frame, path, module) == 0)
+    PyObject *path = path_by_step(t, module);
+    if (path && enter_scope(t, st, &frame, path, module) == 0)
         result = call_in_scope(t, st, module, path, forward, args, kwargs);
     leave_scope(t, &frame);
-    Py_DECREF(path);
+    Py_XDECREF(path);
     return result;
+}
+
+int tracer_is_leaf(PyTracer *t, PyObject *module)
+{
+    if (!(t->overrides & STEP_is_leaf_module))
+        return module_is_leaf(state_of(Py_TYPE(t)), module);
+    PyObject *path = path_by_step(t, module);
+    int leaf = path ? leaf_by_step(t, module, path) : -1;
+    Py_XDECREF(path);
+    return leaf;
+}
+
+scope_frame *scope_push(PyTracer *t, PyObject *module)
+{
+    PyObject *path = path_by_step(t, module);
+    scope_frame *frame = path ? PyMem_Calloc(1, sizeof *frame) : NULL;
+    if (path && !frame)
+        PyErr_NoMemory();
+    if (frame && enter_scope(t, state_of(Py_TYPE(t)), frame, path, module) < 0) {
+        scope_pop(t, frame);
+        frame = NULL;
+    }
+    Py_XDECREF(path);
+    return frame;
+}
+
+void scope_pop(PyTracer *t, scope_frame *frame)
+{
+    leave_scope(t, frame);
+    PyMem_Free(frame);
 }
 
 /* ---- attributes of modules ----------------------------------------------------------------- */
@@ -460,6 +501,38 @@ PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
     return proxy;
 }
 
+/* ---- graphs in graphs ---------------------------------------------------------------------- */
+
+static int is_region(void *object, void *st) { return is_graph(st, object); }
+
+/* Whether a module is a graph that cannot be traced through: one with regions, or one that is not
+ * part of what is traced, as a function that was scripted. 1, 0, -1 with an exception. */
+static int is_inlined(PyTracer *t, module_state *st, PyObject *module)
+{
+    if (!st->graph_module_class ||
+        !PyObject_TypeCheck(module, (PyTypeObject *)st->graph_module_class))
+        return 0;
+    PyObject *graph = PyObject_GetAttrString(module, "_graph");
+    if (!graph)
+        return -1;
+    int regions = is_graph(st, graph) && cfx_graph_visit_hosts(((PyGraph *)graph)->g, is_region, st);
+    Py_DECREF(graph);
+    int known = t->paths && PyDict_Check(t->paths) ? PyDict_Contains(t->paths, module) : 1;
+    if (known < 0 || (known && !regions))
+        return known < 0 ? -1 : 0;
+    int leaf = known ? tracer_is_leaf(t, module) : 0;
+    return leaf < 0 ? -1 : !leaf;
+}
+
+static PyObject *inline_graph(PyTracer *t, module_state *st, PyObject *module, PyObject *args,
+                              PyObject *kwargs)
+{
+    PyObject *job = PyTuple_Pack(4, (PyObject *)t, module, args, kwargs ? kwargs : st->empty_dict);
+    PyObject *result = job ? call_glue(st, "inline_graph", job) : NULL;
+    Py_XDECREF(job);
+    return result;
+}
+
 /* ---- the hooks ----------------------------------------------------------------------------- */
 
 /* module.__call__(*args, **kwargs) */
@@ -476,6 +549,11 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
     PyTracer *t = session->tracer;
     if (tracer_refresh(t) < 0)
         return NULL;
+    if (t->script)
+        return script_call_module(t->script, module, args, kwargs);
+    int inlined = is_inlined(t, st, module);
+    if (inlined != 0)
+        return inlined < 0 ? NULL : inline_graph(t, st, module, args, kwargs);
     if (!(t->overrides & STEP_call_module))
         return tracer_call_module(t, module, NULL, args, kwargs);
     if (prepare_globals(st, t, module) < 0)  /* whether it will be called is not known */
@@ -508,6 +586,8 @@ static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
     if (!session)
         return Py_NewRef(value);
     PyTracer *t = session->tracer;
+    if (t->script)  /* a tensor becomes a graph value when it is used */
+        return Py_NewRef(value);
     Py_INCREF(value);
     PyObject *result = NULL;
     if (tracer_refresh(t) == 0) {

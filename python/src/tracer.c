@@ -66,6 +66,7 @@ void tracer_follow(PyTracer *t, PyObject *graph)
     source_clear(&t->sources);
     t->scope_number = 0;
     t->origin = 0;
+    t->here = 0;
     Py_XSETREF(t->sources.graph, Py_XNewRef(graph));
 }
 
@@ -149,7 +150,7 @@ static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
     tracer_follow(t, (PyObject *)graph);  /* code that ran may have assigned another one */
     cfx_node_set_scope(n, t->scope_number);
     bool is_input = cfx_node_op(n) == CFX_OP_PLACEHOLDER;  /* pytrees make inputs in torch's code */
-    uint32_t location = source_location(&t->sources, graph, is_input);
+    uint32_t location = t->here ? t->here : source_location(&t->sources, graph, is_input);
     cfx_node_set_location_number(n, location ? location : t->origin);
     return !PyErr_Occurred();
 }

@@ -22,6 +22,14 @@ PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for
     return (PyObject *)self;
 }
 
+PyObject *wrapped_function(module_state *st, PyObject *o, bool *for_all)
+{
+    if (Py_TYPE(o) != (PyTypeObject *)st->WrappedType)
+        return NULL;
+    *for_all = ((PyWrapped *)o)->for_all;
+    return ((PyWrapped *)o)->fn;
+}
+
 static int wrapped_traverse(PyWrapped *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));

@@ -10,6 +10,7 @@ typedef struct callee {
     cfx_operator op;
     const cfx_custom_operator *custom;  /* instead of `op`; or NULL */
     const cfxi_row *row;
+    const char *spelled;                /* as a captured call names it; NULL: as the row does */
 } callee;
 
 static const char *name_of(const callee *f)
@@ -122,13 +123,14 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
 
 static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_error *err)
 {
-    const char *name = f->custom ? f->custom->name : f->row->spelled;
+    const char *name = f->custom ? f->custom->name : f->spelled ? f->spelled : f->row->spelled;
     const cfx_target target = {.name = name, .size = strlen(name)};
     cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
     cfx_value kwargs = cfx_invalid();
     if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
         kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);
-    const cfx_opcode op = f->row->method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
+    const bool method = f->row->method && !f->spelled;
+    const cfx_opcode op = method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && (kwargs.kind != CFX_KIND_INVALID || p->n_kwargs == 0))
         n = cfx_graph_create(g, op, target, args, kwargs, NULL, cfx_invalid(), err);
@@ -186,14 +188,61 @@ static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n
     return result;
 }
 
+/* How many operands a call has if all else is left out: those that it must be given; 0 if more
+ * than that is given. */
+static size_t only_operands(const cfxi_row *row, const cfx_var *args, size_t n)
+{
+    size_t operands = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (row->needed >> i & 1)
+            operands = i + 1;
+        else if (args[i].kind != CFX_VAR_EMPTY && args[i].kind != CFX_VAR_NONE)
+            return 0;
+    }
+    return operands;
+}
+
+/* Whether it is spelled as Python does it for numbers: if it has no tensor, or the first operand is
+ * none, for which torch's functions have no place (2 < x). Sets *all: there is no tensor. */
+static bool is_of_numbers(cfx_at at, const cfxi_row *row, const cfx_var *args, size_t operands,
+                          bool *all)
+{
+    *all = row->number[0] != '\0' && operands > 0;
+    if (!*all || !cfxi_var_is_number(at, args[0]))
+        return *all = false;
+    for (size_t i = 1; i < operands; i++)
+        *all = *all && cfxi_var_is_number(at, args[i]);
+    return *all || strncmp(row->number, "operator.", 9) == 0;
+}
+
+/* What is known of the result where shapes are not: whether it is a number. */
+static cfx_datum known_number(cfx_at at, const callee *f, bool numbers, const cfx_node *call)
+{
+    if (f->custom)
+        return cfx_datum_invalid();
+    if (numbers || f->row->gives_number)
+        return cfxi_some_number();
+    return cfxi_number_of_call(at.scope->trace, f->op, call);
+}
+
 static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
+    callee as = *f;
+    bool numbers = false;
     cfx_datum known = infer(at, f, args, n);
-    cfx_node *call = cfx_ok(at.scope) ? note_call(at, f, args, n) : NULL;
-    if (call)
-        return cfxi_trace_node(at, call, known);
-    cfx_datum_release(known);
-    return cfx_var_empty();
+    const size_t operands = f->custom ? 0 : only_operands(f->row, args, n);
+    if (is_of_numbers(at, f->row, args, operands, &numbers)) {
+        as.spelled = f->row->number;
+        n = operands;
+    }
+    cfx_node *call = cfx_ok(at.scope) ? note_call(at, &as, args, n) : NULL;
+    if (!call) {
+        cfx_datum_release(known);
+        return cfx_var_empty();
+    }
+    if (!at.scope->trace->dims)
+        known = known_number(at, f, numbers, call);
+    return cfxi_trace_node(at, call, known);
 }
 
 /* ---- both ---------------------------------------------------------------------------------- */

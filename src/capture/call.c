@@ -1,106 +1,7 @@
 /* call.c - calling a module: its forward, what computes a module of torch.nn, or a node. */
 #include "capture_impl.h"
 
-#include <stdio.h>
-
-/* ---- inputs of a user's class -------------------------------------------------------------- */
-
-/* "None", "0.5", "True"; EMPTY for anything else. */
-static cfx_var parse_default(cfx_schema_text text)
-{
-    int64_t i;
-    double f;
-    for (; text.size > 0 && *text.text == ' '; text.size--)
-        text.text++;
-    if (cfxi_text_is_word(text, "None"))
-        return cfx_var_none();
-    if (cfxi_text_is_word(text, "True") || cfxi_text_is_word(text, "False"))
-        return cfx_var_bool(text.text[0] == 'T');
-    if (cfxi_parse_int(text.text, text.size, &i))
-        return cfx_var_int(i);
-    return cfxi_parse_float(text.text, text.size, &f) ? cfx_var_float(f) : cfx_var_empty();
-}
-
-/* The i-th name of "x, mask=None"; an empty text past the last. */
-static cfx_schema_text input_name(const char *inputs, size_t i, cfx_var *value)
-{
-    cfx_schema_text name = {inputs, 0};
-    const char *at = inputs;
-    for (size_t k = 0; k <= i; k++)
-        name = cfxi_schema_next(&at);
-    const char *equals = memchr(name.text, '=', name.size);
-    *value = cfx_var_empty();
-    if (equals) {
-        const size_t size = (size_t)(equals - name.text);
-        *value = parse_default((cfx_schema_text){equals + 1, name.size - size - 1});
-        name.size = size;
-    }
-    while (name.size > 0 && name.text[name.size - 1] == ' ')
-        name.size--;
-    return name;
-}
-
-static const char *inputs_of(const cfx_class *type)
-{
-    if (type->inputs)
-        return type->inputs;
-    return type->forward ? "x" : type->forward2 ? "x, y" : type->forward3 ? "x, y, z" : "";
-}
-
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value)
-{
-    return input_name(inputs_of(type), i, value);
-}
-
-/* How many inputs the class takes: from *least to *most. */
-static void count_inputs(const cfx_class *type, size_t *least, size_t *most)
-{
-    cfx_var value;
-    *least = *most = 0;
-    while (cfxi_class_input(type, *most, &value).size > 0) {
-        *least += value.kind == CFX_VAR_EMPTY;
-        ++*most;
-    }
-    if (type->forward_n && !type->inputs)
-        *most = SIZE_MAX;
-    else if (!type->forward_n)  /* whatever the names say */
-        *most = type->forward ? 1 : type->forward2 ? 2 : 3;
-    if (*least > *most)
-        *least = *most;
-}
-
-/* `in` with the defaults of what is not given, in `all`; false, and the scope fails, if it does not
- * fit. */
-static bool fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx_var all[CFXI_MOST_INPUTS],
-                        size_t *n)
-{
-    size_t least;
-    size_t most;
-    count_inputs(m->type, &least, &most);
-    if (in.n > CFXI_MOST_INPUTS || least > CFXI_MOST_INPUTS) {
-        cfx_fail(at, CFX_E_LIMIT, "%s: a module takes %d inputs at most; put some into a cfx_tuple",
-                 cfxi_module_title(m), CFXI_MOST_INPUTS);
-        return false;
-    }
-    if (in.n < least || in.n > most) {
-        cfx_fail(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu", cfxi_module_title(m),
-                 most == SIZE_MAX ? least : most, most == 1 ? "" : "s", inputs_of(m->type), in.n);
-        return false;
-    }
-    *n = most == SIZE_MAX || most > CFXI_MOST_INPUTS ? in.n : most;
-    for (size_t i = 0; i < *n; i++) {
-        if (i < in.n)
-            all[i] = in.items[i];
-        else if (cfxi_class_input(m->type, i, &all[i]).size == 0)
-            all[i] = cfx_var_none();
-        if (all[i].kind == CFX_VAR_EMPTY) {
-            cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable", cfxi_module_title(m),
-                     i);
-            return false;
-        }
-    }
-    return true;
-}
+/* ---- forward ------------------------------------------------------------------------------- */
 
 static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_t n)
 {
@@ -128,26 +29,16 @@ static cfx_var run_children(cfx_at at, const cfx_module *m, cfx_var x)
 /* Whether calling it is calling other modules: a user's, and a Sequential. */
 static bool has_forward(const cfx_module *m) { return m->type || m->nn == CFX_NN_Sequential; }
 
-cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
+static cfx_var run_inside(cfx_at at, cfx_module *m, const cfx_var *in, size_t n)
 {
     cfx_scope *s = at.scope;
-    cfx_var all[CFXI_MOST_INPUTS];
-    size_t n = 1;
-    if (!m->type && in.n == 1)
-        all[0] = in.items[0];
-    else if (!m->type)
-        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_module_title(m), in.n);
-    else
-        fill_inputs(at, m, in, all, &n);
-    if (!cfx_ok(s))
-        return cfx_var_empty();
     if (s->depth >= CFXI_MOST_CALLS) {
         cfx_fail(at, CFX_E_LIMIT, "modules call each other more than %d deep", CFXI_MOST_CALLS);
         return cfx_var_empty();
     }
     const size_t mark = cfx_scope_mark(s);
     s->depth++;
-    cfx_var result = m->type ? run_forward(s, m, all, n) : run_children(at, m, all[0]);
+    cfx_var result = m->type ? run_forward(s, m, in, n) : run_children(at, m, in[0]);
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
@@ -155,6 +46,25 @@ cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
                  "function: return a cfx_tuple", cfxi_module_title(m));
     return cfx_scope_return(s, mark, result);
+}
+
+cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
+{
+    cfx_var here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
+    cfx_var result = cfx_var_empty();
+    size_t n = 1;
+    if (m->type) {
+        const cfx_var *all = cfxi_fill_inputs(at, m, in, &room, &n);
+        if (all)
+            result = run_inside(at, m, all, n);
+    } else if (in.n == 1) {
+        result = run_inside(at, m, in.items, n);
+    } else {
+        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_module_title(m), in.n);
+    }
+    cfxi_room_free(at, &room);
+    return result;
 }
 
 /* ---- what computes ------------------------------------------------------------------------- */
@@ -174,24 +84,28 @@ static bool gather(cfx_at at, cfx_vars in, bool all, cfx_datum *data, size_t *n)
     return true;
 }
 
+static void release_all(cfx_datum *data, size_t n)
+{
+    while (n > 0)
+        cfx_datum_release(data[--n]);
+}
+
 static cfx_var run_program(cfx_at at, cfx_module *m, cfx_vars in)
 {
-    cfx_datum data[CFXI_MOST_INPUTS];
+    cfx_datum here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     cfx_datum result = cfx_datum_invalid();
     size_t n = 0;
-    if (in.n > CFXI_MOST_INPUTS) {
-        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
-        return cfx_var_empty();
-    }
-    const cfx_program *p = cfxi_ready_program(at, m, in);
+    cfx_datum *data = cfxi_room_for(at, &room, in.n);
+    const cfx_program *p = data ? cfxi_ready_program(at, m, in) : NULL;
     if (p && gather(at, in, m->graph != NULL, data, &n)) {
         result = cfx_program_run(p, at.scope->rt, data, n, &err);
         if (result.kind == CFX_DATUM_INVALID)
             cfxi_scope_take(at, &err);
     }
-    for (size_t i = 0; i < n; i++)
-        cfx_datum_release(data[i]);
+    release_all(data, n);
+    cfxi_room_free(at, &room);
     return result.kind == CFX_DATUM_INVALID ? cfx_var_empty() : cfxi_var_of_datum(at, result);
 }
 
@@ -207,13 +121,15 @@ static bool is_leaf(const cfxi_trace *t, const cfx_module *m, const char *path)
 /* What the module gives for what is known of its inputs; the scope fails if they do not fit. */
 static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
 {
-    cfx_datum data[CFXI_MOST_INPUTS];
+    cfx_datum here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     cfx_datum result = cfx_datum_invalid();
     size_t n = 0;
-    if (!at.scope->trace->dims || in.n > CFXI_MOST_INPUTS || !(m->nn || m->graph))
-        return cfx_datum_invalid();
-    const cfx_program *p = cfxi_ready_program(at, m, in);
+    if (!at.scope->trace->dims || !(m->nn || m->graph))
+        return result;
+    cfx_datum *data = cfxi_room_for(at, &room, in.n);
+    const cfx_program *p = data ? cfxi_ready_program(at, m, in) : NULL;
     bool known = p && gather(at, in, m->graph != NULL, data, &n);
     for (size_t i = 0; i < n; i++)
         known = known && data[i].kind != CFX_DATUM_INVALID;
@@ -223,36 +139,30 @@ static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
         if (result.kind == CFX_DATUM_INVALID)
             cfxi_scope_take(at, &err);
     }
-    for (size_t i = 0; i < n; i++)
-        cfx_datum_release(data[i]);
+    release_all(data, n);
+    cfxi_room_free(at, &room);
     return result;
 }
 
 static cfx_node *call_node(cfx_at at, const char *path, cfx_vars in)
 {
-    cfx_graph *g = at.scope->trace->graph;
-    cfx_value args[CFXI_MOST_INPUTS];
+    cfx_value here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
-    for (size_t i = 0; i < in.n; i++) {
-        args[i] = cfxi_var_value(at, in.items[i]);
-        if (args[i].kind == CFX_KIND_INVALID) {
-            while (i-- > 0)
-                cfx_value_discard(g, args[i]);
-            return NULL;
-        }
+    cfx_node *n = NULL;
+    cfx_value *args = cfxi_room_for(at, &room, in.n);
+    if (args && cfxi_var_values(at, in, args)) {
+        n = cfx_graph_call(at.scope->trace->graph, CFX_OP_CALL_MODULE, path, args, in.n, NULL, 0,
+                           &err);
+        if (!n)
+            cfxi_scope_take(at, &err);
     }
-    cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_MODULE, path, args, in.n, NULL, 0, &err);
-    if (!n)
-        cfxi_scope_take(at, &err);
+    cfxi_room_free(at, &room);
     return n;
 }
 
 static cfx_var note_call(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
 {
-    if (in.n > CFXI_MOST_INPUTS) {
-        cfx_fail(at, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
-        return cfx_var_empty();
-    }
     cfx_datum known = infer_call(at, m, in);
     cfx_node *n = cfx_ok(at.scope) ? call_node(at, path, in) : NULL;
     if (n)

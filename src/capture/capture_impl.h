@@ -7,6 +7,8 @@
  *     program.c graphs of modules made to run     control.c branches and loops
  *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
+ *     facts.c   what is known of its nodes        keyed.c   tables by address
+ *     inputs.c  the inputs of users' classes
  *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
@@ -21,6 +23,20 @@
 #include <cfx/nn.h>
 
 #include <stdatomic.h>
+
+/* ---- tables by address (keyed.c) ----------------------------------------------------------- */
+
+/* What an item of such a table begins with. */
+typedef struct cfxi_keyed {
+    const void *key;
+} cfxi_keyed;
+
+/* The item of that key, or NULL. */
+void *cfxi_keyed_find(const cfxi_table *t, const void *key);
+/* Adds an item, whose key is not there yet: false if memory is out. */
+bool cfxi_keyed_add(cfxi_table *t, void *item, const cfx_allocator *allocator);
+/* Frees the table and its items, each of `size` bytes. */
+void cfxi_keyed_free(cfxi_table *t, size_t size, const cfx_allocator *allocator);
 
 /* ---- modules (module.c) -------------------------------------------------------------------- */
 
@@ -39,15 +55,16 @@ typedef struct cfxi_member {
 } cfxi_member;
 
 struct cfx_module {
+    cfxi_keyed by;             /* itself: tables of modules need no other items */
     atomic_int refs;
     const cfx_allocator *allocator;
     const cfx_class *type;     /* of a user's; or NULL */
     cfx_nn nn;                 /* of torch.nn's; or NONE */
     char *name;                /* of the class of a captured one; or NULL */
     cfx_graph *graph;          /* of a captured one; or NULL */
-    const cfx_module *owner;   /* the root of the only tree that may change it in a pass */
     void *data;
     bool training;
+    bool visited;              /* while cfx_module_train goes through the tree */
     uint64_t version;          /* grows with every change of a member */
     int32_t level;             /* less than that of any child: trees have an end */
     cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
@@ -61,6 +78,11 @@ static inline cfxi_member *cfxi_member_at(const cfx_module *m, size_t i)
 
 /* One reference, the caller's; NULL with *err set. */
 cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err);
+/* Whether nobody has it but the module that it is part of, which so may change it. */
+static inline bool cfxi_module_is_own(const cfx_module *m)
+{
+    return atomic_load_explicit(&m->refs, memory_order_acquire) == 1;
+}
 /* Shares the members' values; children are the same. */
 cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err);
 /* The member called name[:size], or NULL. */
@@ -77,8 +99,8 @@ cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char 
 /* The member at a path, or NULL. */
 cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
 /* A number that is another one when anything below `m` has changed: members, whether it is
- * training, graphs and their regions. */
-uint64_t cfxi_module_stamp(const cfx_module *m);
+ * training, graphs and their regions. False if memory is out. */
+bool cfxi_module_stamp(const cfx_module *m, uint64_t *out);
 /* How messages call it: its class, or "module". */
 const char *cfxi_module_title(const cfx_module *m);
 
@@ -110,6 +132,7 @@ typedef struct cfxi_slot {
 
 /* Programs of modules that were called, by module. */
 typedef struct cfxi_ready {
+    cfxi_keyed by;          /* the module */
     cfx_module *module;     /* retained */
     uint64_t stamp;
     cfx_var *pattern;       /* of a module of torch.nn: the arguments that are part of it */
@@ -138,8 +161,20 @@ struct cfx_scope {
 
 enum {
     CFXI_MOST_CALLS = 400,  /* of modules in modules: the C stack is not endless */
-    CFXI_MOST_INPUTS = 32   /* of a module */
+    CFXI_FEW = 16           /* items that a room has on the stack */
 };
+
+/* Room for any number of items: few have it on the stack. */
+typedef struct cfxi_room {
+    void *here;       /* for so many of so many bytes */
+    size_t fits;
+    size_t item;
+    cfxi_vec memory;  /* for more */
+} cfxi_room;
+
+/* Room for n items, once; NULL, and the scope fails, if memory is out. (scope.c) */
+void *cfxi_room_for(cfx_at at, cfxi_room *room, size_t n);
+void cfxi_room_free(cfx_at at, cfxi_room *room);
 
 /* New variables; the datum is taken over, the value retained. EMPTY if memory is out. */
 cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d);
@@ -149,9 +184,13 @@ const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v);
 /* The variable as a datum, a new reference; numbers and texts too. While tracing what is known of
  * it: INVALID, without a failure, if nothing is. EMPTY gives INVALID. */
 cfx_datum cfxi_var_datum(cfx_at at, cfx_var v);
+/* Whether it is a number, or while tracing known to be one. */
+bool cfxi_var_is_number(cfx_at at, cfx_var v);
 /* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
  * scope fails, if it is another graph's. */
 cfx_value cfxi_var_value(cfx_at at, cfx_var v);
+/* Likewise all of them, into `out`; false, and the scope fails. */
+bool cfxi_var_values(cfx_at at, cfx_vars in, cfx_value *out);
 /* Makes the scope fail with what *err says, behind the user's line. (A line in *err is that of the
  * captured program which this line runs.) */
 cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
@@ -162,7 +201,7 @@ cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
 /* ---- a trace (trace.c) --------------------------------------------------------------------- */
 
 typedef struct cfxi_place {  /* where a module or a parameter of it is, below the root */
-    const void *object;
+    cfxi_keyed by;           /* it */
     char *path;
     size_t size;             /* of its memory */
     cfx_node *reader;        /* of a parameter: its get_attr in the outermost graph */
@@ -177,6 +216,7 @@ struct cfxi_trace {
     const cfx_trace_options *options;
     uint32_t scope;          /* of the graph: the modules that are being called */
     cfxi_table places;       /* of cfxi_place *, by object */
+    cfxi_table facts;        /* of cfxi_fact *, by node */
     size_t constants;
 };
 
@@ -188,6 +228,19 @@ cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n);
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
+
+/* ---- what is known of nodes (facts.c) ------------------------------------------------------- */
+
+/* Notes what is known of a node, in the place of what was; INVALID: nothing. */
+cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known);
+/* Borrowed; INVALID if nothing is known. */
+cfx_datum cfxi_fact_of(const cfxi_trace *t, const cfx_node *n);
+void cfxi_facts_free(cfxi_trace *t, const cfx_allocator *allocator);
+/* What is known of a number if shapes are not: that it is one, of whichever kind. */
+cfx_datum cfxi_some_number(void);
+/* That, if a call of an operator whose row does not say so gives one: getitem, size, stride, cond;
+ * else INVALID. */
+cfx_datum cfxi_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_node *call);
 
 /* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
  * trace that made it. (graft.c) */
@@ -201,7 +254,9 @@ typedef struct cfxi_row {
     uint32_t is_bool;  /*   it is a bool */
     uint32_t by_name;  /*   it can only be given by name */
     bool method;       /* `spelled` is a method's name */
+    bool gives_number; /* whatever it gets */
     char spelled[CFX_SPELLING_SIZE];  /* how a captured call names it; "" for one of a library */
+    char number[CFX_SPELLING_SIZE];   /* and one without tensors: "operator.mod"; "" if nothing */
 } cfxi_row;
 
 /* Notes a parameter in `row`. */
@@ -217,10 +272,20 @@ void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL i
  * keyword-only, is passed by name. NULL, and the scope fails. */
 cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
 
+/* ---- inputs (inputs.c) ---------------------------------------------------------------------- */
+
+/* Whether the names and defaults of a class can be read: the scope fails if not. */
+bool cfxi_inputs_are_good(cfx_at at, const cfx_class *type);
+/* `in` with the defaults of what is not given, *n in all; NULL, and the scope fails, if they do not
+ * fit. */
+const cfx_var *cfxi_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfxi_room *room,
+                                size_t *n);
+/* What stands for the inputs in the trace: placeholders, but for those that it fixes. NULL, and the
+ * scope fails. */
+const cfx_var *cfxi_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room, size_t *n);
+
 /* ---- calls (call.c) ------------------------------------------------------------------------- */
 
-/* The i-th input of a class: its name, empty past the last, and its default, or EMPTY. */
-cfx_schema_text cfxi_class_input(const cfx_class *type, size_t i, cfx_var *value);
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 

@@ -1,9 +1,9 @@
 /* control.c - branches and loops: run now on tensors, or captured as regions of a graph. */
 #include "capture_impl.h"
 
-#include <math.h>
+#include "../runtime/python_impl.h"
 
-enum { MOST_STATE = 32 };
+#include <math.h>
 
 /* A function for a region: one of both is set. */
 typedef struct block {
@@ -24,8 +24,6 @@ static bool can_begin(cfx_at at, bool has_blocks, cfx_vars in)
         return false;
     if (!has_blocks)
         cfx_fail(at, CFX_E_VALUE, "a branch or loop needs its functions");
-    if (in.n > MOST_STATE)
-        cfx_fail(at, CFX_E_LIMIT, "more than %d variables", MOST_STATE);
     for (size_t i = 0; i < in.n && cfx_ok(at.scope); i++)
         if (in.items[i].kind == CFX_VAR_EMPTY)
             cfx_fail(at, CFX_E_VALUE, "variable %zu is empty", i);
@@ -97,18 +95,16 @@ static cfx_var after_loop(cfx_at at, size_t mark, const cfx_var *state, size_t n
     return cfx_scope_return(at.scope, mark, result);
 }
 
-static cfx_var run_while(cfx_at at, const block *test, const block *body, cfx_vars in)
+static cfx_var run_while(cfx_at at, const block *test, const block *body, cfx_var *state, size_t n)
 {
-    cfx_var state[MOST_STATE];
     const size_t mark = cfx_scope_mark(at.scope);
-    memcpy(state, in.items, in.n * sizeof *state);
     for (;;) {
         cfx_var go_on = run_block(at.scope, test, cfx_var_empty(), state);
         expect_result(at, go_on, test->what);
-        if (!cfx_ok(at.scope) || !is_true(at, go_on) || !turn(at, mark, body, go_on, state, in.n))
+        if (!cfx_ok(at.scope) || !is_true(at, go_on) || !turn(at, mark, body, go_on, state, n))
             break;
     }
-    return after_loop(at, mark, state, in.n);
+    return after_loop(at, mark, state, n);
 }
 
 /* How often a loop goes round: the operator that it becomes takes no other numbers, either. */
@@ -120,16 +116,31 @@ static int64_t whole_number(cfx_at at, cfx_var count)
     return cfx_ok(at.scope) ? (int64_t)n : 0;
 }
 
-static cfx_var run_for(cfx_at at, cfx_var count, const block *body, cfx_vars in)
+static cfx_var run_for(cfx_at at, cfx_var count, const block *body, cfx_var *state, size_t n)
 {
-    cfx_var state[MOST_STATE];
     const size_t mark = cfx_scope_mark(at.scope);
-    const int64_t n = whole_number(at, count);
-    memcpy(state, in.items, in.n * sizeof *state);
-    for (int64_t i = 0; cfx_ok(at.scope) && i < n; i++)
-        if (!turn(at, mark, body, cfx_var_int(i), state, in.n))
+    const int64_t rounds = whole_number(at, count);
+    for (int64_t i = 0; cfx_ok(at.scope) && i < rounds; i++)
+        if (!turn(at, mark, body, cfx_var_int(i), state, n))
             break;
-    return after_loop(at, mark, state, in.n);
+    return after_loop(at, mark, state, n);
+}
+
+/* A while loop if there is a test, else a counted one. */
+static cfx_var run_loop(cfx_at at, const block *test, cfx_var count, const block *body, cfx_vars in)
+{
+    cfx_var here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
+    cfx_var result = cfx_var_empty();
+    cfx_var *state = cfxi_room_for(at, &room, in.n);
+    if (state) {
+        for (size_t i = 0; i < in.n; i++)
+            state[i] = in.items[i];
+        result = test ? run_while(at, test, body, state, in.n)
+                      : run_for(at, count, body, state, in.n);
+    }
+    cfxi_room_free(at, &room);
+    return result;
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -147,12 +158,25 @@ static uint32_t same_scope(cfx_graph *g, const cfx_graph *from, uint32_t scope)
 static cfx_var add_input(cfx_at at, cfx_graph *g, const char *name, cfx_datum known)
 {
     cfx_error err = {0};
-    cfx_node *n = cfx_graph_placeholder(g, name, &err);
+    cfx_node *n = cfx_ok(at.scope) ? cfx_graph_placeholder(g, name, &err) : NULL;
     if (n)
         return cfxi_trace_node(at, n, known);
     cfx_datum_release(known);
-    cfxi_scope_take(at, &err);
+    if (cfx_ok(at.scope))
+        cfxi_scope_take(at, &err);
     return cfx_var_empty();
+}
+
+/* What is known of the index of a loop: a number. */
+static cfx_datum unknown_index(cfx_at at)
+{
+    cfx_error err = {0};
+    cfx_datum i = cfxi_py_unknown(CFX_DATUM_INT);
+    if (at.scope->trace->dims)
+        i.as.i = cfx_dims_fresh_number(at.scope->trace->dims, &err);
+    if (err.status != CFX_OK)
+        cfxi_scope_take(at, &err);
+    return i;
 }
 
 /* Inputs for the variables, by their names. */
@@ -160,7 +184,10 @@ static void add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_var *inner)
 {
     for (size_t i = 0; i < in.n && cfx_ok(at.scope); i++) {
         const cfx_node *n = cfx_var_node(at.scope, in.items[i]);
-        inner[i] = add_input(at, g, n ? n->name->data : "x", cfxi_var_datum(at, in.items[i]));
+        cfx_datum known = cfxi_var_datum(at, in.items[i]);
+        if (!at.scope->trace->dims && cfxi_is_number(known))
+            known = cfxi_some_number();
+        inner[i] = add_input(at, g, n ? n->name->data : "x", known);
     }
 }
 
@@ -195,6 +222,28 @@ static cfx_value region_result(cfx_at at, cfx_var result, size_t n)
     return v;
 }
 
+/* Runs the block for the region that is being made, and writes its output: *results values. */
+static void fill_region(cfx_at at, const block *b, cfx_vars in, size_t n, size_t *results)
+{
+    cfx_graph *g = at.scope->trace->graph;
+    cfx_var here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
+    cfx_error err = {0};
+    cfx_var i = b->round ? add_input(at, g, "i", unknown_index(at)) : cfx_var_empty();
+    cfx_var *inner = cfx_ok(at.scope) ? cfxi_room_for(at, &room, in.n) : NULL;
+    if (inner)
+        add_inputs(at, g, in, inner);
+    cfx_var result = cfx_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();
+    cfxi_room_free(at, &room);
+    expect_result(at, result, b->what);
+    const cfx_value v = cfx_ok(at.scope) ? region_result(at, result, n) : cfx_invalid();
+    if (v.kind == CFX_KIND_INVALID)
+        return;
+    *results = v.kind == CFX_KIND_TUPLE ? results_of(v) : SIZE_MAX;
+    if (!cfx_graph_output(g, v, &err))
+        cfxi_scope_take(at, &err);
+}
+
 /* Captures a block as a graph of its own, with *results values; NULL, and the scope fails. */
 static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size_t *results)
 {
@@ -202,7 +251,6 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     cfx_graph *outer = t->graph;
     const uint32_t scope = t->scope;
     const size_t mark = cfx_scope_mark(at.scope);
-    cfx_var inner[MOST_STATE];
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, &err);
     if (!g) {
@@ -213,17 +261,7 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     cfx_iter_begin(&open, g, false);
     t->graph = g;
     t->scope = same_scope(g, outer, scope);
-    cfx_datum index = t->dims ? cfx_datum_int(0) : cfx_datum_invalid();
-    cfx_var i = b->round ? add_input(at, g, "i", index) : cfx_var_empty();
-    add_inputs(at, g, in, inner);
-    cfx_var result = cfx_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();
-    expect_result(at, result, b->what);
-    cfx_value v = cfx_ok(at.scope) ? region_result(at, result, n) : cfx_invalid();
-    if (v.kind != CFX_KIND_INVALID) {
-        *results = v.kind == CFX_KIND_TUPLE ? results_of(v) : SIZE_MAX;
-        if (!cfx_graph_output(g, v, &err))
-            cfxi_scope_take(at, &err);
-    }
+    fill_region(at, b, in, n, results);
     t->graph = outer;
     t->scope = scope;
     cfx_scope_return(at.scope, mark, cfx_var_empty());
@@ -251,16 +289,17 @@ static cfx_value region_value(cfx_at at, cfx_graph *sub)
 
 static cfx_value operands(cfx_at at, cfx_vars in)
 {
-    cfx_value items[MOST_STATE];
+    cfx_value here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
-    for (size_t i = 0; i < in.n; i++) {
-        items[i] = cfxi_var_value(at, in.items[i]);
-        if (items[i].kind == CFX_KIND_INVALID)
-            return cfx_invalid();
+    cfx_value all = cfx_invalid();
+    cfx_value *items = cfxi_room_for(at, &room, in.n);
+    if (items && cfxi_var_values(at, in, items)) {
+        all = cfx_value_tuple(at.scope->trace->graph, items, in.n, &err);
+        if (all.kind == CFX_KIND_INVALID)
+            cfxi_scope_take(at, &err);
     }
-    cfx_value all = cfx_value_tuple(at.scope->trace->graph, items, in.n, &err);
-    if (all.kind == CFX_KIND_INVALID)
-        cfxi_scope_take(at, &err);
+    cfxi_room_free(at, &room);
     return all;
 }
 
@@ -280,7 +319,9 @@ static cfx_var note(cfx_at at, const char *target, const cfx_value *args, size_t
             cfx_value_discard(g, args[i]);
         return cfx_var_empty();
     }
-    cfx_datum known = cfxi_infer_node(at, call);
+    cfx_datum known = at.scope->trace->dims
+                          ? cfxi_infer_node(at, call)
+                          : cfxi_number_of_call(at.scope->trace, cfx_node_operator(call), call);
     if (cfx_ok(at.scope))
         return cfxi_trace_node(at, call, known);
     cfx_datum_release(known);
@@ -349,7 +390,8 @@ cfx_var cfx_while_at(cfx_at at, cfx_block *test, cfx_block *body, void *ctx, cfx
     const block does = {.plain = body, .ctx = ctx, .what = "the body of the loop"};
     if (!can_begin(at, test && body, in))
         return cfx_var_empty();
-    return at.scope->trace ? note_while(at, &asks, &does, in) : run_while(at, &asks, &does, in);
+    return at.scope->trace ? note_while(at, &asks, &does, in)
+                           : run_loop(at, &asks, cfx_var_empty(), &does, in);
 }
 
 cfx_var cfx_for_at(cfx_at at, cfx_var count, cfx_loop_body *body, void *ctx, cfx_vars in)
@@ -357,5 +399,6 @@ cfx_var cfx_for_at(cfx_at at, cfx_var count, cfx_loop_body *body, void *ctx, cfx
     const block does = {.round = body, .ctx = ctx, .what = "the body of the loop"};
     if (!can_begin(at, body != NULL, in))
         return cfx_var_empty();
-    return at.scope->trace ? note_for(at, count, &does, in) : run_for(at, count, &does, in);
+    return at.scope->trace ? note_for(at, count, &does, in)
+                           : run_loop(at, NULL, count, &does, in);
 }

@@ -24,7 +24,6 @@ static cfx_module *step(cfx_module *to, const cfx_module *source, const char *pa
     if (!made)
         return NULL;
     made->training = source->training;
-    made->owner = to->owner ? to->owner : to;
     cfx_status status = cfxi_module_put(to, path, size, CFXI_MEMBER_CHILD, made, none, err);
     cfx_module_release(made);  /* its parent has it */
     return status == CFX_OK ? made : NULL;

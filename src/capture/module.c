@@ -12,6 +12,7 @@ cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err)
         return NULL;
     }
     *m = (cfx_module){.allocator = allocator, .training = true};
+    m->by.key = m;
     atomic_init(&m->refs, 1);
     return m;
 }
@@ -230,26 +231,16 @@ typedef struct walk {
     size_t depth;
 } walk;
 
-static uint32_t hash_of(const void *item) { return cfxi_hash_pointer(item); }
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return item == key;
-}
-
 static cfx_status visit(walk *w, cfx_module *m, cfx_error *err)
 {
-    const uint32_t hash = cfxi_hash_pointer(m);
     const size_t size = w->path.size;
-    if (cfxi_table_find(&w->seen, hash, is_same, m, 0))
+    if (cfxi_keyed_find(&w->seen, m))
         return CFX_OK;
     if (w->depth++ >= CFX_MAX_REGION_DEPTH)
         return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
                              CFX_MAX_REGION_DEPTH);
-    if (!cfxi_table_reserve(&w->seen, hash_of, w->allocator))
+    if (!cfxi_keyed_add(&w->seen, m, w->allocator))
         return cfxi_nomem(err);
-    cfxi_table_insert(&w->seen, hash, m);
     CFX_TRY(w->fn(w->ctx, m, w->path.data, err));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
@@ -290,17 +281,41 @@ static uint64_t graph_stamp(const cfx_graph *g)
     return stamp;
 }
 
-uint64_t cfxi_module_stamp(const cfx_module *m)
+static bool has_children(const cfx_module *m)
 {
-    uint64_t stamp = cfxi_hash_mix((uint64_t)(uintptr_t)m, 2 * m->version + m->training);
+    for (size_t i = 0; i < m->members.size; i++)
+        if (cfxi_member_at(m, i)->kind == CFXI_MEMBER_CHILD)
+            return true;
+    return false;
+}
+
+/* Mixes what is at and below `m` into *stamp. Other threads may read the same modules, so that they
+ * are not marked; those without children, which most are, may be met again. */
+static bool mix_stamp(const cfx_module *m, cfxi_table *seen, uint64_t *stamp)
+{
+    *stamp = cfxi_hash_mix(*stamp, (uint64_t)(uintptr_t)m);
+    if (cfxi_keyed_find(seen, m))
+        return true;
+    if (has_children(m) && !cfxi_keyed_add(seen, (cfx_module *)m, m->allocator))
+        return false;
+    *stamp = cfxi_hash_mix(*stamp, 2 * m->version + m->training);
     if (m->graph)
-        stamp = cfxi_hash_mix(stamp, graph_stamp(m->graph));
+        *stamp = cfxi_hash_mix(*stamp, graph_stamp(m->graph));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
-        if (e->kind == CFXI_MEMBER_CHILD)
-            stamp = cfxi_hash_mix(stamp, cfxi_module_stamp(e->child));
+        if (e->kind == CFXI_MEMBER_CHILD && !mix_stamp(e->child, seen, stamp))
+            return false;
     }
-    return stamp;
+    return true;
+}
+
+bool cfxi_module_stamp(const cfx_module *m, uint64_t *out)
+{
+    cfxi_table seen = {0};
+    *out = 0;
+    const bool good = mix_stamp(m, &seen, out);
+    cfxi_table_free(&seen, m->allocator);
+    return good;
 }
 
 /* ---- making, as users do it ---------------------------------------------------------------- */
@@ -315,7 +330,7 @@ static bool class_is_good(cfx_at at, const cfx_class *type)
     else if (forwards != 1)
         cfx_fail(at, CFX_E_VALUE, "class %.60s needs one of forward, forward2, forward3 and "
                  "forward_n, and has %d", type->name, forwards);
-    return cfx_ok(at.scope);
+    return cfx_ok(at.scope) && cfxi_inputs_are_good(at, type);
 }
 
 cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
@@ -520,15 +535,25 @@ cfx_datum cfx_module_attribute(const cfx_module *m, const char *path)
     return e ? e->value : cfx_datum_invalid();
 }
 
-/* Recursive and without memory of its own, so that it cannot fail: what several have is set again.
- * */
+/* Sets all that is not visited yet, or takes the marks off again: without memory of its own, so
+ * that it cannot fail, and each module once, in however many places it is. */
+static void set_training(cfx_module *m, bool training, bool visited)
+{
+    if (m->visited == visited)
+        return;
+    m->visited = visited;
+    m->training = training;
+    for (size_t i = 0; i < m->members.size; i++)
+        if (cfxi_member_at(m, i)->child)
+            set_training(cfxi_member_at(m, i)->child, training, visited);
+}
+
 void cfx_module_train(cfx_module *m, bool training)
 {
     if (!m)
         return;
-    m->training = training;
-    for (size_t i = 0; i < m->members.size; i++)
-        cfx_module_train(cfxi_member_at(m, i)->child, training);
+    set_training(m, training, true);
+    set_training(m, training, false);
 }
 
 bool cfx_module_is_training(const cfx_module *m) { return m && m->training; }

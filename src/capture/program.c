@@ -19,32 +19,60 @@ static cfx_module *copy_with_graph(const cfx_module *m, cfx_error *err)
     return copy;
 }
 
-static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cfx_error *err);
+/* What a module became: itself, or a copy. */
+typedef struct own {
+    cfxi_keyed by;       /* the module */
+    cfx_module *module;  /* retained */
+} own;
+
+typedef struct copying {
+    const cfx_allocator *allocator;
+    cfxi_table done;  /* of own * */
+    size_t depth;
+} copying;
+
+static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_error *err);
 
 /* As a child of *copy, which is made of `m` if it is not there yet, if it is another one. */
-static bool put_own(const cfx_module *m, const cfxi_member *e, size_t depth, cfx_module **copy,
+static bool put_own(copying *c, const cfx_module *m, const cfxi_member *e, cfx_module **copy,
                     cfx_error *err)
 {
     const cfx_datum none = cfx_datum_invalid();
-    cfx_module *child = with_own_graphs(e->child, false, depth + 1, err);
+    cfx_module *child = with_own_graphs(c, e->child, false, err);
     bool good = child != NULL;
     if (good && child != e->child) {
         *copy = *copy ? *copy : cfxi_module_copy(m, err);
         good = *copy && cfxi_module_put(*copy, e->name, strlen(e->name), e->kind, child, none,
                                         err) == CFX_OK;
     }
-    cfx_module_release(child);
     return good;
 }
 
+/* Remembers what `m` became, and takes that over; NULL with *err set. */
+static cfx_module *remember_own(copying *c, const cfx_module *m, cfx_module *became, cfx_error *err)
+{
+    own *o = cfxi_alloc(c->allocator, sizeof *o);
+    if (o)
+        *o = (own){{m}, became};
+    if (o && cfxi_keyed_add(&c->done, o, c->allocator))
+        return became;
+    cfxi_free(c->allocator, o, sizeof *o);
+    cfx_module_release(became);
+    cfxi_nomem(err);
+    return NULL;
+}
+
 /* `m`, or a copy of it whose graphs below are copies, too: lowering counts on being alone with the
- * graphs that it puts in the place of calls, but other threads may call the same modules. The
- * caller's; NULL with *err set. */
-static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cfx_error *err)
+ * graphs that it puts in the place of calls, but other threads may call the same modules. Borrowed
+ * from `c`; NULL with *err set. */
+static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_error *err)
 {
     cfx_module *copy = NULL;
     bool good = true;
-    if (depth >= CFX_MAX_REGION_DEPTH) {
+    const own *known = cfxi_keyed_find(&c->done, m);
+    if (known)
+        return known->module;
+    if (c->depth++ >= CFX_MAX_REGION_DEPTH) {
         cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep", CFX_MAX_REGION_DEPTH);
         return NULL;
     }
@@ -55,27 +83,67 @@ static cfx_module *with_own_graphs(cfx_module *m, bool is_root, size_t depth, cf
     for (size_t i = 0; good && i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
-            good = put_own(m, e, depth, &copy, err);
+            good = put_own(c, m, e, &copy, err);
     }
+    c->depth--;
     if (good)
-        return copy ? copy : cfx_module_retain(m);
+        return remember_own(c, m, copy ? copy : cfx_module_retain(m), err);
     cfx_module_release(copy);
     return NULL;
 }
 
+static void forget_own(copying *c)
+{
+    size_t at = 0;
+    for (own *o; (o = cfxi_table_next(&c->done, &at)) != NULL;)
+        cfx_module_release(o->module);
+    cfxi_keyed_free(&c->done, sizeof(own), c->allocator);
+}
+
+/* ---- what a graph reads -------------------------------------------------------------------- */
+
+static cfx_status add_read(cfx_state *s, const cfx_graph *g, const cfx_module *m, cfx_error *err);
+
+static cfx_status add_regions(cfx_state *s, cfx_value v, const cfx_module *m, cfx_error *err)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    const cfx_graph *region = cfx_value_graph(v);
+    if (region)
+        return add_read(s, region, m, err);
+    for (size_t i = 0; i < n; i++)
+        CFX_TRY(add_regions(s, items[i], m, err));
+    return CFX_OK;
+}
+
+/* The tensors that a graph and its regions name. (Their names alone: a module that is in many
+ * places has many more.) */
+static cfx_status add_read(cfx_state *s, const cfx_graph *g, const cfx_module *m, cfx_error *err)
+{
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const char *path = n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
+        const cfxi_member *e = path ? cfxi_module_at(m, path) : NULL;
+        if (e && e->value.kind == CFX_DATUM_TENSOR && !cfx_tensor_is_abstract(e->value.as.tensor))
+            CFX_TRY(cfx_state_set(s, path, e->value.as.tensor, err));
+        CFX_TRY(add_regions(s, cfx_node_args(n), m, err));
+        CFX_TRY(add_regions(s, cfx_node_kwargs(n), m, err));
+    }
+    return CFX_OK;
+}
+
 static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_error *err)
 {
-    cfx_module *root = with_own_graphs(m, true, 0, err);
-    if (!root)
-        return NULL;
+    copying c = {.allocator = at.scope->allocator};
+    cfx_module *root = with_own_graphs(&c, m, true, err);
     const cfx_modules tree = cfxi_scope_tree(at.scope, root);
     const cfx_program_options options = {at.scope->allocator, tree.library};
-    cfx_state *state = cfx_module_state_at(at, root);
+    cfx_state *state = root ? cfx_state_new(at.scope->allocator, err) : NULL;
     cfx_program *p = NULL;
-    if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
+    if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK &&
+        add_read(state, g, root, err) == CFX_OK)
         p = cfx_program_new(g, state, &options, err);
     cfx_state_free(state);
-    cfx_module_release(root);
+    forget_own(&c);
     return p;
 }
 
@@ -114,12 +182,12 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
 static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *err)
 {
     const cfx_datum none = cfx_datum_invalid();
-    cfx_value args[CFXI_MOST_INPUTS];
+    cfx_value here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_program *p = NULL;
-    if (in.n > CFXI_MOST_INPUTS) {
-        cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_INPUTS);
+    cfx_value *args = cfxi_room_for(at, &room, in.n);
+    if (!args)
         return NULL;
-    }
     cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, err);
     cfx_module *holder = g ? cfxi_module_make(at.scope->allocator, err) : NULL;
     if (holder)
@@ -134,6 +202,7 @@ static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *er
         p = make_program(at, g, holder, err);
     cfx_module_release(holder);
     cfx_graph_release(g);
+    cfxi_room_free(at, &room);
     return p;
 }
 
@@ -146,17 +215,6 @@ typedef struct outside {
     cfx_node_map *to;  /* nodes of `g` */
     cfxi_vec known;    /* of cfx_datum, borrowed: of each input of `g` */
 } outside;
-
-/* What is known of a node: a variable of the scope stands for it. */
-static cfx_datum known_of(const cfx_scope *s, const cfx_node *n)
-{
-    for (size_t i = s->slots.size; i-- > 0;) {
-        const cfxi_slot *slot = (const cfxi_slot *)s->slots.data + i;
-        if (slot->value.kind == CFX_KIND_NODE && slot->value.as.node == n)
-            return slot->datum;
-    }
-    return cfx_datum_invalid();
-}
 
 static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
 {
@@ -171,7 +229,7 @@ static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
     cfx_node *input = cfx_graph_placeholder(o->g, "x", err);
     if (!input || cfx_node_map_set(o->to, n, cfx_from_node(input), err) != CFX_OK)
         return cfx_invalid();
-    ((cfx_datum *)o->known.data)[o->known.size++] = known_of(o->at.scope, n);
+    ((cfx_datum *)o->known.data)[o->known.size++] = cfxi_fact_of(o->at.scope->trace, n);
     return cfx_from_node(input);
 }
 
@@ -242,17 +300,6 @@ cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n)
 
 /* ---- keeping ------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_ready *)item)->module);
-}
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const cfxi_ready *)item)->module == key;
-}
-
 static void clear(cfx_scope *s, cfxi_ready *r)
 {
     cfxi_free(s->allocator, r->pattern, r->n * sizeof *r->pattern);
@@ -268,23 +315,26 @@ void cfxi_ready_free(cfx_scope *s)
     for (cfxi_ready *r; (r = cfxi_table_next(&s->ready, &at)) != NULL;) {
         clear(s, r);
         cfx_module_release(r->module);
-        cfxi_free(s->allocator, r, sizeof *r);
     }
-    cfxi_table_free(&s->ready, s->allocator);
+    cfxi_keyed_free(&s->ready, sizeof(cfxi_ready), s->allocator);
 }
 
 /* The entry of a module: an empty one if there was none; NULL if memory is out. */
 static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
 {
-    cfxi_ready *r = cfxi_table_find(&s->ready, cfxi_hash_pointer(m), is_same, m, 0);
-    if (r || !cfxi_table_reserve(&s->ready, hash_of, s->allocator))
+    cfxi_ready *r = cfxi_keyed_find(&s->ready, m);
+    if (r)
         return r;
     r = cfxi_alloc(s->allocator, sizeof *r);
     if (!r)
         return NULL;
-    *r = (cfxi_ready){.module = cfx_module_retain(m)};
-    cfxi_table_insert(&s->ready, cfxi_hash_pointer(m), r);
-    return r;
+    *r = (cfxi_ready){.by = {m}, .module = m};
+    if (cfxi_keyed_add(&s->ready, r, s->allocator)) {
+        cfx_module_retain(m);
+        return r;
+    }
+    cfxi_free(s->allocator, r, sizeof *r);
+    return NULL;
 }
 
 /* Whether the arguments that are part of a program are these. Texts and lists of integers are the
@@ -308,7 +358,9 @@ static bool fits(const cfxi_ready *r, cfx_vars in)
 
 static bool is_ready(const cfxi_ready *r, const cfx_module *m, cfx_vars in)
 {
-    return r->program && r->stamp == cfxi_module_stamp(m) && (m->graph || fits(r, in));
+    uint64_t stamp;
+    return r->program && cfxi_module_stamp(m, &stamp) && r->stamp == stamp &&
+           (m->graph || fits(r, in));
 }
 
 /* Remembers for which arguments the program is. */
@@ -342,8 +394,7 @@ const cfx_program *cfxi_ready_program(cfx_at at, cfx_module *m, cfx_vars in)
         return NULL;
     }
     r->program = p;
-    r->stamp = cfxi_module_stamp(m);
-    if (m->graph || remember(at.scope, r, in))
+    if (cfxi_module_stamp(m, &r->stamp) && (m->graph || remember(at.scope, r, in)))
         return p;
     clear(at.scope, r);
     cfx_fail(at, CFX_E_NOMEM, "out of memory");

@@ -62,6 +62,42 @@ static void spell(cfx_operator op, cfxi_row *row)
     }
 }
 
+/* Names for numbers that are rows of their own. */
+static const struct {
+    cfx_operator op;
+    const char *name;
+} number_names[] = {
+    {CFX_OPID_floor, "math.floor"},      {CFX_OPID_ceil, "math.ceil"},
+    {CFX_OPID_trunc, "math.trunc"},      {CFX_OPID_sqrt, "math.sqrt"},
+    {CFX_OPID_exp, "math.exp"},          {CFX_OPID_log, "math.log"},
+    {CFX_OPID_sin, "math.sin"},          {CFX_OPID_cos, "math.cos"},
+    {CFX_OPID_maximum, "torch.sym_max"}, {CFX_OPID_minimum, "torch.sym_min"},
+};
+
+/* torch.remainder takes no two numbers; operator.mod does, and gives a number, as the row does. */
+static void spell_for_numbers(cfx_operator op, cfxi_row *row)
+{
+    const size_t n = sizeof number_names / sizeof *number_names;
+    const cfx_operator functional = cfx_operator_functional(op);
+    char name[CFX_SPELLING_SIZE];
+    for (size_t i = 0; cfx_operator_spelling(op, i, name, NULL); i++) {
+        const bool built_in = starts_with(name, "builtins.");
+        if (built_in || (starts_with(name, "operator.") && row->number[0] == '\0'))
+            memcpy(row->number, name, sizeof name);
+    }
+    for (size_t i = 0; row->number[0] == '\0' && i < n; i++)
+        if (number_names[i].op == op)
+            snprintf(row->number, sizeof row->number, "%s", number_names[i].name);
+    if (row->number[0] == '\0' && functional != CFX_OPID_NONE)
+        spell_for_numbers(functional, row);
+}
+
+static bool is_number_type(const char *type)
+{
+    return strcmp(type, "int") == 0 || strcmp(type, "float") == 0 || strcmp(type, "bool") == 0 ||
+           strcmp(type, "Scalar") == 0;
+}
+
 /* ---- rows of the table --------------------------------------------------------------------- */
 
 cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator)
@@ -95,6 +131,8 @@ const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op)
     for (size_t i = 0; i < CFXI_MOST_PARAMS && cfx_operator_param(op, i, &param); i++)
         cfxi_row_param(row, i, &param, !param.value.text && !param.variadic);
     spell(op, row);
+    spell_for_numbers(op, row);
+    row->gives_number = cfx_operator_result(op, 0, &param) && is_number_type(param.type);
     s->rows->of[op] = row;
     return row;
 }

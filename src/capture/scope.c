@@ -165,6 +165,23 @@ const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v)
     return NULL;
 }
 
+/* ---- room for items ------------------------------------------------------------------------ */
+
+void *cfxi_room_for(cfx_at at, cfxi_room *room, size_t n)
+{
+    if (n <= room->fits)
+        return room->here;
+    if (cfxi_vec_reserve(&room->memory, n, room->item, at.scope->allocator))
+        return room->memory.data;
+    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    return NULL;
+}
+
+void cfxi_room_free(cfx_at at, cfxi_room *room)
+{
+    cfxi_vec_free(&room->memory, room->item, at.scope->allocator);
+}
+
 /* ---- memory -------------------------------------------------------------------------------- */
 
 size_t cfx_scope_mark(const cfx_scope *s) { return s ? s->slots.size : 0; }

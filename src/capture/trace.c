@@ -8,41 +8,25 @@
 
 /* ---- what is where ------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_place *)item)->object);
-}
-
-static bool is_same(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const cfxi_place *)item)->object == key;
-}
-
-static cfxi_place *place_of(const cfxi_trace *t, const void *object)
-{
-    return cfxi_table_find(&t->places, cfxi_hash_pointer(object), is_same, object, 0);
-}
-
 static cfx_status add_place(cfxi_trace *t, const void *object, const char *path, const char *name,
                             cfx_error *err)
 {
     const cfx_allocator *allocator = t->root->allocator;
     const size_t before = strlen(path);
     const size_t size = before + 1 + strlen(name) + 1;
-    if (place_of(t, object))
+    if (cfxi_keyed_find(&t->places, object))
         return CFX_OK;
-    cfxi_place *p = cfxi_table_reserve(&t->places, hash_of, allocator)
-                        ? cfxi_alloc(allocator, sizeof *p) : NULL;
+    cfxi_place *p = cfxi_alloc(allocator, sizeof *p);
     char *text = p ? cfxi_alloc(allocator, size) : NULL;
-    if (!text) {
-        cfxi_free(allocator, p, sizeof *p);
-        return cfxi_nomem(err);
+    if (text) {
+        snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
+        *p = (cfxi_place){.by = {object}, .path = text, .size = size};
+        if (cfxi_keyed_add(&t->places, p, allocator))
+            return CFX_OK;
     }
-    snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
-    *p = (cfxi_place){.object = object, .path = text, .size = size};
-    cfxi_table_insert(&t->places, cfxi_hash_pointer(object), p);
-    return CFX_OK;
+    cfxi_free(allocator, text, size);
+    cfxi_free(allocator, p, sizeof *p);
+    return cfxi_nomem(err);
 }
 
 /* A module is known by its address; a parameter by that of its tensor. */
@@ -62,16 +46,14 @@ static void free_places(cfxi_trace *t)
 {
     const cfx_allocator *allocator = t->root->allocator;
     size_t at = 0;
-    for (cfxi_place *p; (p = cfxi_table_next(&t->places, &at)) != NULL;) {
+    for (cfxi_place *p; (p = cfxi_table_next(&t->places, &at)) != NULL;)
         cfxi_free(allocator, p->path, p->size);
-        cfxi_free(allocator, p, sizeof *p);
-    }
-    cfxi_table_free(&t->places, allocator);
+    cfxi_keyed_free(&t->places, sizeof(cfxi_place), allocator);
 }
 
 const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
 {
-    const cfxi_place *p = place_of(t, m);
+    const cfxi_place *p = cfxi_keyed_find(&t->places, m);
     return p ? p->path : NULL;
 }
 
@@ -90,7 +72,7 @@ cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n)
 
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 {
-    if (cfxi_trace_mark(at, n) != CFX_OK) {
+    if (cfxi_trace_mark(at, n) != CFX_OK || cfxi_fact_set(at, n, known) != CFX_OK) {
         cfx_datum_release(known);
         return cfx_var_empty();
     }
@@ -114,7 +96,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
 {
     cfxi_trace *t = at.scope->trace;
-    cfxi_place *p = place_of(t, tensor);
+    cfxi_place *p = cfxi_keyed_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
         cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
@@ -152,79 +134,6 @@ cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
         return cfx_var_empty();
     }
     return cfxi_var_of_datum(at, cfx_datum_retain(e->value));
-}
-
-/* ---- inputs -------------------------------------------------------------------------------- */
-
-/* The text after "name=" in "x=float32[N, 3], y=...", up to the comma that ends it. */
-static cfx_schema_text shape_of(const char *shapes, cfx_schema_text name)
-{
-    cfx_schema_text none = {NULL, 0};
-    while (shapes && *shapes) {
-        cfx_schema_text item = cfxi_schema_next(&shapes);
-        const char *equals = memchr(item.text, '=', item.size);
-        if (item.size == 0)
-            return none;
-        size_t size = equals ? (size_t)(equals - item.text) : 0;
-        while (size > 0 && item.text[size - 1] == ' ')
-            size--;
-        if (equals && size == name.size && memcmp(item.text, name.text, size) == 0)
-            return (cfx_schema_text){equals + 1, item.size - (size_t)(equals + 1 - item.text)};
-    }
-    return none;
-}
-
-static cfx_datum input_shape(cfx_at at, cfx_schema_text name)
-{
-    cfxi_trace *t = at.scope->trace;
-    cfx_error err = {0};
-    if (!t->dims)
-        return cfx_datum_invalid();
-    const cfx_schema_text text = shape_of(t->options->shapes, name);
-    if (!text.text) {
-        cfx_fail(at, CFX_E_KEY, "the shape of the input '%.*s' is missing in .shapes",
-                 (int)name.size, name.text);
-        return cfx_datum_invalid();
-    }
-    cfx_datum d = cfx_datum_parse(t->dims, text.text, text.size, at.scope->allocator, &err);
-    if (d.kind == CFX_DATUM_INVALID)
-        cfx_fail(at, err.status, ".shapes: %.*s: %s", (int)name.size, name.text, err.message);
-    return d;
-}
-
-/* A placeholder; `value` is its default, or EMPTY. */
-static cfx_var add_input(cfx_at at, cfx_schema_text name, cfx_var value)
-{
-    cfx_graph *g = at.scope->trace->graph;
-    cfx_error err = {0};
-    const cfx_value usual = cfxi_var_value(at, value);
-    const cfx_target target = {.name = name.text, .size = name.size};
-    cfx_datum known = input_shape(at, name);
-    cfx_value args = cfx_value_tuple(g, &usual, value.kind != CFX_VAR_EMPTY, &err);
-    cfx_node *n = NULL;
-    if (args.kind != CFX_KIND_INVALID && cfx_ok(at.scope))
-        n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
-                             cfx_invalid(), &err);
-    if (n)
-        return cfxi_trace_node(at, n, known);
-    cfx_value_discard(g, args);
-    cfx_datum_release(known);
-    if (cfx_ok(at.scope))
-        cfxi_scope_take(at, &err);
-    return cfx_var_empty();
-}
-
-static size_t add_inputs(cfx_at at, const cfx_class *type, cfx_var *in)
-{
-    size_t n = 0;
-    cfx_var value;
-    for (cfx_schema_text name; n < CFXI_MOST_INPUTS && cfx_ok(at.scope); n++) {
-        name = cfxi_class_input(type, n, &value);
-        if (name.size == 0)
-            break;
-        in[n] = add_input(at, name, value);
-    }
-    return n;
 }
 
 /* ---- what it becomes ----------------------------------------------------------------------- */
@@ -273,12 +182,14 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
 static void record(cfx_at at, cfx_module *m)
 {
     cfxi_trace *t = at.scope->trace;
-    cfx_var in[CFXI_MOST_INPUTS];
+    cfx_var here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
-    const size_t n = add_inputs(at, m->type ? m->type : &one_input, in);
-    cfx_var result = cfx_ok(at.scope) ? cfxi_call_forward(at, m, cfx_vars_make(in, n))
-                                      : cfx_var_empty();
+    size_t n;
+    const cfx_var *in = cfxi_trace_inputs(at, m->type ? m->type : &one_input, &room, &n);
+    cfx_var result = in ? cfxi_call_forward(at, m, cfx_vars_make(in, n)) : cfx_var_empty();
+    cfxi_room_free(at, &room);
     if (!cfx_ok(at.scope))
         return;
     const cfx_value v = cfxi_var_value(at, result);
@@ -352,6 +263,7 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
     if (status == CFX_OK)
         status = cfxi_graft(at, t.made, m, t.top, &options, &err);
     free_places(&t);
+    cfxi_facts_free(&t, at.scope->allocator);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
     if (status == CFX_OK)
@@ -379,7 +291,6 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
     cfx_module *kept = cfxi_module_make(m->allocator, err);
     if (!kept)
         return CFX_E_NOMEM;
-    kept->owner = m;
     kept->level = m->level;
     cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
     if (status == CFX_OK) {

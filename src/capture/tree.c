@@ -1,7 +1,7 @@
 /* tree.c - the modules below a root as passes ask for them (module.h).
  *
  * A pass that sets an attribute must not change who else has the module: on the way to the
- * attribute, modules that are not this tree's own are replaced by copies, which are.
+ * attribute, modules that others have, too, are replaced by copies.
  */
 #include "capture_impl.h"
 
@@ -107,13 +107,12 @@ static cfx_graph *graph(void *ctx, const char *path)
 
 /* ---- changing ------------------------------------------------------------------------------ */
 
-/* The child called name[:size] of `m`, this tree's own: a copy takes its place if need be, and a
+/* The child called name[:size] of `m`, and of nobody else: a copy takes its place if need be, and a
  * new one is made if there is none. */
-static cfx_module *own_child(cfx_module *root, cfx_module *m, const char *name, size_t size,
-                             cfx_error *err)
+static cfx_module *own_child(cfx_module *m, const char *name, size_t size, cfx_error *err)
 {
     const cfxi_member *e = cfxi_module_find(m, name, size);
-    if (e && e->kind == CFXI_MEMBER_CHILD && e->child->owner == root)
+    if (e && e->kind == CFXI_MEMBER_CHILD && cfxi_module_is_own(e->child))
         return e->child;
     if (e && e->kind != CFXI_MEMBER_CHILD) {
         cfx_error_set(err, CFX_E_KEY, "'%.*s' is no module", (int)size, name);
@@ -122,7 +121,6 @@ static cfx_module *own_child(cfx_module *root, cfx_module *m, const char *name, 
     cfx_module *made = e ? cfxi_module_copy(e->child, err) : cfxi_module_make(m->allocator, err);
     if (!made)
         return NULL;
-    made->owner = root;
     if (!e)
         made->training = m->training;
     const cfx_datum none = cfx_datum_invalid();
@@ -137,7 +135,7 @@ static cfx_module *own_owner(cfx_module *root, const char *path, const char **la
     cfx_module *m = root;
     const char *dot;
     while (m && (dot = strchr(path, '.')) != NULL) {
-        m = own_child(root, m, path, (size_t)(dot - path), err);
+        m = own_child(m, path, (size_t)(dot - path), err);
         path = dot + 1;
     }
     *last = path;
@@ -191,12 +189,10 @@ static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *e
     cfx_module *made = cfxi_module_copy(source, err);
     cfx_module *m = made ? own_owner(ctx, to, &last, err) : NULL;
     cfx_status status = CFX_E_NOMEM;
-    if (m) {
-        made->owner = ctx;
+    if (m)
         status = cfxi_module_put(m, last, strlen(last), CFXI_MEMBER_CHILD, made, none, err);
-    } else if (err && err->status != CFX_OK) {
+    else if (err && err->status != CFX_OK)
         status = err->status;
-    }
     cfx_module_release(made);
     return status;
 }

@@ -64,6 +64,20 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
     return cfx_datum_invalid();
 }
 
+bool cfx_var_is_none(cfx_scope *s, cfx_var v)
+{
+    const cfx_at nowhere = {.scope = s};
+    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_var_slot(nowhere, v) : NULL;
+    return v.kind == CFX_VAR_NONE || (slot && slot->datum.kind == CFX_DATUM_NONE);
+}
+
+bool cfxi_var_is_number(cfx_at at, cfx_var v)
+{
+    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_var_slot(at, v) : NULL;
+    return v.kind == CFX_VAR_BOOL || v.kind == CFX_VAR_INT || v.kind == CFX_VAR_FLOAT ||
+           (slot && cfxi_is_number(slot->datum));
+}
+
 /* ---- as values ----------------------------------------------------------------------------- */
 
 static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
@@ -130,9 +144,20 @@ cfx_value cfxi_var_value(cfx_at at, cfx_var v)
     return value;
 }
 
-/* ---- lists --------------------------------------------------------------------------------- */
+bool cfxi_var_values(cfx_at at, cfx_vars in, cfx_value *out)
+{
+    for (size_t i = 0; i < in.n; i++) {
+        out[i] = cfxi_var_value(at, in.items[i]);
+        if (out[i].kind != CFX_KIND_INVALID)
+            continue;
+        while (i-- > 0)
+            cfx_value_discard(at.scope->trace->graph, out[i]);
+        return false;
+    }
+    return true;
+}
 
-enum { MOST_HERE = 16 };
+/* ---- lists --------------------------------------------------------------------------------- */
 
 /* The variables, one after the other, as data: false, and the scope fails. What is not known while
  * tracing is INVALID; *known says whether all are known. */
@@ -197,19 +222,12 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
     union both {
         cfx_datum d;
         cfx_value v;
-    } here[MOST_HERE];
-    cfxi_vec memory = {0};
-    void *items = here;
+    } here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_var made = cfx_var_empty();
-    if (!cfx_ok(at.scope))
+    void *items = cfx_ok(at.scope) ? cfxi_room_for(at, &room, in.n) : NULL;
+    if (!items)
         return made;
-    if (in.n > MOST_HERE) {
-        if (!cfxi_vec_reserve(&memory, in.n, sizeof *here, at.scope->allocator)) {
-            cfx_fail(at, CFX_E_NOMEM, "out of memory");
-            return made;
-        }
-        items = memory.data;
-    }
     cfx_datum d = datum_seq(at, kind, in, items);
     cfx_value v = cfx_invalid();
     if (at.scope->trace && cfx_ok(at.scope))
@@ -220,7 +238,7 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
         made = cfxi_var_of_value(at, v, at.scope->trace->graph, d);
     else
         made = cfxi_var_of_datum(at, d);
-    cfxi_vec_free(&memory, sizeof *here, at.scope->allocator);
+    cfxi_room_free(at, &room);
     return made;
 }
 
@@ -352,7 +370,9 @@ static const cfx_tensor *known_tensor(cfx_at at, cfx_var v)
     cfx_datum_release(d);  /* the variable has it */
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
-    if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
+    if (cfxi_is_number(d))
+        cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not a number");
+    else if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
         cfx_fail(at, CFX_E_TYPE, "its shape is not known: give the trace the inputs' shapes "
                  "(.shapes = \"x=float32[N, 3]\"), or use cfx_size, whose result is a variable");
     else

@@ -107,7 +107,6 @@ void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n);
 void cfxi_c_head(cfxi_ccode *c, const char *text);
 void cfxi_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size);
 void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count);
-const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n);
 
 /* The call of a branch or a loop: "cfx_if(s, pred, cond_then, cond_else, NULL, x)". */
 void cfxi_c_control(cfxi_ccode *c, const cfx_node *n);

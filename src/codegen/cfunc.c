@@ -62,16 +62,11 @@ static cfx_status inputs_first(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_each_region(g, inputs_first, ctx, err);
 }
 
-const cfx_node *cfxi_c_next_input(const cfx_graph *g, const cfx_node *n)
-{
-    const cfx_node *next = n ? n->next : g->root.next;
-    return next != &g->root && next->op == CFX_OP_PLACEHOLDER ? next : NULL;
-}
-
+/* Asked for each reader of a loop's results: they stand first. */
 static size_t count_inputs(const cfx_graph *g)
 {
     size_t count = 0;
-    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
+    for (const cfx_node *n = g->root.next; n != &g->root && n->op == CFX_OP_PLACEHOLDER; n = n->next)
         count++;
     return count;
 }
@@ -211,7 +206,7 @@ static void put_return(cfxi_ccode *c, const cfx_node *output, bool single)
 static void put_inputs(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
     const cfx_node *n = first;
-    for (size_t i = 0; i < count && n; i++, n = cfxi_c_next_input(n->graph, n)) {
+    for (size_t i = 0; i < count && n; i++, n = cfxi_next_input(n->graph, n)) {
         if (n->n_users == 0)
             continue;
         cfxi_c_text(c, "cfx_var ");
@@ -257,7 +252,7 @@ void cfxi_c_head(cfxi_ccode *c, const char *text)
 /* "cfx_var x, cfx_var y": as many inputs as have a `forward` of their own. */
 static void put_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
-    for (const cfx_node *n = first; n && count > 0; n = cfxi_c_next_input(n->graph, n), count--) {
+    for (const cfx_node *n = first; n && count > 0; n = cfxi_next_input(n->graph, n), count--) {
         cfxi_c_head(c, ", cfx_var ");
         cfxi_c_put(c, &c->text, n->name->data, n->name->size);
     }
@@ -265,13 +260,13 @@ static void put_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 
 static void unused_parameters(cfxi_ccode *c, const cfx_node *first, size_t count)
 {
-    for (const cfx_node *n = first; n && count > 0; n = cfxi_c_next_input(n->graph, n), count--)
+    for (const cfx_node *n = first; n && count > 0; n = cfxi_next_input(n->graph, n), count--)
         cfxi_c_unused(c, n->n_users > 0, n->name->data, n->name->size);
 }
 
 void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count)
 {
-    const cfx_node *first = cfxi_c_next_input(g, NULL);
+    const cfx_node *first = cfxi_next_input(g, NULL);
     const bool separate = count >= 1 && count <= MOST_SEPARATE;
     cfxi_c_head(c, "\nstatic cfx_var forward(cfx_scope *s, cfx_module *self");
     if (separate)
@@ -287,7 +282,7 @@ void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count)
 
 static void finish_region(cfxi_ccode *c, const cfx_graph *g, c_role role, const char *name)
 {
-    const cfx_node *index = role == ROLE_TURN ? cfxi_c_next_input(g, NULL) : NULL;
+    const cfx_node *index = role == ROLE_TURN ? cfxi_next_input(g, NULL) : NULL;
     cfxi_c_head(c, "\nstatic cfx_var ");
     cfxi_c_head(c, name);
     cfxi_c_head(c, "(cfx_scope *s, void *ctx");
@@ -319,14 +314,14 @@ static cfx_status put_function(cfxi_ccode *c, cfx_graph *g, c_role role, const c
 {
     const size_t count = count_inputs(g);
     const bool array = role != ROLE_FORWARD || count == 0 || count > MOST_SEPARATE;
-    const cfx_node *first = cfxi_c_next_input(g, NULL);
+    const cfx_node *first = cfxi_next_input(g, NULL);
     const bool single = (role == ROLE_STEP && count == 1) || (role == ROLE_TURN && count == 2);
     CFX_TRY(cfxi_c_rename(c, g, err));
     if (role == ROLE_FORWARD && g->size > CFXI_C_LONG)
         return cfxi_c_long_forward(c, count, err);
     cfxi_c_begin(c);
     if (role == ROLE_TURN && first)
-        put_inputs(c, cfxi_c_next_input(g, first), count - 1);
+        put_inputs(c, cfxi_next_input(g, first), count - 1);
     else if (array)
         put_inputs(c, first, count);
     CFX_TRY(put_statements(c, g, single, err));

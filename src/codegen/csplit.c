@@ -180,7 +180,7 @@ static void put_caller(c_split *p, size_t inputs)
     cfxi_c_printf(c, "cfx_var vars[%u];", p->slots);
     cfxi_c_end_line(c, NULL);
     size_t i = 0;
-    for (const cfx_node *n = cfxi_c_next_input(c->g, NULL); n; n = cfxi_c_next_input(c->g, n)) {
+    for (const cfx_node *n = cfxi_next_input(c->g, NULL); n; n = cfxi_next_input(c->g, n)) {
         if (separate)
             put_move(p, n, false);
         else {
@@ -214,7 +214,7 @@ cfx_status cfxi_c_long_forward(cfxi_ccode *c, size_t inputs, cfx_error *err)
     for (size_t i = 0; i < g->size; i++)
         p.places[i] = (c_place){.last = NO_PART};
     find_readers(&p, g);
-    for (const cfx_node *n = cfxi_c_next_input(g, NULL); n; n = cfxi_c_next_input(g, n))
+    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
         place_of(&p, n)->slot = take_slot(&p);
     p.slots += p.slots == 0;  /* the first is for the result */
     for (const cfx_node *n = g->root.next; n != &g->root && !c->nomem;) {

@@ -102,12 +102,25 @@ struct cfx_pycode {
     cfxi_py_map overrides; /* node -> cfxi_name, where it is not the node's own */
     cfxi_py_map objects;   /* host object -> cfxi_py_global index + 1 */
     cfxi_py_map callees;   /* cfxi_callee -> cfxi_py_callee */
+    cfxi_py_map wanted;    /* node of a region -> cfxi_name: the variable that it is to be in */
+    cfxi_py_map holders;   /* cfxi_name -> node: whose a variable is now, if several share it */
+    cfxi_py_map placed;    /* node -> cfxi_py_place, if it has no statement of its own */
+    cfxi_py_map wishes;    /* node -> the input of a loop that it is called after */
+    cfxi_py_map operands;  /* input of a branch -> node: the value outside that it is */
+    cfxi_py_map instead;   /* node -> cfx_value: what is written where the node is mentioned */
     cfxi_vec globals;      /* of cfxi_py_global */
     cfxi_table by_name;    /* of cfxi_py_named: globals known by their qualified names only */
     const cfxi_callee *last_callee;
     cfxi_py_callee *last_info;
     unsigned builtins;
+    bool returned; /* the branches of the last statement return */
 };
+
+/* Where a node without a statement of its own is. */
+typedef enum cfxi_py_place {
+    CFXI_PY_INLINE = 1, /* written where it is used: in a condition */
+    CFXI_PY_SHARED      /* an item of what a branch or loop gives: its variable has it */
+} cfxi_py_place;
 
 /* The nodes being written: the function's own or a region's. A node's mark says who uses it last:
  * stamp + that node's index. If the graph's stamp is no longer `next`, a callback has made somebody
@@ -118,7 +131,15 @@ typedef struct cfxi_py_frame {
     uint32_t next;
     uint32_t index; /* of the node being written */
     bool region;    /* placeholders belong to someone else and are not cleared */
+    bool returns;   /* what the region gives, the function returns */
 } cfxi_py_frame;
+
+/* ---- maps by pointer (pyname.c) ------------------------------------------------------------ */
+
+void cfxi_py_map_free(cfxi_py_map *map, const cfx_allocator *allocator);
+void *cfxi_py_map_get(const cfxi_py_map *map, const void *key);
+bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value,
+                     const cfx_allocator *allocator);
 
 /* ---- appending ----------------------------------------------------------------------------- */
 
@@ -178,10 +199,58 @@ bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form);
 cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* The type of `n` into gen->type_text, "" if it has none. */
 cfx_status cfxi_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err);
-/* "a = b = " for what `n` uses last, and for `n` if nobody uses it; returns how many names. */
-size_t cfxi_py_dead_names(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
+/* Marks that somebody else has overwritten are set anew. */
+void cfxi_py_refresh(cfxi_py_frame *frame);
+/* "a = b = " for what `n` uses last; returns how many names. */
+size_t cfxi_py_dead_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
 /* ";  a = b = None" if there are any. */
 void cfxi_py_clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
+
+/* Looks ahead in a graph with regions: which nodes conditions take in, and what is called after the
+ * state of a loop. */
+cfx_status cfxi_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err);
+
+/* ---- conditions (pyinline.c) --------------------------------------------------------------- */
+
+static inline cfxi_py_place cfxi_py_placed(const cfx_pycode *gen, const cfx_node *n)
+{
+    return gen->placed.size
+               ? (cfxi_py_place)(uintptr_t)cfxi_py_map_get(&gen->placed, n)
+               : (cfxi_py_place)0;
+}
+
+cfx_status cfxi_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
+                              cfx_error *err);
+/* Finds the nodes just before `before` that can stand where the condition `v` is written. */
+cfx_status cfxi_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, cfx_error *err);
+/* Whether `v` is written with a sign, and needs parentheses within an expression. */
+bool cfxi_py_is_compound(cfx_pycode *gen, cfx_value v);
+/* The expression of a node that has no statement. */
+cfx_status cfxi_py_put_inline(cfx_pycode *gen, cfx_node *n, cfx_error *err);
+
+/* ---- variables (pyvar.c) ------------------------------------------------------------------- */
+
+cfx_node *cfxi_py_holder(const cfx_pycode *gen, const cfxi_name *name);
+cfx_status cfxi_py_hold(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n, cfx_error *err);
+/* Likewise, unless it is held by a node that is used longer, or outside of the region. */
+cfx_status cfxi_py_hold_longest(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n,
+                                cfx_error *err);
+/* Whether `def` is used last by the node being written, and its variable is free then. */
+bool cfxi_py_may_take(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *def);
+/* The variable that `n` is to be in, if nobody needs what is there now; else NULL. */
+const cfxi_name *cfxi_py_wanted(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
+cfx_status cfxi_py_want(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err);
+/* A new name for a node: after the loop's state that it becomes, or after itself. */
+cfx_status cfxi_py_name_own(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n,
+                            cfx_error *err);
+/* A name for a node of a region: what is wanted, else a new one. */
+cfx_status cfxi_py_name_local(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n,
+                              cfx_error *err);
+/* Whether two names differ at most in a number at the end: x and x_1. */
+bool cfxi_py_same_base(const cfxi_name *a, const char *b, size_t size);
+/* Whether `use` takes one of `size` items of `n`, which is *item. */
+cfx_status cfxi_py_takes_item(cfx_pycode *gen, const cfx_use *use, size_t size, size_t *item,
+                              bool *takes, cfx_error *err);
 
 /* ---- expressions (pyexpr.c) ---------------------------------------------------------------- */
 
@@ -203,11 +272,6 @@ cfx_status cfxi_py_fail(const cfx_node *n, cfx_status status, cfx_error *err, co
                         ...) CFX_PRINTF(4, 5);
 
 /* ---- names (pyname.c) ---------------------------------------------------------------------- */
-
-void cfxi_py_map_free(cfxi_py_map *map, const cfx_allocator *allocator);
-void *cfxi_py_map_get(const cfxi_py_map *map, const void *key);
-bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value,
-                     const cfx_allocator *allocator);
 
 void cfxi_py_put_name(cfx_pycode *gen, const cfx_node *n);
 const cfxi_name *cfxi_py_name(cfx_pycode *gen, const cfx_node *n);

@@ -451,13 +451,26 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
                         cfx_kind_name((cfx_kind)v.kind));
 }
 
+/* A name; or what stands for it, in graphs with regions. */
+static cfx_status put_node(cfx_pycode *gen, cfx_node *node, const cfx_node *n, bool plain,
+                           cfx_error *err)
+{
+    const cfx_value *instead = gen->instead.size ? cfxi_py_map_get(&gen->instead, node) : NULL;
+    if (instead)
+        return put_value(gen, *instead, n, plain, err);
+    if (cfxi_py_placed(gen, node) == CFXI_PY_INLINE)
+        return cfxi_py_put_inline(gen, node, err);
+    cfxi_py_put_name(gen, node);
+    return CFX_OK;
+}
+
 static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, bool plain,
                             cfx_error *err)
 {
     size_t n_items = 0;
     const cfx_value *items = cfxi_is_seq(v) ? cfx_value_items(v, &n_items) : NULL;
     if (v.kind == CFX_KIND_NODE) {
-        cfxi_py_put_name(gen, v.as.node);
+        CFX_TRY(put_node(gen, v.as.node, n, plain, err));
     } else if (v.kind == CFX_KIND_TUPLE) {
         CFX_TRY(put_tuple(gen, items, n_items, n, plain, err));
     } else if (v.kind == CFX_KIND_LIST) {
@@ -531,10 +544,20 @@ static cfx_status put_operand(cfx_pycode *gen, cfx_value v, bool parentheses, co
     return CFX_OK;
 }
 
+/* What is written for a value: in a region an input may be a literal. */
+static cfx_value written(const cfx_pycode *gen, cfx_value v)
+{
+    const cfx_value *instead = v.kind == CFX_KIND_NODE && gen->instead.size
+                                   ? cfxi_py_map_get(&gen->instead, v.as.node)
+                                   : NULL;
+    return instead ? written(gen, *instead) : v;
+}
+
 static cfx_status put_receiver(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
 {
+    v = written(gen, v);
     bool number = v.kind == CFX_KIND_INT || v.kind == CFX_KIND_BIGINT || is_negative(v);
-    return put_operand(gen, v, number, n, err);
+    return put_operand(gen, v, number || cfxi_py_is_compound(gen, v), n, err);
 }
 
 /* "a, b, k = c)" */
@@ -609,9 +632,11 @@ static cfx_status put_infix(cfx_pycode *gen, const cfx_node *n, const cfxi_py_ca
 {
     CFX_TRY(need_args(n, 2, err));
     bool power = callee->size == 4 && callee->text[1] == '*';
-    CFX_TRY(put_operand(gen, n->args->items[0], power && is_negative(n->args->items[0]), n, err));
+    const cfx_value *args = n->args->items;
+    bool first = (power && is_negative(written(gen, args[0]))) || cfxi_py_is_compound(gen, args[0]);
+    CFX_TRY(put_operand(gen, args[0], first, n, err));
     cfxi_py_put(gen, callee->text, callee->size);
-    CFX_TRY(cfxi_py_value(gen, n->args->items[1], n, err));
+    CFX_TRY(put_operand(gen, args[1], cfxi_py_is_compound(gen, args[1]), n, err));
     return drop_extra(gen, n, 2, err);
 }
 
@@ -624,11 +649,13 @@ cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee
     case CFXI_PY_PREFIX:
         CFX_TRY(need_args(n, 1, err));
         cfxi_py_put(gen, callee->text, callee->size);
-        CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+        CFX_TRY(put_operand(gen, n->args->items[0], cfxi_py_is_compound(gen, n->args->items[0]),
+                            n, err));
         return drop_extra(gen, n, 1, err);
     case CFXI_PY_GETITEM:
         CFX_TRY(need_args(n, 2, err));
-        CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+        CFX_TRY(put_operand(gen, n->args->items[0], cfxi_py_is_compound(gen, n->args->items[0]),
+                            n, err));
         cfxi_py_char(gen, '[');
         CFX_TRY(cfxi_py_value(gen, n->args->items[1], n, err));
         cfxi_py_char(gen, ']');

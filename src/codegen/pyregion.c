@@ -1,17 +1,14 @@
 /* pyregion.c - control flow: cond, while_loop and for_loop as if, while and for.
  *
- * The nodes of a region become local statements under names that are free in the whole function.
- * An input of a region that is a value of the outer graph goes by that value's name; a loop's state
- * has names of its own, assigned together at the end of each turn. What a region has no more use
- * for is cleared as outside, except its inputs: they belong to the outer graph or to the next turn.
+ * The nodes of a region become statements of the function. An input of a branch goes by the name of
+ * the value outside; a loop's state has variables. What a region gives is computed in the variable
+ * that it is wanted in, where nobody else needs that one (pyvar.c); what is not is assigned at the
+ * end of the branch or turn, all at once. Results that are only unpacked need no tuple.
  *
  *     %cond = cfx.cond(%pred, then, else, (%x,))       if pred:
- *                                                          relu = torch.relu(x)
- *                                                          cond = relu;  relu = None
- *                                                      else:
- *                                                          cond = x
+ *                                                          x = torch.relu(x)
  */
-#include "pycode_impl.h"
+#include "pyregion_impl.h"
 
 /* The parameters of an operator by position; any may be given by its name. */
 static const char *parameter_name(cfxi_py_form form, size_t i)
@@ -24,21 +21,20 @@ static const char *parameter_name(cfxi_py_form form, size_t i)
     return form == CFXI_PY_WHILE ? while_names[i] : for_names[i];
 }
 
-static cfx_value parameter(const cfx_node *n, cfxi_py_form form, size_t i)
+cfx_value cfxi_py_parameter(const cfx_node *n, cfxi_py_form form, size_t i)
 {
     cfx_value v = cfx_node_arg(n, i);
     return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, parameter_name(form, i));
 }
 
-static cfx_graph *region_of(const cfx_node *n, cfxi_py_form form, size_t i)
+cfx_graph *cfxi_py_region(const cfx_node *n, cfxi_py_form form, size_t i)
 {
-    return cfx_value_graph(parameter(n, form, i));
+    return cfx_value_graph(cfxi_py_parameter(n, form, i));
 }
 
-/* The values that the regions are called with; none if they are left out. */
-static cfx_value operands_of(const cfx_node *n, cfxi_py_form form)
+cfx_value cfxi_py_operands(const cfx_node *n, cfxi_py_form form)
 {
-    cfx_value v = parameter(n, form, form == CFXI_PY_COND ? 3 : 2);
+    cfx_value v = cfxi_py_parameter(n, form, form == CFXI_PY_COND ? 3 : 2);
     return v.kind != CFX_KIND_INVALID ? v : cfxi_seq_value(CFX_KIND_TUPLE, NULL, 0);
 }
 
@@ -46,11 +42,11 @@ bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form)
 {
     switch (form) {
     case CFXI_PY_COND:
-        return region_of(n, form, 1) && region_of(n, form, 2);
+        return cfxi_py_region(n, form, 1) && cfxi_py_region(n, form, 2);
     case CFXI_PY_WHILE:
-        return region_of(n, form, 0) && region_of(n, form, 1);
+        return cfxi_py_region(n, form, 0) && cfxi_py_region(n, form, 1);
     case CFXI_PY_FOR:
-        return region_of(n, form, 1) != NULL;
+        return cfxi_py_region(n, form, 1) != NULL;
     case CFXI_PY_CALL:
     case CFXI_PY_INFIX:
     case CFXI_PY_PREFIX:
@@ -65,45 +61,164 @@ bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form)
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-static cfx_node *next_input(const cfx_graph *region, const cfx_node *n)
-{
-    cfx_node *next = n ? n->next : region->root.next;
-    while (next != &region->root && next->op != CFX_OP_PLACEHOLDER)
-        next = next->next;
-    return next == &region->root ? NULL : next;
-}
-
-static size_t count_inputs(const cfx_graph *region)
+size_t cfxi_py_count_inputs(const cfx_graph *region)
 {
     size_t count = 0;
-    for (const cfx_node *n = next_input(region, NULL); n; n = next_input(region, n))
+    for (const cfx_node *n = cfxi_next_input(region, NULL); n; n = cfxi_next_input(region, n))
         count++;
     return count;
 }
 
-static bool is_sequence(cfx_value v)
-{
-    return v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST;
-}
-
-/* The values for the inputs of a region must be as many as those. */
-static cfx_status check_count(const cfx_node *n, cfx_value values, size_t wanted, const char *what,
+cfx_status cfxi_py_check_count(const cfx_node *n, cfx_value values, size_t wanted, const char *what,
                               cfx_error *err)
 {
     size_t given;
     cfx_value_items(values, &given);
-    if (!is_sequence(values) || given == wanted)
+    if (!cfxi_py_is_sequence(values) || given == wanted)
         return CFX_OK;
     return cfxi_py_fail(n, CFX_E_GRAPH, err, "%s: the region has %zu, but %zu are given", what,
                         wanted, given);
 }
 
+void cfxi_py_put_line(cfx_pycode *gen, const char *text)
+{
+    cfxi_py_begin_line(gen);
+    cfxi_py_put(gen, text, strlen(text));
+    cfxi_py_end_line(gen);
+}
+
+cfxi_py_text_mark cfxi_py_mark_text(const cfx_pycode *gen)
+{
+    return (cfxi_py_text_mark){gen->body.size, gen->memory->lines.size, gen->pieces.size};
+}
+
+void cfxi_py_go_back(cfx_pycode *gen, cfxi_py_text_mark mark)
+{
+    if (gen->nomem)
+        return;
+    gen->body.size = mark.body;
+    gen->memory->lines.size = mark.lines;
+    gen->pieces.size = mark.pieces;
+}
+
+const cfx_node *cfxi_py_output_of(const cfx_graph *region)
+{
+    const cfx_node *n = region->root.next;
+    while (n != &region->root && n->op != CFX_OP_OUTPUT)
+        n = n->next;
+    return n == &region->root || !n->args || n->args->size == 0 ? NULL : n;
+}
+
+cfx_value cfxi_py_output_value(const cfx_graph *region)
+{
+    const cfx_node *output = cfxi_py_output_of(region);
+    return output ? output->args->items[0] : cfx_invalid();
+}
+
+/* ---- entering and leaving a region --------------------------------------------------------- */
+
+cfx_status cfxi_py_enter(cfx_pycode *gen, cfx_graph *region, const cfx_node *n, cfxi_py_run *run,
+                        cfx_error *err)
+{
+    size_t inputs = cfxi_py_count_inputs(region);
+    *run = (cfxi_py_run){.region = region, .output = cfxi_py_output_of(region)};
+    for (const cfx_node *at = region->root.next; !run->output && at != &region->root; at = at->next)
+        if (at->op == CFX_OP_OUTPUT)
+            return cfxi_py_fail(at, CFX_E_INDEX, err, "the output has no value");
+    if (!run->output)
+        return cfxi_py_fail(n, CFX_E_GRAPH, err, "a region has no output");
+    run->names = cfxi_arena_alloc(&gen->memory->arena, (inputs + 1) * sizeof *run->names);
+    run->holders = cfxi_arena_alloc(&gen->memory->arena, (inputs + 1) * sizeof *run->holders);
+    if (!run->names || !run->holders)
+        return cfxi_nomem(err);
+    run->frame = cfxi_py_frame_of(region, true);
+    return cfxi_py_plan(gen, &run->frame, err);
+}
+
+cfx_status cfxi_py_lend(cfx_pycode *gen, cfxi_py_run *run, const cfxi_name *name,
+                       const cfx_node *input, cfx_error *err)
+{
+    const cfx_node *holder = cfxi_py_holder(gen, name);
+    run->names[run->n_names] = name;
+    run->holders[run->n_names++] = (cfx_node *)(uintptr_t)holder;
+    if (holder && holder->graph == run->region)
+        return cfxi_py_hold_longest(gen, name, input, err);
+    return cfxi_py_hold(gen, name, input, err);
+}
+
+cfx_status cfxi_py_leave(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err)
+{
+    while (run->n_names > 0) {
+        run->n_names--;
+        CFX_TRY(cfxi_py_hold(gen, run->names[run->n_names], run->holders[run->n_names], err));
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_py_region_body(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err)
+{
+    for (cfx_node *at = run->region->root.next; at != run->output;
+         at = at->next, run->frame.index++) {
+        if (at->op != CFX_OP_PLACEHOLDER)
+            CFX_TRY(cfxi_py_statement(gen, &run->frame, at, err));
+        if (gen->nomem)
+            return cfxi_nomem(err);
+    }
+    return CFX_OK;
+}
+
+/* ---- assignments --------------------------------------------------------------------------- */
+
+bool cfxi_py_is_there(cfx_pycode *gen, const cfxi_py_assignment *a)
+{
+    if (!a->name)
+        return true;
+    return a->value.kind == CFX_KIND_NODE && !cfxi_py_map_get(&gen->instead, a->value.as.node) &&
+           cfxi_py_placed(gen, a->value.as.node) != CFXI_PY_INLINE &&
+           cfxi_py_name(gen, a->value.as.node) == a->name;
+}
+
+cfx_status cfxi_py_put_assignment(cfx_pycode *gen, const cfxi_py_assignment *items, size_t n,
+                                 const cfx_node *where, bool *any, cfx_error *err)
+{
+    size_t done = 0;
+    *any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (cfxi_py_is_there(gen, &items[i]))
+            continue;
+        if (done++)
+            CFXI_PY_LIT(gen, ", ");
+        else
+            cfxi_py_begin_line(gen);
+        if (items[i].node)
+            CFX_TRY(cfxi_py_assigned_name(gen, items[i].node, err));
+        else
+            cfxi_py_put(gen, items[i].name->data, items[i].name->size);
+    }
+    if (!done)
+        return CFX_OK;
+    *any = true;
+    CFXI_PY_LIT(gen, " = ");
+    done = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (cfxi_py_is_there(gen, &items[i]))
+            continue;
+        cfxi_py_put(gen, ", ", done++ ? 2 : 0);
+        CFX_TRY(cfxi_py_value(gen, items[i].value, where, err));
+    }
+    return CFX_OK;
+}
+
+cfxi_py_assignment *cfxi_py_new_assignments(cfx_pycode *gen, size_t n)
+{
+    return cfxi_arena_alloc(&gen->memory->arena, (n + 1) * sizeof(cfxi_py_assignment));
+}
+
 /* "a, b" or, to be unpacked, "a,". */
 static void put_input_names(cfx_pycode *gen, const cfx_node *first, bool unpack)
 {
-    const cfx_graph *region = first->graph;
     size_t count = 0;
-    for (const cfx_node *n = first; n; n = next_input(region, n), count++) {
+    for (const cfx_node *n = first; n; n = cfxi_next_input(first->graph, n), count++) {
         if (count > 0)
             CFXI_PY_LIT(gen, ", ");
         cfxi_py_put_name(gen, n);
@@ -112,354 +227,167 @@ static void put_input_names(cfx_pycode *gen, const cfx_node *first, bool unpack)
         cfxi_py_char(gen, ',');
 }
 
-/* `a, b = 0, x`, or `a, b = state` where the values come in one. */
-static cfx_status assign_inputs(cfx_pycode *gen, const cfx_node *first, cfx_value values,
+cfx_status cfxi_py_unpack_inputs(cfx_pycode *gen, const cfx_node *first, cfx_value values,
                                 const cfx_node *n, cfx_error *err)
 {
-    size_t count;
-    const cfx_value *items = cfx_value_items(values, &count);
-    bool unpack = !is_sequence(values);
     cfxi_py_begin_line(gen);
-    put_input_names(gen, first, unpack);
+    put_input_names(gen, first, true);
     CFXI_PY_LIT(gen, " = ");
-    if (unpack)
-        CFX_TRY(cfxi_py_value(gen, values, n, err));
-    for (size_t i = 0; !unpack && i < count; i++) {
-        if (i > 0)
-            CFXI_PY_LIT(gen, ", ");
-        CFX_TRY(cfxi_py_value(gen, items[i], n, err));
-    }
+    CFX_TRY(cfxi_py_value(gen, values, n, err));
     cfxi_py_end_line(gen);
     return CFX_OK;
 }
 
-static cfx_status define_inputs(cfx_pycode *gen, cfx_node *first, cfx_error *err)
+cfx_status cfxi_py_want_all(cfx_pycode *gen, const cfxi_py_run *run,
+                            const cfxi_py_assignment *items, size_t n, cfx_error *err)
 {
-    for (cfx_node *n = first; n; n = next_input(first->graph, n))
-        CFX_TRY(cfxi_py_define_local(gen, n, err));
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < n; i++) {
+            cfx_value v = items[i].value;
+            if (!items[i].name || items[i].node || !cfxi_py_is_node_of(v, run->region) ||
+                v.as.node->op == CFX_OP_PLACEHOLDER)
+                continue;
+            if (pass == 0)
+                CFX_TRY(cfxi_py_want(gen, v.as.node, NULL, err));
+            else if (!cfxi_py_map_get(&gen->wanted, v.as.node))
+                CFX_TRY(cfxi_py_want(gen, v.as.node, items[i].name, err));
+        }
+    }
     return CFX_OK;
 }
 
-/* A branch's inputs: outer values keep their names, literals get one. */
-static cfx_status bind_operands(cfx_pycode *gen, cfx_graph *region, cfx_value operands,
-                                const cfx_node *n, cfx_error *err)
+cfx_status cfxi_py_assign_results(cfx_pycode *gen, cfxi_py_run *run,
+                                  const cfxi_py_assignment *items, size_t n, cfx_error *err)
 {
-    size_t count;
-    const cfx_value *items = cfx_value_items(operands, &count);
-    cfx_node *first = next_input(region, NULL);
-    CFX_TRY(check_count(n, operands, count_inputs(region), "inputs of a branch", err));
-    if (!first)
-        return CFX_OK;
-    if (!is_sequence(operands)) {
-        CFX_TRY(define_inputs(gen, first, err));
-        return assign_inputs(gen, first, operands, n, err);
-    }
-    for (cfx_node *input = first; input; input = next_input(region, input), items++) {
-        if (items->kind == CFX_KIND_NODE) {
-            CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, items->as.node), err));
-            continue;
-        }
-        CFX_TRY(cfxi_py_define_local(gen, input, err));
+    bool any;
+    CFX_TRY(cfxi_py_put_assignment(gen, items, n, run->output, &any, err));
+    for (size_t i = 0; i < n; i++)
+        if (items[i].name)
+            CFX_TRY(cfxi_py_hold(gen, items[i].name, run->output, err));
+    cfxi_py_text_mark start = cfxi_py_mark_text(gen);
+    if (any)
+        CFXI_PY_LIT(gen, ";  ");
+    else
         cfxi_py_begin_line(gen);
-        cfxi_py_put_name(gen, input);
-        CFXI_PY_LIT(gen, " = ");
-        CFX_TRY(cfxi_py_value(gen, *items, n, err));
+    const size_t dead = cfxi_py_dead_inputs(gen, &run->frame, run->output);
+    if (dead)
+        CFXI_PY_LIT(gen, "None");
+    else
+        cfxi_py_go_back(gen, start);
+    if (dead || any)
         cfxi_py_end_line(gen);
-    }
     return CFX_OK;
 }
 
-/* ---- bodies -------------------------------------------------------------------------------- */
-
-/* The statements of a region up to its output, at which *frame then stands. */
-static cfx_status region_body(cfx_pycode *gen, cfx_graph *region, const cfx_node *n,
-                              cfxi_py_frame *frame, const cfx_node **output, cfx_error *err)
+size_t cfxi_py_put_dead(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                        const cfxi_py_assignment *own, size_t n_own)
 {
-    *frame = cfxi_py_frame_of(region, true);
-    for (cfx_node *at = region->root.next; at != &region->root; at = at->next, frame->index++) {
-        if (at->op == CFX_OP_OUTPUT) {
-            if (!at->args || at->args->size == 0)
-                return cfxi_py_fail(at, CFX_E_INDEX, err, "the output has no value");
-            *output = at;
-            return CFX_OK;
-        }
-        if (at->op != CFX_OP_PLACEHOLDER)
-            CFX_TRY(cfxi_py_statement(gen, frame, at, err));
-        if (gen->nomem)
-            return cfxi_nomem(err);
+    size_t dead = 0;
+    const cfx_node *next = n->next;
+    while (cfxi_py_placed(gen, next) == CFXI_PY_SHARED)
+        next = next->next;
+    if (!frame->region && next->op == CFX_OP_OUTPUT)
+        return 0;
+    for (size_t i = 0; i < n_own; i++) {
+        if (!own[i].name || cfxi_py_holder(gen, own[i].name))
+            continue;
+        cfxi_py_put(gen, own[i].name->data, own[i].name->size);
+        CFXI_PY_LIT(gen, " = ");
+        dead++;
     }
-    return cfxi_py_fail(n, CFX_E_GRAPH, err, "a region has no output");
+    cfxi_py_refresh(frame);
+    const uint32_t index = frame->index;
+    for (const cfx_node *at = n; at == n || cfxi_py_placed(gen, at) == CFXI_PY_INLINE;
+         at = at->prev, frame->index--)
+        dead += cfxi_py_dead_inputs(gen, frame, at);
+    frame->index = index;
+    return dead;
 }
 
-static void put_line(cfx_pycode *gen, const char *text)
+void cfxi_py_clear_line(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                        const cfxi_py_assignment *own, size_t n_own)
 {
+    cfxi_py_text_mark start = cfxi_py_mark_text(gen);
     cfxi_py_begin_line(gen);
-    cfxi_py_put(gen, text, strlen(text));
-    cfxi_py_end_line(gen);
-}
-
-/* `a = b = None` on a line of its own, after a block. */
-static void clear_line(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
-{
-    size_t start = gen->body.size;
-    cfxi_py_begin_line(gen);
-    if (cfxi_py_dead_names(gen, frame, n) == 0) {
-        gen->body.size = gen->nomem ? gen->body.size : start;
+    if (cfxi_py_put_dead(gen, frame, n, own, n_own) == 0) {
+        cfxi_py_go_back(gen, start);
         return;
     }
     CFXI_PY_LIT(gen, "None");
     cfxi_py_end_line(gen);
 }
 
-/* ---- cond ---------------------------------------------------------------------------------- */
-
-static cfx_status branch(cfx_pycode *gen, cfx_node *n, cfx_graph *region, cfx_error *err)
+/* Whether the value can stand wherever its name does. */
+static bool is_literal(cfx_value v)
 {
-    cfxi_py_frame frame;
-    const cfx_node *output = NULL;
-    gen->indent += 4;
-    CFX_TRY(bind_operands(gen, region, operands_of(n, CFXI_PY_COND), n, err));
-    CFX_TRY(region_body(gen, region, n, &frame, &output, err));
-    CFX_TRY(cfxi_py_type_text(gen, n, err));
-    cfxi_py_begin_line(gen);
-    CFX_TRY(cfxi_py_assigned_name(gen, n, err));
-    CFXI_PY_LIT(gen, " = ");
-    CFX_TRY(cfxi_py_value(gen, output->args->items[0], output, err));
-    cfxi_py_clear_dead(gen, &frame, output);
-    cfxi_py_end_line(gen);
-    gen->indent -= 4;
-    return CFX_OK;
+    return cfxi_is_plain(v) && !cfxi_is_seq(v) && v.kind != CFX_KIND_GRAPH;
 }
 
-static cfx_status cond(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
+cfx_status cfxi_py_bind_input(cfx_pycode *gen, cfx_node *input, const cfx_value *v, cfx_error *err)
 {
-    cfxi_py_begin_line(gen);
-    CFXI_PY_LIT(gen, "if ");
-    CFX_TRY(cfxi_py_value(gen, parameter(n, CFXI_PY_COND, 0), n, err));
-    cfxi_py_char(gen, ':');
-    cfxi_py_end_line(gen);
-    CFX_TRY(branch(gen, n, region_of(n, CFXI_PY_COND, 1), err));
-    put_line(gen, "else:");
-    CFX_TRY(branch(gen, n, region_of(n, CFXI_PY_COND, 2), err));
-    clear_line(gen, frame, n);
-    return CFX_OK;
-}
-
-/* ---- loops --------------------------------------------------------------------------------- */
-
-/* Whether state number i, the input `state`, is handed to the next turn as it is. */
-static bool is_kept(cfx_value v, const cfx_node *state)
-{
-    return v.kind == CFX_KIND_NODE && v.as.node == state;
-}
-
-/* `i, acc = add, mul`: all at once, since a new value may be made of an old one. */
-static cfx_status next_state(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *first,
-                             const cfx_node *output, cfx_error *err)
-{
-    cfx_value values = output->args->items[0];
-    const cfx_graph *region = frame->graph;
-    if (!is_sequence(values))
-        return assign_inputs(gen, first, values, output, err);
-    size_t count;
-    const cfx_value *items = cfx_value_items(values, &count);
-    size_t changed = 0;
-    size_t start = gen->body.size;
-    cfxi_py_begin_line(gen);
-    const cfx_node *state = first;
-    for (size_t i = 0; i < count; i++, state = next_input(region, state)) {
-        if (is_kept(items[i], state))
-            continue;
-        cfxi_py_put(gen, ", ", changed++ ? 2 : 0);
-        cfxi_py_put_name(gen, state);
+    cfx_node *d = v->kind == CFX_KIND_NODE ? v->as.node : NULL;
+    const cfx_value *instead = is_literal(*v) ? v : NULL;
+    if (d && cfxi_py_map_get(&gen->instead, d)) {
+        instead = cfxi_py_map_get(&gen->instead, d);
+        d = NULL;
     }
-    if (changed == 0) {
-        gen->body.size = gen->nomem ? gen->body.size : start;
+    if (!cfxi_py_map_set(&gen->operands, input, d, gen->allocator) ||
+        !cfxi_py_map_set(&gen->instead, input, (void *)(uintptr_t)instead, gen->allocator))
+        return cfxi_nomem(err);
+    if (d)
+        return cfxi_py_alias(gen, input, cfxi_py_name(gen, d), err);
+    return instead ? CFX_OK : cfxi_py_define_local(gen, input, err);
+}
+
+bool cfxi_py_has_variable(const cfx_pycode *gen, const cfx_node *input)
+{
+    return !cfxi_py_map_get(&gen->operands, input) && !cfxi_py_map_get(&gen->instead, input);
+}
+
+cfx_status cfxi_py_only_items(cfx_pycode *gen, const cfx_node *n, size_t size, bool *only,
+                             cfx_error *err)
+{
+    size_t item;
+    *only = true;
+    for (const cfx_use *use = n->users; *only && use; use = cfx_use_next(use))
+        CFX_TRY(cfxi_py_takes_item(gen, use, size, &item, only, err));
+    return CFX_OK;
+}
+
+/* ---- looking ahead ------------------------------------------------------------------------- */
+
+static cfx_status plan_node(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_node *n,
+                            cfx_error *err)
+{
+    const cfxi_py_callee *callee;
+    CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
+    if (!cfxi_py_has_regions(n, callee->form))
         return CFX_OK;
-    }
-    CFXI_PY_LIT(gen, " = ");
-    state = first;
-    for (size_t i = 0, done = 0; i < count; i++, state = next_input(region, state)) {
-        if (is_kept(items[i], state))
-            continue;
-        cfxi_py_put(gen, ", ", done++ ? 2 : 0);
-        CFX_TRY(cfxi_py_value(gen, items[i], output, err));
-    }
-    cfxi_py_clear_dead(gen, frame, output);
-    cfxi_py_end_line(gen);
-    return CFX_OK;
+    if (!gen->all_named)
+        CFX_TRY(cfxi_py_go_exact(gen, true, err));
+    if (callee->form == CFXI_PY_COND)
+        return cfxi_py_take_in(gen, cfxi_py_parameter(n, CFXI_PY_COND, 0), n, err);
+    return cfxi_py_plan_loop(gen, frame, n, callee->form, err);
 }
 
-/* The statements of one turn, and the state for the next one. */
-static cfx_status loop_body(cfx_pycode *gen, const cfx_node *n, cfx_graph *region,
-                            const cfx_node *first, size_t n_state, cfx_error *err)
+cfx_status cfxi_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err)
 {
-    cfxi_py_frame frame;
-    const cfx_node *output = NULL;
-    size_t start = gen->body.size;
-    CFX_TRY(region_body(gen, region, n, &frame, &output, err));
-    CFX_TRY(check_count(n, output->args->items[0], n_state, "state of a loop", err));
-    if (n_state > 0)
-        CFX_TRY(next_state(gen, &frame, first, output, err));
-    if (gen->body.size == start)
-        put_line(gen, "pass");
-    return CFX_OK;
-}
-
-/* `loop = (i, acc);  i = acc = x = None` */
-static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
-                              const cfx_node *first, cfx_error *err)
-{
-    CFX_TRY(cfxi_py_type_text(gen, n, err));
-    cfxi_py_begin_line(gen);
-    CFX_TRY(cfxi_py_assigned_name(gen, n, err));
-    CFXI_PY_LIT(gen, " = (");
-    if (first)
-        put_input_names(gen, first, true);
-    CFXI_PY_LIT(gen, ")");
-    cfxi_py_end_piece(gen);
-    size_t start = gen->body.size;
-    CFXI_PY_LIT(gen, ";  ");
-    size_t dead = 0;
-    for (const cfx_node *s = first; s; s = next_input(s->graph, s), dead++) {
-        cfxi_py_put_name(gen, s);
-        CFXI_PY_LIT(gen, " = ");
-    }
-    dead += cfxi_py_dead_names(gen, frame, n);
-    if (dead)
-        CFXI_PY_LIT(gen, "None");
-    else if (!gen->nomem)
-        gen->body.size = start;
-    cfxi_py_end_line(gen);
-    return CFX_OK;
-}
-
-static cfx_status for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
-{
-    cfx_graph *region = region_of(n, CFXI_PY_FOR, 1);
-    cfx_node *index = next_input(region, NULL);
-    cfx_node *first = index ? next_input(region, index) : NULL;
-    cfx_value state = operands_of(n, CFXI_PY_FOR);
-    size_t n_inputs = count_inputs(region);
-    size_t n_state = n_inputs ? n_inputs - 1 : 0;
-    CFX_TRY(check_count(n, state, n_state, "state of a loop", err));
-    if (index)
-        CFX_TRY(define_inputs(gen, index, err));
-    if (first)
-        CFX_TRY(assign_inputs(gen, first, state, n, err));
-    cfxi_py_begin_line(gen);
-    CFXI_PY_LIT(gen, "for ");
-    if (index)
-        cfxi_py_put_name(gen, index);
-    else
-        cfxi_py_char(gen, '_');
-    CFXI_PY_LIT(gen, " in range(");
-    CFX_TRY(cfxi_py_value(gen, parameter(n, CFXI_PY_FOR, 0), n, err));
-    CFXI_PY_LIT(gen, "):");
-    cfxi_py_end_line(gen);
-    gen->indent += 4;
-    CFX_TRY(loop_body(gen, n, region, first, n_state, err));
-    gen->indent -= 4;
-    return loop_result(gen, frame, n, first, err);
-}
-
-/* The one node that a test computes, if it can stand in the `while` line; *simple tells whether
- * the test can, with or without a node. */
-static cfx_status simple_test(cfx_pycode *gen, cfx_graph *test, cfx_node **node,
-                              const cfxi_py_callee **callee, bool *simple, cfx_error *err)
-{
-    *node = NULL;
-    *simple = false;
-    cfx_node *n = test->root.next;
-    for (; n != &test->root && n->op != CFX_OP_OUTPUT; n = n->next) {
-        if (n->op == CFX_OP_PLACEHOLDER)
-            continue;
-        if (*node)
-            return CFX_OK;
-        *node = n;
-    }
-    if (n == &test->root || !n->args || n->args->size == 0)
-        return CFX_OK; /* region_body has the message */
-    *simple = true;
-    if (!*node)
+    if (frame->graph->height == 0)
         return CFX_OK;
-    cfx_value value = n->args->items[0];
-    *simple = value.kind == CFX_KIND_NODE && value.as.node == *node;
-    if (!*simple || (*node)->op != CFX_OP_CALL_FUNCTION)
-        return CFX_OK;
-    CFX_TRY(cfxi_py_callee_of(gen, *node, callee, err));
-    CFX_TRY(cfxi_py_wrap(gen, *node, *callee, err));
-    *simple = (*callee)->form != CFXI_PY_INPLACE && (*callee)->form != CFXI_PY_SETITEM &&
-              !cfxi_py_has_regions(*node, (*callee)->form);
-    return CFX_OK;
-}
-
-static cfx_status while_line(cfx_pycode *gen, const cfx_node *n, cfx_graph *test, cfx_error *err)
-{
-    cfx_node *node;
-    const cfxi_py_callee *callee = NULL;
-    bool simple;
-    CFX_TRY(simple_test(gen, test, &node, &callee, &simple, err));
-    if (!simple) {
-        cfxi_py_frame frame;
-        const cfx_node *output = NULL;
-        put_line(gen, "while True:");
-        gen->indent += 4;
-        CFX_TRY(region_body(gen, test, n, &frame, &output, err));
-        cfxi_py_begin_line(gen);
-        CFXI_PY_LIT(gen, "if not ");
-        CFX_TRY(cfxi_py_value(gen, output->args->items[0], output, err));
-        cfxi_py_char(gen, ':');
-        cfxi_py_end_line(gen);
-        gen->indent += 4;
-        put_line(gen, "break");
-        gen->indent -= 8;
-        return CFX_OK;
+    for (cfx_node *n = frame->graph->root.next; n != &frame->graph->root; n = n->next) {
+        if (cfxi_node_has_form(n))
+            CFX_TRY(plan_node(gen, frame, n, err));
+        frame->index++;
     }
-    const cfx_node *output = test->root.next;
-    while (output->op != CFX_OP_OUTPUT)
-        output = output->next;
-    cfxi_py_begin_line(gen);
-    CFXI_PY_LIT(gen, "while ");
-    if (node)
-        CFX_TRY(cfxi_py_rhs(gen, node, callee, err));
-    else
-        CFX_TRY(cfxi_py_value(gen, output->args->items[0], output, err));
-    cfxi_py_char(gen, ':');
-    cfxi_py_end_line(gen);
+    frame->index = 0;
     return CFX_OK;
-}
-
-static cfx_status while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
-{
-    cfx_graph *test = region_of(n, CFXI_PY_WHILE, 0);
-    cfx_graph *body = region_of(n, CFXI_PY_WHILE, 1);
-    cfx_node *first = next_input(body, NULL);
-    cfx_value state = operands_of(n, CFXI_PY_WHILE);
-    size_t n_state = count_inputs(body);
-    CFX_TRY(check_count(n, state, n_state, "state of a loop", err));
-    if (count_inputs(test) != n_state)
-        return cfxi_py_fail(n, CFX_E_GRAPH, err,
-                            "the test of a loop has %zu inputs and the body %zu",
-                            count_inputs(test), n_state);
-    if (first) {
-        CFX_TRY(define_inputs(gen, first, err));
-        CFX_TRY(assign_inputs(gen, first, state, n, err));
-    }
-    cfx_node *input = next_input(test, NULL);
-    for (cfx_node *s = first; s; s = next_input(body, s), input = next_input(test, input))
-        CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, s), err));
-    CFX_TRY(while_line(gen, n, test, err));
-    gen->indent += 4;
-    CFX_TRY(loop_body(gen, n, body, first, n_state, err));
-    gen->indent -= 4;
-    return loop_result(gen, frame, n, first, err);
 }
 
 cfx_status cfxi_py_control_flow(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                                 cfxi_py_form form, cfx_error *err)
 {
     if (form == CFXI_PY_COND)
-        return cond(gen, frame, n, err);
-    return form == CFXI_PY_WHILE ? while_loop(gen, frame, n, err) : for_loop(gen, frame, n, err);
+        return cfxi_py_cond(gen, frame, n, err);
+    return form == CFXI_PY_WHILE ? cfxi_py_while_loop(gen, frame, n, err)
+                                 : cfxi_py_for_loop(gen, frame, n, err);
 }

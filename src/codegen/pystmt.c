@@ -77,27 +77,50 @@ cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 
 /* ---- clearing ------------------------------------------------------------------------------ */
 
-static void refresh(cfxi_py_frame *frame)
+void cfxi_py_refresh(cfxi_py_frame *frame)
 {
-    uint32_t index = frame->index;
+    if (frame->graph->stamp == frame->next)
+        return;
+    const cfxi_py_frame old = *frame;
     *frame = cfxi_py_frame_of(frame->graph, frame->region);
-    frame->index = index;
+    frame->index = old.index;
+    frame->returns = old.returns;
 }
 
-size_t cfxi_py_dead_names(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
+/* Inputs of a region belong to someone else, a variable to who holds it. */
+static bool is_cleared(const cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *def,
+                       const cfxi_name *name)
+{
+    if ((frame->region && def->op == CFX_OP_PLACEHOLDER) ||
+        cfxi_py_placed(gen, def) == CFXI_PY_INLINE ||
+        (gen->instead.size && cfxi_py_map_get(&gen->instead, def)))
+        return false;
+    const cfx_node *holder = cfxi_py_holder(gen, name);
+    return !holder || holder == def;
+}
+
+size_t cfxi_py_dead_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
 {
     size_t dead = 0;
-    if (frame->graph->stamp != frame->next)
-        refresh(frame);
+    cfxi_py_refresh(frame);
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const cfx_node *def = n->inputs[i].def;
-        if (def->mark != frame->stamp + frame->index ||
-            (frame->region && def->op == CFX_OP_PLACEHOLDER))
+        if (def->mark != frame->stamp + frame->index)
             continue;
-        cfxi_py_put_name(gen, def);
+        const cfxi_name *name = cfxi_py_name(gen, def);
+        if (!is_cleared(gen, frame, def, name))
+            continue;
+        cfxi_py_put(gen, name->data, name->size);
         CFXI_PY_LIT(gen, " = ");
         dead++;
     }
+    return dead;
+}
+
+/* "a = b = " for what `n` uses last, and for `n` if nobody uses it; returns how many names. */
+static size_t dead_names(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
+{
+    size_t dead = cfxi_py_dead_inputs(gen, frame, n);
     if (n->n_users == 0 && n->op != CFX_OP_OUTPUT) {
         cfxi_py_put_name(gen, n);
         CFXI_PY_LIT(gen, " = ");
@@ -112,7 +135,7 @@ void cfxi_py_clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n
     CFXI_PY_LIT(gen, ";  ");
     if (gen->options->colored)
         CFXI_PY_LIT(gen, "\033[2m");
-    if (cfxi_py_dead_names(gen, frame, n) == 0) {
+    if (dead_names(gen, frame, n) == 0) {
         gen->body.size = gen->nomem ? gen->body.size : start;
         return;
     }
@@ -213,6 +236,8 @@ static cfx_status output(cfx_pycode *gen, cfx_node *n, cfx_error *err)
     CFX_TRY(cfxi_py_define(gen, n, err));
     if (!n->args || n->args->size == 0)
         return cfxi_py_fail(n, CFX_E_INDEX, err, "the output has no value");
+    if (gen->returned)
+        return CFX_OK;
     cfxi_py_begin_line(gen);
     cfx_sink out = cfxi_py_scratch(gen);
     if (options->output)
@@ -248,18 +273,31 @@ static cfx_status update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *cal
     return cfxi_py_value(gen, n->args->items[0], n, err);
 }
 
-/* `name = x;  name += y`: in a region `x` may be the name of a value outside, or of a loop's
- * state, and must not be bound to another value if it is a number. */
+/* `name = x;  name += y`: where there are regions `x` may be the variable of other values as well,
+ * and must not be bound to another one if it is a number; unless it is the node's own. */
 static cfx_status local_update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
                                cfx_error *err)
 {
-    if (!n->args || n->args->size == 0)
+    cfx_value x = cfx_node_arg(n, 0);
+    if (x.kind == CFX_KIND_INVALID ||
+        (x.kind == CFX_KIND_NODE && cfxi_py_name(gen, x.as.node) == cfxi_py_name(gen, n)))
         return cfxi_py_inplace(gen, n, callee, true, err);
     CFX_TRY(cfxi_py_assigned_name(gen, n, err));
     CFXI_PY_LIT(gen, " = ");
-    CFX_TRY(cfxi_py_value(gen, n->args->items[0], n, err));
+    CFX_TRY(cfxi_py_value(gen, x, n, err));
     CFXI_PY_LIT(gen, ";  ");
     return cfxi_py_inplace(gen, n, callee, true, err);
+}
+
+/* Whether the variable that `n` is wanted in has another operand: `name = x` would overwrite it. */
+static bool overwrites_operand(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
+{
+    const cfxi_name *name = cfxi_py_wanted(gen, frame, n);
+    const cfx_node *holder = name ? cfxi_py_holder(gen, name) : NULL;
+    cfx_value x = cfx_node_arg(n, 0);
+    if (!holder || (x.kind == CFX_KIND_NODE && cfxi_py_name(gen, x.as.node) == name))
+        return false;
+    return holder->graph == n->graph && holder->mark >= frame->stamp + frame->index;
 }
 
 static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
@@ -267,7 +305,7 @@ static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
 {
     bool inplace = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
     cfxi_py_begin_line(gen);
-    if (inplace && !frame->region)
+    if (inplace && !gen->all_named)
         CFX_TRY(update(gen, n, callee, err));
     else if (inplace)
         CFX_TRY(local_update(gen, n, callee, err));
@@ -307,6 +345,8 @@ static void record_exit(cfx_pycode *gen, const cfx_node *n)
 static cfx_status operation(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
     const cfxi_py_callee *callee = NULL;
+    if (cfxi_py_placed(gen, n))
+        return CFX_OK;
     CFX_TRY(cfxi_py_type_text(gen, n, err));
     if (n->op == CFX_OP_CALL_FUNCTION) {
         CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
@@ -315,12 +355,12 @@ static cfx_status operation(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
     bool regions = callee && cfxi_py_has_regions(n, callee->form);
     bool late = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
     bool record = gen->options->record_func && n->op != CFX_OP_GET_ATTR && !frame->region;
-    if (regions && !gen->all_named)
-        CFX_TRY(cfxi_py_go_exact(gen, true, err));
-    if (frame->region)
-        CFX_TRY(cfxi_py_define_local(gen, n, err));
-    else if (!late)
+    if (!frame->region && (!late || gen->all_named))
         CFX_TRY(cfxi_py_define(gen, n, err));
+    if (late && gen->all_named && overwrites_operand(gen, frame, n))
+        CFX_TRY(cfxi_py_want(gen, n, NULL, err));
+    if (gen->all_named && !regions)
+        CFX_TRY(cfxi_py_name_local(gen, frame, n, err));
     if (record)
         record_enter(gen, n);
     if (regions)

@@ -97,7 +97,7 @@ void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 {
     uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size + 1);
-    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region};
+    cfxi_py_frame frame = {g, stamp, g->stamp, 0, region, false};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         mark--;
@@ -131,6 +131,7 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
 {
     cfx_graph *g = gen->graph;
     cfxi_py_frame frame = cfxi_py_frame_of(g, false);
+    CFX_TRY(cfxi_py_plan(gen, &frame, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
         gen->order = n->order;
         if (gen->options->comment)
@@ -470,6 +471,12 @@ static void release(cfx_pycode *gen)
     cfxi_py_map_free(&gen->overrides, allocator);
     cfxi_py_map_free(&gen->objects, allocator);
     cfxi_py_map_free(&gen->callees, allocator);
+    cfxi_py_map_free(&gen->wanted, allocator);
+    cfxi_py_map_free(&gen->holders, allocator);
+    cfxi_py_map_free(&gen->placed, allocator);
+    cfxi_py_map_free(&gen->instead, allocator);
+    cfxi_py_map_free(&gen->wishes, allocator);
+    cfxi_py_map_free(&gen->operands, allocator);
     cfxi_table_free(&gen->by_name, allocator);
     cfx_namespace_free(gen->names);
 }

@@ -223,6 +223,15 @@ static inline const cfxi_scope *cfxi_scope_at(const cfx_graph *g, uint32_t scope
     return known ? ((cfxi_scope **)g->scopes.data)[scope - 1] : NULL;
 }
 
+/* The next input of a graph behind `n`, or its first for NULL; NULL if there is none. */
+static inline cfx_node *cfxi_next_input(const cfx_graph *g, const cfx_node *n)
+{
+    cfx_node *next = n ? n->next : g->root.next;
+    while (next != &g->root && next->op != CFX_OP_PLACEHOLDER)
+        next = next->next;
+    return next == &g->root ? NULL : next;
+}
+
 /* A mark for each node visited, without a set: marks below the returned stamp are old. `n` marks
  * (stamp, stamp + 1, ...) are reserved, so that a mark can also number the nodes. */
 uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);

@@ -101,10 +101,19 @@ static size_t copy_excerpt(const cfxi_lexer *lex, const excerpt *e, size_t at, c
     return at >= e->end ? width : before;
 }
 
+void cfxi_lex_show(const cfxi_lexer *lex, size_t at, char out[CFXI_SHOWN_SIZE])
+{
+    char shown[256];
+    const excerpt e = find_excerpt(lex, at);
+    const size_t before = copy_excerpt(lex, &e, at, shown) + (e.cut_left ? 3 : 0);
+    snprintf(out, CFXI_SHOWN_SIZE, "  %s%s%s\n  %*s^", e.cut_left ? "..." : "", shown,
+             e.cut_right ? "..." : "", (int)before, "");
+}
+
 cfx_status cfxi_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const char *format, ...)
 {
     char what[200];
-    char shown[256];
+    char shown[CFXI_SHOWN_SIZE];
     va_list args;
     size_t line_start = at;
     va_start(args, format);
@@ -115,11 +124,9 @@ cfx_status cfxi_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const c
     const uint32_t line = cfxi_lex_line(lex, at);
     const uint32_t column = at - line_start >= UINT32_MAX ? UINT32_MAX
                                                           : (uint32_t)(at - line_start + 1);
-    const excerpt e = find_excerpt(lex, at);
-    const size_t before = copy_excerpt(lex, &e, at, shown) + (e.cut_left ? 3 : 0);
-    cfx_error_set(lex->err, status, "line %u, column %u: %s\n  %s%s%s\n  %*s^", (unsigned)line,
-                  (unsigned)column, what, e.cut_left ? "..." : "", shown, e.cut_right ? "..." : "",
-                  (int)before, "");
+    cfxi_lex_show(lex, at, shown);
+    cfx_error_set(lex->err, status, "line %u, column %u: %s\n%s", (unsigned)line,
+                  (unsigned)column, what, shown);
     lex->err->line = line;
     lex->err->column = column;
     return status;

@@ -61,6 +61,10 @@ static inline bool cfxi_slice_is(cfxi_slice s, const char *word)
 cfx_status cfxi_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const char *format, ...)
     CFX_PRINTF(4, 5);
 
+/* The line that `at` is in, and a caret under it, without a line break at the end. */
+enum { CFXI_SHOWN_SIZE = 400 };
+void cfxi_lex_show(const cfxi_lexer *lex, size_t at, char out[CFXI_SHOWN_SIZE]);
+
 /* What stands at the next place, for messages: "'foo'", "the end of the text". */
 enum { CFXI_FOUND_SIZE = 48 };
 const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE]);

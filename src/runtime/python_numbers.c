@@ -207,6 +207,8 @@ static cfx_datum complex_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx
 static cfx_datum size_arithmetic(cfxi_call *c, cfxi_py_action a, int64_t x, int64_t y)
 {
     cfx_datum r = cfx_datum_int(0);
+    if (x == CFX_DIM_UNKNOWN || y == CFX_DIM_UNKNOWN)  /* which is no number to take away */
+        return cfxi_py_unknown(CFX_DATUM_INT);
     if (a == CFXI_PY_ADD && y < 0 && !cfx_dim_is_symbol(y))  /* -1 would read as "unknown" */
         return size_arithmetic(c, CFXI_PY_SUB, x, -y);
     if (a == CFXI_PY_ADD && x < 0 && !cfx_dim_is_symbol(x))

@@ -127,6 +127,13 @@ static cfx_status gives_tensor(const cfxi_tensors *t, cfx_node *n, bool *tensor,
     return CFX_OK;
 }
 
+cfx_status cfxi_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err)
+{
+    bool tensor = false;
+    CFX_TRY(gives_tensor(t, n, &tensor, err));
+    return tensor ? cfx_node_map_set(t->known, n, cfx_bool(true), err) : CFX_OK;
+}
+
 cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
                               bool inputs, cfx_error *err)
 {
@@ -135,12 +142,8 @@ cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *
     if (!t->known)
         return CFX_E_NOMEM;
     cfxi_graph_freeze(g);  /* the host is asked for names */
-    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
-        bool tensor = false;
-        status = gives_tensor(t, n, &tensor, err);
-        if (tensor && status == CFX_OK)
-            status = cfx_node_map_set(t->known, n, cfx_bool(true), err);
-    }
+    for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next)
+        status = cfxi_tensors_note(t, n, err);
     cfxi_graph_thaw(g);
     return status;
 }

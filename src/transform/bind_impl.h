@@ -30,6 +30,8 @@ typedef struct cfxi_tensors {
 
 cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
                               bool inputs, cfx_error *err);
+/* Looks at a node that has been added since. Asks the host: freeze the graph meanwhile. */
+cfx_status cfxi_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err);
 void cfxi_tensors_end(cfxi_tensors *t);
 bool cfxi_is_tensor(const cfxi_tensors *t, cfx_value v);
 /* Whether `n` calls the operator of its row for certain: a function of torch, or a method or sign

@@ -14,10 +14,13 @@
  * follows its attributes: for inference.
  *
  * All is computed before anything is changed. Attributes that nobody reads any more stay in the
- * module, but their get_attr goes. Linear in nodes and edges. Regions are done likewise.
+ * module, but their get_attr goes. Linear in nodes and edges. Branches and loops whose way is known
+ * then give way to what they come down to (resolve.c), which is looked at again. Regions are done
+ * likewise, and all of it again if any gave way, since less may write then.
  */
 #include "alias_impl.h"
 #include "bind_impl.h"
+#include "resolve_impl.h"
 #include "survey_impl.h"
 
 #include <stdio.h>
@@ -30,6 +33,7 @@ typedef struct fold_job {
     cfx_node_map *values;    /* of nodes that are known */
     cfxi_vec folded;         /* of cfx_node *: calls that have been computed, in their order */
     cfxi_vec readers;        /* of cfx_node *: get_attr nodes that they read */
+    cfxi_resolver *resolver;
     size_t next;             /* number of the next attribute to be tried */
     bool changed;
     cfx_error *err;
@@ -264,9 +268,8 @@ static void release_values(const fold_job *job, const cfxi_vec *nodes)
         cfx_value_release(job->g, cfx_node_map_get(job->values, ((cfx_node **)nodes->data)[i]));
 }
 
-static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
+static cfx_status fold_once(cfx_graph *g, fold_job *all, cfx_error *err)
 {
-    fold_job *all = ctx;
     fold_job job = {.g = g, .modules = all->modules, .survey = all->survey,
                     .next = all->next, .err = err};
     job.values = cfx_node_map_new(g->allocator, err);
@@ -286,7 +289,18 @@ static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
     cfxi_vec_free(&job.readers, sizeof(cfx_node *), g->allocator);
     all->changed = all->changed || job.changed;
     all->next = job.next;
-    return status == CFX_OK ? cfxi_each_region(g, fold, all, err) : status;
+    return status;
+}
+
+static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    fold_job *all = ctx;
+    do {
+        all->resolver->spliced = false;
+        CFX_TRY(fold_once(g, all, err));
+        CFX_TRY(cfxi_resolve(all->resolver, g, err));
+    } while (all->resolver->spliced);
+    return cfxi_each_region(g, fold, all, err);
 }
 
 cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const void *opts,
@@ -295,12 +309,20 @@ cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const v
     (void)opts;
     cfxi_survey survey = {0};
     modules = cfxi_modules_or_null(modules);
-    fold_job all = {.modules = modules, .survey = &survey};
-    cfx_status status = modules ? cfxi_survey_begin(&survey, g, modules, err) : CFX_OK;
-    if (status == CFX_OK)
-        status = fold(g, &all, err);
+    cfxi_resolver resolver = {.modules = modules, .max_count = 1,
+                              .truths = cfx_node_map_new(g->allocator, err)};
+    fold_job all = {.modules = modules, .survey = &survey, .resolver = &resolver};
+    cfx_status status = resolver.truths ? CFX_OK : CFX_E_NOMEM;
+    if (status == CFX_OK && modules)
+        status = cfxi_survey_begin(&survey, g, modules, err);
+    do {
+        resolver.any = false;
+        if (status == CFX_OK)
+            status = fold(g, &all, err);
+    } while (resolver.any && status == CFX_OK);
     cfxi_survey_end(&survey);
+    cfx_node_map_free(resolver.truths);
     if (changed)
-        *changed = all.changed;
+        *changed = all.changed || resolver.changed;
     return status;
 }

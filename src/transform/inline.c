@@ -18,7 +18,7 @@
  * call is replaced where it stands, and what was put there is gone through in turn: recursion goes
  * as deep as modules nest, which is limited. Linear in the nodes and edges of the result.
  */
-#include "transform_impl.h"
+#include "splice_impl.h"
 
 typedef struct inline_job {
     const cfx_modules *modules;
@@ -238,86 +238,30 @@ static cfx_status finish_copy(const inline_job *job, const cfx_node *call, cfx_n
 
 /* ---- replacing a call ---------------------------------------------------------------------- */
 
-/* The item of `result` that a user of the call takes and does no more; NULL if it does. */
-static const cfx_value *item_for(cfx_node *user, cfx_value result)
-{
-    size_t size;
-    const cfx_value *items = cfx_value_items(result, &size);
-    const cfx_value i = cfx_node_arg(user, 1);
-    return cfxi_is_getitem(user) && i.kind == CFX_KIND_INT && i.as.i >= 0 && (uint64_t)i.as.i < size
-               ? &items[i.as.i] : NULL;
-}
+typedef struct copy_job {
+    const inline_job *job;
+    const cfx_node *call;
+} copy_job;
 
-/* Where a result is a tuple and users only take an item of it, gives their users that. They are
- * erased at the end: the walk may stand before one. */
-static cfx_status take_items(inline_job *job, cfx_node *call, cfx_value result, cfx_error *err)
+static cfx_status copied(void *ctx, cfx_node *n, cfx_node *copy, cfx_error *err)
 {
-    const size_t first = job->taken.size;
-    if (result.kind != CFX_KIND_TUPLE && result.kind != CFX_KIND_LIST)
-        return CFX_OK;
-    if (!cfxi_vec_reserve(&job->taken, call->n_users, sizeof(cfx_node *), call->graph->allocator))
-        return cfxi_nomem(err);
-    cfx_node **users = job->taken.data;
-    for (const cfx_use *use = cfx_node_first_use(call); use; use = cfx_use_next(use))
-        if (item_for(use->user, result))
-            users[job->taken.size++] = use->user;
-    for (size_t i = first; i < job->taken.size; i++) {
-        cfx_node *user = ((cfx_node **)job->taken.data)[i];
-        CFX_TRY(cfx_node_replace_uses(user, *item_for(user, result), NULL, NULL, NULL, err));
-    }
-    return CFX_OK;
-}
-
-static cfx_status erase_taken(inline_job *job, cfx_error *err)
-{
-    while (job->taken.size > 0) {
-        cfx_node *n = ((cfx_node **)job->taken.data)[--job->taken.size];
-        if (!cfxi_node_erased(n) && n->n_users == 0)
-            CFX_TRY(cfx_graph_erase(n->graph, n, err));
-    }
-    return CFX_OK;
-}
-
-/* Copies `src` before the call. */
-static cfx_status copy_nodes(const inline_job *job, cfx_node *call, cfx_graph *src,
-                             cfx_node_map *map, cfx_value *result, cfx_error *err)
-{
-    cfx_graph *g = call->graph;
-    cfx_insert_point old = cfx_graph_insert_point(g);
-    CFX_TRY(bind_inputs(call, src, map, err));
-    CFX_TRY(cfx_graph_set_insert_point(g, (cfx_insert_point){call, false}, err));
-    cfx_status status = cfx_graph_copy_into(g, src, map, result, NULL, err);
-    cfx_graph_set_insert_point(g, old, NULL);
-    if (status != CFX_OK)
-        return status;
-    *result = cfx_value_retain(*result);
-    for (cfx_node *n = src->root.next; n != &src->root && status == CFX_OK; n = n->next) {
-        cfx_value copy = cfx_node_map_get(map, n);
-        if (n->op == CFX_OP_OUTPUT)
-            break;
-        if (n->op != CFX_OP_PLACEHOLDER && copy.kind == CFX_KIND_NODE)
-            status = finish_copy(job, call, n, copy.as.node, err);
-    }
-    return status;
+    const copy_job *c = ctx;
+    return finish_copy(c->job, c->call, n, copy, err);
 }
 
 static cfx_status replace_call(inline_job *job, cfx_node *call, cfx_graph *src, cfx_error *err)
 {
     cfx_graph *g = call->graph;
-    const cfx_node *before = call->prev;
     cfx_value result = cfx_invalid();
+    copy_job c = {job, call};
     cfx_node_map *map = cfx_node_map_new(g->allocator, err);
-    cfx_status status = map ? copy_nodes(job, call, src, map, &result, err) : CFX_E_NOMEM;
+    cfx_status status = map ? bind_inputs(call, src, map, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
-        status = take_items(job, call, result, err);
-    if (status == CFX_OK && call->n_users > 0)
-        status = cfx_node_replace_uses(call, result, NULL, NULL, NULL, err);
+        status = cfxi_splice(call, src, map, copied, &c, &result, err);
+    if (status == CFX_OK)
+        status = cfxi_splice_result(call, result, &job->taken, err);
     if (status == CFX_OK)
         status = cfx_graph_erase(g, call, err);
-    else
-        while (call->prev != before && call->prev->n_users == 0 &&
-               cfx_graph_erase(g, call->prev, NULL) == CFX_OK) {
-        }
     job->changed = job->changed || status == CFX_OK;
     cfx_value_release(g, result);
     cfx_node_map_free(map);
@@ -358,7 +302,7 @@ static cfx_status inline_all(cfx_graph *g, void *ctx, cfx_error *err)
     cfx_iter_begin(&pin, g, false);
     cfx_status status = inline_stretch(job, g->root.next, &g->root, err);
     if (status == CFX_OK)
-        status = erase_taken(job, err);
+        status = cfxi_erase_taken(&job->taken, err);
     cfx_iter_end(&pin);
     cfxi_vec_free(&job->taken, sizeof(cfx_node *), g->allocator);
     job->taken = (cfxi_vec){0};

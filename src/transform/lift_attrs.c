@@ -269,12 +269,7 @@ static cfx_status visit(cfx_graph *g, cfx_node_map *uses, bool *changed, cfx_err
 
 static cfx_status lift_all(cfx_graph *g, bool *changed, cfx_error *err)
 {
-    size_t place = 0;
-    const cfx_ref *ref;
-    while ((ref = cfxi_table_next(&g->refs_table, &place)) != NULL)
-        if (ref->kind == CFXI_REF_REGION && ref->refs > 0)
-            break;
-    if (!ref)
+    if (!cfxi_has_regions(g))
         return CFX_OK;
     cfx_node_map *uses = cfx_node_map_new(g->allocator, err);
     if (!uses)

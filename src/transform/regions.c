@@ -14,6 +14,15 @@ static cfx_status collect(cfx_graph *g, cfxi_vec *regions, cfx_error *err)
     return CFX_OK;
 }
 
+bool cfxi_has_regions(const cfx_graph *g)
+{
+    size_t at = 0;
+    for (const cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
+        if (ref->kind == CFXI_REF_REGION && ref->refs > 0)
+            return true;
+    return false;
+}
+
 cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_error *err)
 {
     cfxi_vec regions = {0};

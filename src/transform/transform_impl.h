@@ -12,6 +12,7 @@
  * first. (regions.c) */
 typedef cfx_status cfxi_region_fn(cfx_graph *region, void *ctx, cfx_error *err);
 cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_error *err);
+bool cfxi_has_regions(const cfx_graph *g);
 
 /* ---- lists of nodes, and adding some (nodes.c) ---------------------------------------------- */
 

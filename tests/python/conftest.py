@@ -40,8 +40,24 @@ def show_shares(terminal):
                 terminal.write_line(value)
 
 
+def show_programs(terminal):
+    """How many of the scripted programs went which way: [way, good, of]."""
+    sums = {}
+    for report in terminal.stats.get("passed", []) + terminal.stats.get("failed", []):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "programs" and report.when == "call":
+                way, good, total = json.loads(value)
+                before = sums.get(way, (0, 0))
+                sums[way] = before[0] + good, before[1] + total
+    if sums:
+        parts = [f"{way} {good} of {total}" if total else f"{way} {good}"
+                 for way, (good, total) in sorted(sums.items())]
+        terminal.write_line("scripted programs: " + ", ".join(parts))
+
+
 def pytest_terminal_summary(terminalreporter):
     show_shares(terminalreporter)
+    show_programs(terminalreporter)
     found = list(reports(terminalreporter))
     if not found:
         return

@@ -2,6 +2,7 @@
 again, as a Python module in PyTorch."""
 import importlib.util
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 MODELS = ROOT / "tests/python/c_models"
 ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
-               "CFX_INCLUDE": str(ROOT / "include")}
+               "CFX_INCLUDE": str(ROOT / "include"), "CPATH": str(ROOT / "examples/c")}
 SANITIZERS = ["-fsanitize=address,undefined"] if BUILD.name == "build-san" else []
 
 
@@ -42,13 +43,14 @@ def generated(folder):
 # The buffers and how many parameters of what is generated: integers are never learned.
 @pytest.mark.parametrize("name, buffers, parameters", [
     ("flow", ["limit"], 4),
+    ("numbers", [], 0),
     ("gpt", ["layers.0.attn.mask", "layers.1.attn.mask", "layers.2.attn.mask"], 35),
     ("writes", ["columns"], 0),
 ])
 def test_every_way(name, buffers, parameters, tmp_path):
     program = tmp_path / name
     run("gcc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *SANITIZERS, "-rdynamic",
-        "-I", ROOT / "include", "-I", ROOT / "examples/c", MODELS / f"{name}.c", "-o", program,
+        "-I", ROOT / "include", MODELS / f"{name}.c", "-o", program,
         "-Wl,--whole-archive", BUILD / "libcfx.a", "-Wl,--no-whole-archive", "-lm", "-pthread",
         "-ldl")
     assert run(program, tmp_path).endswith("All ways give the same.\n")
@@ -60,6 +62,20 @@ def test_every_way(name, buffers, parameters, tmp_path):
     with torch.no_grad():
         got = model(tensor(tmp_path / "x.npy"))
     torch.testing.assert_close(got, tensor(tmp_path / "y.npy"), rtol=1e-4, atol=1e-4)
+
+
+def test_numbers_are_pythons(tmp_path):
+    """No function of torch gets numbers only, whether shapes are known or not."""
+    targets = []
+    for shapes in [], ["--shapes", "x=float32[N, 3]"]:
+        text = run(BUILD / "cfx", "trace", "--keep-modules", *shapes, MODELS / "numbers.c")
+        targets.append(re.findall(r"target=(torch\.\w+|operator\.\w+|math\.\w+)\]", text))
+    assert targets[0] == targets[1]
+    assert {t for t in targets[0] if t.startswith("torch.")} == {
+        "torch.add", "torch.neg", "torch.where", "torch.mul", "torch.div", "torch.sym_max"}
+    assert targets[0].count("torch.add") == 2  # the others are Python's
+    assert {t for t in targets[0] if t.startswith("math.")} == {
+        "math.sqrt", "math.floor", "math.exp"}
 
 
 # ---- what compilers say of programs --------------------------------------------------------------

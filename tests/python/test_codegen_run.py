@@ -149,15 +149,10 @@ def test_if():
     branches = (unary(torch.relu), unary(operator.neg))
     graph.output(graph.call_function(cfx.cond, (test, *branches, (x,))))
     assert body(graph) == textwrap.dedent("""\
-        sum_1 = x.sum()
-        gt = sum_1 > 0;  sum_1 = None
-        if gt:
-            relu = torch.relu(x)
-            cond = relu;  relu = None
+        if x.sum() > 0:
+            cond = torch.relu(x)
         else:
-            neg = -x
-            cond = neg;  neg = None
-        gt = x = None
+            cond = -x
         return cond""")
     for value in (torch.ones(2), -torch.ones(2) * 3):
         assert torch.equal(compiled(graph)(value), evaluate(graph, value))
@@ -180,11 +175,9 @@ def test_while():
         i, acc = 1, n
         while i < 5:
             add = i + 1
-            mul = acc * i
-            i, acc = add, mul;  add = mul = None
-        while_loop = (i, acc);  i = acc = n = None
-        getitem = while_loop[1];  while_loop = None
-        return getitem""")
+            acc = acc * i
+            i = add;  add = None
+        return acc""")
     assert compiled(graph)(3) == evaluate(graph, 3) == 72
 
 
@@ -196,9 +189,8 @@ def test_for():
     assert body(graph) == textwrap.dedent("""\
         acc = n
         for i in range(k):
-            iadd = acc;  iadd += i
-            acc = iadd;  iadd = None
-        for_loop = (acc,);  acc = k = n = None
+            acc += i
+        for_loop = (acc,)
         return for_loop""")
     assert compiled(graph)(3, 4) == evaluate(graph, 3, 4) == (9,)
 
@@ -236,7 +228,7 @@ class RandomRegions:
             kind = self.rng.randrange(5 if depth < 3 else 2)
             a, b = self.rng.choice(nodes), self.rng.choice(nodes + [self.rng.randint(-3, 3)])
             if kind < 2:
-                # in the function itself x += 1 rebinds x, as in torch.fx; in a region it does not
+                # in a function without regions x += 1 rebinds x, as in torch.fx
                 inplace = [operator.iadd, operator.isub] if depth else []
                 target = self.rng.choice([operator.add, operator.sub, max, *inplace])
                 nodes.append(graph.call_function(target, (a, b)))

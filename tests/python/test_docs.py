@@ -134,7 +134,8 @@ def test_console(source):
         assert print_command(command) == want
 
 
-@pytest.mark.parametrize("name", ["checking", "operators", "rewriting", "running", "tutorial"])
+@pytest.mark.parametrize("name", ["capture", "checking", "operators", "rewriting", "running",
+                                  "tutorial"])
 def test_session(name, monkeypatch):
     """The session of a page, from its first line to its last."""
     pytest.importorskip("torch")

@@ -531,7 +531,7 @@ TEST(mistakes_are_said_at_their_lines)
     cfx_trace(s, net(s), .shapes = "x=float32[N, 4]");
     check_fails(s, CFX_E_SHAPE, "linear");
     cfx_trace(s, net(s), .shapes = "y=float32[N, 4]");
-    check_fails(s, CFX_E_KEY, "the shape of the input 'x' is missing");
+    check_fails(s, CFX_E_KEY, "there is no input 'y' (there are: x)");
     cfx_transform(s, cfx_trace(s, net(s)), "dce,nosuch");
     check_fails(s, CFX_E_KEY, "there is no pass 'nosuch'");
     cfx_scope_free(s);

@@ -441,31 +441,3 @@ TEST(a_weight_stays_a_tensor)
     check_ok(s);
     cfx_scope_free(s);
 }
-
-static cfx_var any_forward(cfx_scope *s, cfx_module *self, const cfx_var *in, size_t n)
-{
-    (void)s;
-    (void)self;
-    return n ? in[0] : cfx_var_none();
-}
-
-TEST(so_many_inputs_and_no_more)
-{
-    static const cfx_class any = {.name = "Any", .forward_n = any_forward};
-    static const cfx_class more = {
-        .name = "More", .forward_n = any_forward,
-        .inputs = "a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, "
-                  "aa, bb, cc, dd, ee, ff, gg",
-    };
-    cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_var all[33];
-    for (size_t i = 0; i < 33; i++)
-        all[i] = cfx_v(1);
-    cfx_call_at(CFX_HERE(s), cfx_module_new(s, &any), cfx_vars_make(all, 32));
-    check_ok(s);
-    cfx_call_at(CFX_HERE(s), cfx_module_new(s, &any), cfx_vars_make(all, 33));
-    check_fails(s, CFX_E_LIMIT, "a module takes 32 inputs at most");
-    trace_of(s, &more, NULL);
-    check_fails(s, CFX_E_LIMIT, "a module takes 32 inputs at most");
-    cfx_scope_free(s);
-}

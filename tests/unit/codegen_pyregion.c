@@ -11,10 +11,9 @@ TEST(cond)
     cfx_node *c = CALL("cfx.cond", V(p), then, other, TUPLE(V(x)));
     cfx_node *r = RELU(c);
     result(V(r));
-    EXPECT("def forward(self, pred, x):\n    if pred:\n        relu_1 = torch.relu(x)\n"
-           "        cond = relu_1;  relu_1 = None\n    else:\n        cond = x\n"
-           "    pred = x = None\n    relu = torch.relu(cond);  cond = None\n    return relu",
-           "| 1:2 2:2 3:2 4:2 5:2 6:2 7:3 8:4 9:4 | 4");
+    EXPECT("def forward(self, pred, x):\n    if pred:\n        x = torch.relu(x)\n"
+           "    pred = None\n    relu = torch.relu(x);  x = None\n    return relu",
+           "| 1:2 2:2 3:2 4:3 5:4 6:4 | 4");
 }
 
 TEST(cond_operands)
@@ -32,10 +31,9 @@ TEST(cond_operands)
         regions[i] = region_end();
     }
     result(V(CALL("cfx.cond", V(p), regions[0], regions[1], TUPLE(V(x), I(2)))));
-    EXPECT("def forward(self, pred, x):\n    if pred:\n        b = 2\n"
-           "        iadd = x;  iadd += b\n        cond = (iadd, x);  iadd = None\n    else:\n"
-           "        b_1 = 2\n        sub = x - b_1\n        cond = (sub, x);  sub = None\n"
-           "    pred = x = None\n    return cond",
+    EXPECT("def forward(self, pred, x):\n    if pred:\n        iadd = x;  iadd += 2\n"
+           "        cond = (iadd, x);  iadd = None\n    else:\n        sub = x - 2\n"
+           "        cond = (sub, x);  sub = None\n    return cond",
            NULL);
 }
 
@@ -49,9 +47,8 @@ TEST(cond_by_keywords)
     with_kwarg(with_kwarg(c, "pred", V(p)), "then", then);
     with_kwarg(with_kwarg(c, "otherwise", other), "operands", TUPLE(V(p)));
     result(V(c));
-    EXPECT("def forward(self, pred):\n    if pred:\n        relu = torch.relu(pred)\n"
-           "        cond = relu;  relu = None\n    else:\n        cond = pred\n"
-           "    pred = None\n    return cond",
+    EXPECT("def forward(self, pred):\n    if pred:\n        pred = torch.relu(pred)\n"
+           "    return pred",
            NULL);
 }
 
@@ -72,10 +69,8 @@ TEST(while_loop)
     cfx_value body = region_end();
     cfx_node *w = CALL("cfx.while_loop", test, body, TUPLE(I(0), V(x)));
     result(V(CALL("operator.getitem", V(w), I(1))));
-    EXPECT("def forward(self, x):\n    i, x_1 = 0, x\n    while i < 10:\n        add = i + 1\n"
-           "        mul = x_1 * i\n        i, x_1 = add, mul;  add = mul = None\n"
-           "    while_loop = (i, x_1);  i = x_1 = x = None\n"
-           "    getitem = while_loop[1];  while_loop = None\n    return getitem",
+    EXPECT("def forward(self, x):\n    i = 0\n    while i < 10:\n        add = i + 1\n"
+           "        x = x * i\n        i = add;  add = None\n    return x",
            NULL);
 }
 
@@ -93,10 +88,8 @@ TEST(while_with_long_test)
     result(TUPLE(V(CALL("operator.add", V(i), I(1)))));
     cfx_value body = region_end();
     result(V(CALL("cfx.while_loop", test, body, TUPLE(V(x)))));
-    EXPECT("def forward(self, x):\n    i = x\n    while True:\n        mul = i * i\n"
-           "        lt = mul < 10;  mul = None\n        if not lt:\n            break\n"
-           "        add = i + 1\n        i = add;  add = None\n"
-           "    while_loop = (i,);  i = x = None\n    return while_loop",
+    EXPECT("def forward(self, x):\n    i = x\n    while (i * i) < 10:\n        i = i + 1\n"
+           "    while_loop = (i,)\n    return while_loop",
            NULL);
 }
 
@@ -116,12 +109,9 @@ TEST(for_loop_nested)
     result(TUPLE(V(c), V(keep)));
     cfx_value body = region_end();
     result(V(CALL("cfx.for_loop", V(n), body, TUPLE(V(x), V(x)))));
-    EXPECT("def forward(self, x, n):\n    acc, keep = x, x\n    for i in range(n):\n"
-           "        eq = i == 0\n        if eq:\n            relu = torch.relu(acc)\n"
-           "            cond = relu;  relu = None\n        else:\n"
-           "            neg = torch.neg(acc)\n            cond = neg;  neg = None\n"
-           "        eq = None\n        acc = cond;  cond = None\n"
-           "    for_loop = (acc, keep);  acc = keep = n = x = None\n    return for_loop",
+    EXPECT("def forward(self, x, n):\n    acc = x\n    for i in range(n):\n        if i == 0:\n"
+           "            acc = torch.relu(acc)\n        else:\n            acc = torch.neg(acc)\n"
+           "    for_loop = (acc, x)\n    return for_loop",
            NULL);
 }
 
@@ -134,9 +124,7 @@ TEST(loop_without_state)
     cfx_value body = region_end();
     CALL("cfx.for_loop", I(3), body);
     result(NONE);
-    EXPECT("def forward(self):\n    for i in range(3):\n        pass\n"
-           "    for_loop = ();  for_loop = None\n    return None",
-           NULL);
+    EXPECT("def forward(self):\n    for i in range(3):\n        pass\n    return None", NULL);
 }
 
 TEST(state_in_one_value)
@@ -151,7 +139,7 @@ TEST(state_in_one_value)
     result(V(CALL("cfx.for_loop", I(3), body, V(s))));
     EXPECT("def forward(self, s):\n    a, = s\n    for i in range(3):\n"
            "        step = usermod_step(a)\n        a, = step\n"
-           "    for_loop = (a,);  a = s = None\n    return for_loop",
+           "    for_loop = (a,)\n    return for_loop",
            NULL);
 }
 
@@ -166,4 +154,183 @@ TEST(cond_without_regions)
            "    cond = cfx_cond(p, true_graph, true_graph, (p,));  p = true_graph = None\n"
            "    return cond",
            "cfx_cond | 1:1 2:2 3:3 4:3 | 4");
+}
+
+/* ---- variables ------------------------------------------------------------------------------ */
+
+/* A region of inputs "x" and "y" that gives two values. */
+static cfx_value swap_region(bool swapped)
+{
+    region_begin();
+    cfx_node *x = input("x");
+    cfx_node *y = input("y");
+    result(swapped ? TUPLE(V(y), V(RELU(x))) : TUPLE(V(x), V(y)));
+    return region_end();
+}
+
+/* What one branch leaves alone stays where it is; values that change places do so at once. */
+TEST(cond_unpacked)
+{
+    start();
+    cfx_node *p = input("p");
+    cfx_node *x = input("x");
+    cfx_node *y = input("y");
+    cfx_value then = swap_region(true);
+    cfx_value other = swap_region(false);
+    cfx_node *c = CALL("cfx.cond", V(p), then, other, TUPLE(V(x), V(y)));
+    cfx_node *a = CALL("operator.getitem", V(c), I(0));
+    cfx_node *b = CALL("operator.getitem", V(c), I(-1));
+    result(V(CALL("torch.sub", V(a), V(b))));
+    EXPECT("def forward(self, p, x, y):\n    if p:\n        relu = torch.relu(x)\n"
+           "        x, y = y, relu;  relu = None\n    p = None\n"
+           "    sub = torch.sub(x, y);  x = y = None\n    return sub",
+           NULL);
+}
+
+/* An operand that is used later keeps its variable. */
+TEST(cond_keeps_what_is_needed)
+{
+    start();
+    cfx_node *p = input("p");
+    cfx_node *x = input("x");
+    cfx_value then = unary_region("torch.relu", "x");
+    cfx_node *c = CALL("cfx.cond", V(p), then, unary_region(NULL, "x"), TUPLE(V(x)));
+    result(V(CALL("torch.sub", V(c), V(x))));
+    EXPECT("def forward(self, p, x):\n    if p:\n        cond = torch.relu(x)\n    else:\n"
+           "        cond = x\n    p = None\n    sub = torch.sub(cond, x);  cond = x = None\n"
+           "    return sub",
+           NULL);
+}
+
+/* A branch of nothing but the other cond is an elif; one of nothing at all is left out. */
+TEST(cond_elif)
+{
+    start();
+    cfx_node *n = input("n");
+    cfx_node *x = input("x");
+    cfx_value then = unary_region("torch.relu", "x");
+    region_begin();
+    cfx_node *a = input("x");
+    cfx_node *m = input("n");
+    cfx_node *is = CALL("operator.is_", V(m), NONE);
+    cfx_value inner_then = unary_region(NULL, "a");
+    cfx_value inner_other = unary_region("torch.neg", "a");
+    result(V(CALL("cfx.cond", V(is), inner_then, inner_other, TUPLE(V(a)))));
+    cfx_value other = region_end();
+    region_begin();
+    a = input("x");
+    input("n");
+    result(V(RELU(a)));
+    then = region_end();
+    cfx_node *eq = CALL("operator.eq", V(n), I(1));
+    cfx_node *c = CALL("cfx.cond", V(eq), then, other, TUPLE(V(x), V(n)));
+    result(V(METHOD("abs", V(c))));
+    EXPECT("def forward(self, n, x):\n    if n == 1:\n        cond = torch.relu(x)\n"
+           "    elif n is None:\n        cond = x\n    else:\n        cond = torch.neg(x)\n"
+           "    x = n = None\n    abs_1 = cond.abs();  cond = None\n    return abs_1",
+           NULL);
+}
+
+/* A function that ends with a cond, one branch of which is next to nothing. */
+TEST(cond_returns)
+{
+    start();
+    cfx_node *x = input("x");
+    region_begin();
+    cfx_node *a = input("x");
+    for (int i = 0; i < 4; i++)
+        a = RELU(a);
+    result(V(a));
+    cfx_value other = region_end();
+    cfx_node *no = CALL("operator.not_", V(x));
+    cfx_node *c = CALL("cfx.cond", V(no), unary_region(NULL, "x"), other, TUPLE(V(x)));
+    result(TUPLE(V(c), I(1)));
+    EXPECT("def forward(self, x):\n    if not x:\n        return (x, 1)\n"
+           "    relu = torch.relu(x)\n    relu_1 = torch.relu(relu);  relu = None\n"
+           "    relu_2 = torch.relu(relu_1);  relu_1 = None\n"
+           "    relu_3 = torch.relu(relu_2);  relu_2 = None\n    return (relu_3, 1)",
+           NULL);
+}
+
+/* The value that a loop begins with is called after the state; what does not change is no state. */
+TEST(loop_variables)
+{
+    start();
+    cfx_node *x = input("x");
+    region_begin();
+    cfx_node *i = input("i");
+    cfx_node *acc = input("acc");
+    cfx_node *step = input("step");
+    cfx_node *a = input("a");
+    cfx_node *b = input("b");
+    cfx_node *sum = CALL("torch.add", V(acc), V(step));
+    result(TUPLE(V(CALL("torch.mul", V(sum), V(i))), V(step), V(b), V(a)));
+    cfx_value body = region_end();
+    cfx_node *zeros = CALL("torch.zeros", I(3));
+    cfx_node *loop = CALL("cfx.for_loop", I(2), body, TUPLE(V(zeros), V(x), I(1), I(2)));
+    cfx_node *first = CALL("operator.getitem", V(loop), I(0));
+    cfx_node *again = CALL("operator.getitem", V(loop), I(1));
+    cfx_node *last = CALL("operator.getitem", V(loop), I(3));
+    result(V(CALL("torch.sub", V(first), V(again), V(last), V(x))));
+    EXPECT("def forward(self, x):\n    acc = torch.zeros(3)\n    a, b = 1, 2\n"
+           "    for i in range(2):\n        add = torch.add(acc, x)\n"
+           "        acc = torch.mul(add, i);  add = None\n        a, b = b, a\n    a = None\n"
+           "    sub = torch.sub(acc, x, b, x);  acc = b = x = None\n    return sub",
+           NULL);
+}
+
+/* A test that is more than an expression is computed at the head of each turn. */
+TEST(while_true)
+{
+    start();
+    cfx_node *x = input("x");
+    region_begin();
+    cfx_node *i = input("i");
+    cfx_node *s = CALL("operator.mul", V(i), V(i));
+    result(V(CALL("operator.lt", V(s), V(s))));
+    cfx_value test = region_end();
+    region_begin();
+    i = input("i");
+    result(TUPLE(V(CALL("operator.iadd", V(i), V(i)))));
+    cfx_value body = region_end();
+    cfx_node *loop = CALL("cfx.while_loop", test, body, TUPLE(V(x)));
+    result(V(CALL("operator.getitem", V(loop), I(0))));
+    EXPECT("def forward(self, x):\n    i = x\n    while True:\n        mul = i * i\n"
+           "        if not (mul < mul):\n            break\n        i += i\n    return i",
+           NULL);
+}
+
+/* ---- size ----------------------------------------------------------------------------------- */
+
+/* A cond of many results: each is looked at once. */
+TEST(many_results)
+{
+    enum { N = 20000 };
+    cfx_value *values = malloc(N * sizeof *values);
+    cfx_value regions[2];
+    start();
+    cfx_node *x = input("x");
+    for (int i = 0; i < 2; i++) {
+        region_begin();
+        for (int k = 0; k < N; k++)
+            values[k] = V(input("a"));
+        for (int k = 0; k < N; k += 2)
+            values[k] = i ? values[k] : V(RELU(values[k].as.node));
+        result(cfx_value_tuple(graph, values, N, &error));
+        regions[i] = region_end();
+    }
+    for (int k = 0; k < N; k++)
+        values[k] = V(RELU(x));
+    cfx_value operands = cfx_value_tuple(graph, values, N, &error);
+    cfx_node *c = CALL("cfx.cond", V(x), regions[0], regions[1], operands);
+    for (int k = 0; k < N; k++)
+        values[k] = V(CALL("operator.getitem", V(c), I(k)));
+    free(values);
+    result(V(RELU(CALL("operator.getitem", V(c), I(0)))));
+    cfx_pycode_result code;
+    REQUIRE(cfx_codegen_python(graph, NULL, &code, &error) == CFX_OK);
+    CHECK(strstr(code.source.data, "        relu = torch.relu(relu)\n"));
+    CHECK(!strstr(code.source.data, "else:"));
+    cfx_pycode_free(&code);
+    cfx_graph_release(graph);
 }

@@ -429,6 +429,16 @@ static void build_all_sorts(void)
     cfx_node *a = CALL("usermod.ufn", V(x), S("text"), POINT(V(rest), I(2)));
     cfx_node *b = with_name(METHOD("0.add_", V(a)), "usermod_ufn_1");
     cfx_node *c = CALL("cfx.cond", V(b), then, other, TUPLE(V(a)));
+    region_begin();
+    cfx_node *i = input("i");
+    cfx_node *state = input("state");
+    cfx_node *kept = input("kept");
+    cfx_value inner_then = unary_region("torch.neg", "a");
+    cfx_node *zero = CALL("operator.eq", V(i), I(0));
+    cfx_node *d = CALL("cfx.cond", V(zero), inner_then, unary_region(NULL, "a"), TUPLE(V(state)));
+    result(TUPLE(V(d), V(kept)));
+    cfx_node *loop = CALL("cfx.for_loop", I(2), region_end(), TUPLE(V(c), LIST(V(rest))));
+    c = CALL("operator.getitem", V(loop), I(0));
     with_type(result(V(CALL("operator.iadd", V(c), HOST("usermod.thing")))), "usermod.Cls");
 }
 

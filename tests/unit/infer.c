@@ -174,4 +174,14 @@ TEST(unknown_numbers_stay_unknown)
                                 "  output((%sum, %same, %less, %plus, %size, %dicts))\n", inputs);
     CHECK_STR_EQ("p bool[]\nq float32[]\nb ?\nf ?\nsum ?\nsame ?\nless ?\n"
                  "plus ?\nsize ?\ndicts ?\n", told);
+    static const char *const integer[] = {"int64[]", NULL};
+    told = inferred("graph():\n"
+                    "  %p = placeholder[target=p]()\n"
+                    "  %i = call_function[target=cfx.ops.item](%p)\n"
+                    "  %bits = call_function[target=cfx.ops.bitwise_and](%i, 3)\n"
+                    "  %more = call_function[target=cfx.ops.add](%bits, 1)\n"
+                    "  %less = call_function[target=cfx.ops.add](-1, %bits)\n"
+                    "  %minus = call_function[target=cfx.ops.mul](%bits, -1)\n"
+                    "  output((%more, %less, %minus))\n", integer);
+    CHECK_STR_EQ("p int64[]\ni u0\nbits ?\nmore ?\nless ?\nminus ?\n", told);
 }

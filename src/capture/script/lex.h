@@ -100,6 +100,8 @@ bool cfxi_names_init(cfxi_names *names, cfxi_arena *arena);
 void cfxi_names_free(cfxi_names *names);
 /* The number of the name, which is added if need be; UINT32_MAX if memory is out. */
 uint32_t cfxi_names_add(cfxi_names *names, const char *text, size_t size);
+/* The name's own text; NULL if it is not there. */
+const char *cfxi_names_find(const cfxi_names *names, const char *text, size_t size);
 
 /* ---- the source (source.c) ----------------------------------------------------------------- */
 

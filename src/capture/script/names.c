@@ -86,15 +86,29 @@ static uint32_t append(cfxi_names *names, const char *text, size_t size, uint32_
     return names->count++;
 }
 
-uint32_t cfxi_names_add(cfxi_names *names, const char *text, size_t size)
+static uint32_t find(const cfxi_names *names, const char *text, size_t size, uint32_t hash)
 {
-    const uint32_t hash = hash_name(text, size);
     const uint32_t mask = names->capacity * 2 - 1;
     for (uint32_t slot = hash & mask, n; (n = names->slots[slot]) != 0; slot = (slot + 1) & mask) {
         const cfxi_name_entry *entry = &names->entries[n - 1];
         if (entry->hash == hash && entry->size == size && memcmp(entry->text, text, size) == 0)
             return n - 1;
     }
+    return UINT32_MAX;
+}
+
+const char *cfxi_names_find(const cfxi_names *names, const char *text, size_t size)
+{
+    const uint32_t number = find(names, text, size, hash_name(text, size));
+    return number == UINT32_MAX ? NULL : names->entries[number].text;
+}
+
+uint32_t cfxi_names_add(cfxi_names *names, const char *text, size_t size)
+{
+    const uint32_t hash = hash_name(text, size);
+    const uint32_t number = find(names, text, size, hash);
+    if (number != UINT32_MAX)
+        return number;
     if (names->count == names->capacity && !grow(names))
         return UINT32_MAX;
     return append(names, copy_text(names->arena, text, size), size, hash);

@@ -26,14 +26,18 @@ void *cfxi_sp_fail_at(parser *p, const cfxi_token *at, const char *format, ...)
     return cfxi_sp_fail_offset(p, at->start, CFX_E_SYNTAX, what);
 }
 
-/* The offset of a line, for messages: found by counting. */
-static size_t offset_of(const parser *p, uint32_t line, uint32_t column)
+/* Found by counting lines: this is for messages. */
+size_t cfxi_script_offset(const cfxi_script *script, uint32_t line, uint32_t column)
 {
-    const char *at = p->script->text;
-    const char *end = at + p->script->size;
-    for (uint32_t i = 1; i < line && at < end; i++)
-        at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
-    return (size_t)(at - p->script->text) + column;
+    const char *at = script->text;
+    const char *end = at + script->size;
+    for (uint32_t i = 1; i < line && at < end; i++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        at = newline ? newline + 1 : end;
+    }
+    for (; column > 0 && at < end && *at != '\n'; column--)
+        at++;
+    return (size_t)(at - script->text);
 }
 
 void *cfxi_sp_fail_node(parser *p, const cfxi_ast *node, const char *format, ...)
@@ -43,7 +47,8 @@ void *cfxi_sp_fail_node(parser *p, const cfxi_ast *node, const char *format, ...
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return cfxi_sp_fail_offset(p, offset_of(p, node->line, node->column), CFX_E_SYNTAX, what);
+    const size_t offset = cfxi_script_offset(p->script, node->line, node->column);
+    return cfxi_sp_fail_offset(p, offset, CFX_E_SYNTAX, what);
 }
 
 void *cfxi_sp_fail_expected(parser *p, const char *expected)

@@ -35,6 +35,9 @@ cfxi_script *cfxi_script_parse(const char *source, size_t size, bool is_text,
                                const cfx_allocator *allocator, cfx_error *err);
 void cfxi_script_free(cfxi_script *script);  /* NULL is allowed */
 
+/* The offset of a place in the source; a column that its line does not have is at its end. */
+size_t cfxi_script_offset(const cfxi_script *script, uint32_t line, uint32_t column);
+
 /* How Python's ast.dump writes a tree. */
 typedef struct cfxi_dump_style {
     int python;       /* the minor version: 11 has no type_params, from 13 on empty lists are left

@@ -15,6 +15,28 @@ static cfx_status require(cfxi_call *c, cfx_datum condition, const char *message
 cfx_status cfxi_rule__assert(cfxi_call *c) { return require(c, c->args[0], cfxi_str(c, 1)); }
 cfx_status cfxi_rule_check(cfxi_call *c) { return require(c, c->args[0], cfxi_str(c, 1)); }
 
+/* The status whose exception in Python has the name; RuntimeError's for what has none. */
+static cfx_status status_of(const char *exception)
+{
+    for (int i = CFX_OK + 1; i < CFX_E_HOST; i++) {
+        const char *name = cfx_status_exception((cfx_status)i);
+        if (name && exception && strcmp(name, exception) == 0 && i != CFX_E_GRAPH)
+            return (cfx_status)i;
+    }
+    return CFX_E_SHAPE;
+}
+
+/* Where only sizes are asked for, nobody knows whether it is come to. */
+cfx_status cfxi_rule_fail(cfxi_call *c)
+{
+    const char *kind = cfxi_str(c, 0);
+    const char *message = c->args[1].kind == CFX_DATUM_STR ? cfxi_str(c, 1) : NULL;
+    if (c->infer)
+        return CFX_OK;
+    return cfxi_fail(c, status_of(kind), "%s%s%.400s", kind ? kind : "failed", message ? ": " : "",
+                     message ? message : "");
+}
+
 cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
 {
     const cfx_tensor *t = cfxi_tensor(c, 0);

@@ -1,0 +1,357 @@
+"""What the world of scripts in C asks of Python: tables of torch's functions, sources, contexts.
+
+Nothing here is for users. cfx._core calls these functions by name, through cfx._glue.
+"""
+import builtins
+import cmath
+import copy
+import linecache
+import math
+import operator
+import os
+import random
+import sysconfig
+import time
+import types
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import _core, _glue, ops
+from ._tracing import is_library
+from .node import has_side_effect
+from .proxy import TraceError
+
+
+class ScriptError(Exception):
+    """A program cannot be captured from its source: says where, and what to do."""
+
+
+_ERRORS: dict[str, type] = {}
+
+
+def script_error(job):
+    """Raises what ended an evaluation: a ScriptError that is of Python's own kind, too."""
+    name, message, line, column = job
+    kind = getattr(builtins, name or "RuntimeError")
+    if kind is KeyboardInterrupt:
+        raise KeyboardInterrupt(message)
+    if kind not in _ERRORS:
+        body = {"__module__": "cfx", "__doc__": ScriptError.__doc__}
+        _ERRORS[kind] = type("ScriptError", (ScriptError, kind), body)
+    raise _ERRORS[kind](message)
+
+
+def script_note(job):
+    """Says in an exception where in the program it was raised, and by which calls."""
+    error, places = job
+    if not places or not hasattr(error, "add_note"):
+        return
+    lines = []
+    for file, line, column, function in reversed(places):
+        text = linecache.getline(file, line)
+        lines.append(f'  File "{file}", line {line}, in {function}')
+        if text.strip():
+            before = len(text.encode()[:column].decode(errors="ignore").lstrip())
+            lines += [f"    {text.strip()}", f"    {' ' * before}^"]
+    note = "while scripting:\n" + "\n".join(lines)
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+# ---- sources ---------------------------------------------------------------------------------
+
+_STANDARD = tuple(
+    os.path.join(sysconfig.get_paths()[name], "") for name in ("stdlib", "platstdlib")
+)
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def script_is_users(file):
+    """Whether functions of that file are looked into: not torch's, cfx's or Python's own."""
+    if is_library(file) or file.startswith("<frozen "):
+        return False
+    return not file.startswith(_STANDARD) or any(part in file for part in _PACKAGES)
+
+
+def _same_code(code, lines):
+    """Whether compiling the text gives that very code."""
+    try:
+        todo = [compile("".join(lines), code.co_filename, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while todo:
+        now = todo.pop()
+        if now == code:
+            return True
+        todo += [c for c in now.co_consts if isinstance(c, types.CodeType)]
+    return False
+
+
+def _changed_late(file):
+    """Whether the file was written after cfx was imported."""
+    try:
+        return os.stat(file).st_mtime > _glue.started
+    except OSError:  # a cell of a notebook
+        return False
+
+
+def script_lines(fn):
+    """The lines of the file that a function is in; None if there are none."""
+    file = fn.__code__.co_filename
+    lines = linecache.getlines(file, fn.__globals__)
+    if lines and _changed_late(file) and not _same_code(fn.__code__, lines):
+        linecache.checkcache(file)
+        lines = linecache.getlines(file, fn.__globals__)
+        if not _same_code(fn.__code__, lines):
+            raise ScriptError(
+                f"{file}:{fn.__code__.co_firstlineno}: the source of '{fn.__qualname__}' has "
+                "changed since it was imported: import it again (importlib.reload), or start anew"
+            )
+    return lines or None
+
+
+# ---- helpers that are evaluated, too: they have a source ----------------------------------------
+
+
+def call_in(context, fn, *args, **kwargs):
+    with context:
+        return fn(*args, **kwargs)
+
+
+def call_in_new(make, fn, *args, **kwargs):
+    with make():
+        return fn(*args, **kwargs)
+
+
+def call_with_hooks(module, *args, **kwargs):
+    for key, hook in module._forward_pre_hooks.items():
+        if key in module._forward_pre_hooks_with_kwargs:
+            changed = hook(module, args, kwargs)
+            if changed is not None:
+                args, kwargs = changed
+        else:
+            changed = hook(module, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+    result = module.forward(*args, **kwargs)
+    for key, hook in module._forward_hooks.items():
+        if key in module._forward_hooks_with_kwargs:
+            changed = hook(module, args, kwargs, result)
+        else:
+            changed = hook(module, args, result)
+        if changed is not None:
+            result = changed
+    return result
+
+
+def check(cond, message=None):
+    if not cond:
+        raise RuntimeError("Expected cond to be True" if message is None else message())
+
+
+def check_index(cond, message=None):
+    if not cond:
+        raise IndexError("Expected cond to be True" if message is None else message())
+
+
+def check_value(cond, message=None):
+    if not cond:
+        raise ValueError("Expected cond to be True" if message is None else message())
+
+
+def check_type(cond, message=None):
+    if not cond:
+        raise TypeError("Expected cond to be True" if message is None else message())
+
+
+def is_tensor(obj):
+    return isinstance(obj, torch.Tensor)
+
+
+def is_of_type(obj, target_type):
+    return isinstance(obj, target_type)
+
+
+def script_hooked(module):
+    """What calls a module that has hooks, bound to it."""
+    return types.MethodType(call_with_hooks, module)
+
+
+# ---- contexts --------------------------------------------------------------------------------
+
+_enter_autocast = torch.amp.autocast_mode._enter_autocast
+_exit_autocast = torch.amp.autocast_mode._exit_autocast
+_enter_inference = torch.autograd.grad_mode._enter_inference_mode
+_exit_inference = torch.autograd.grad_mode._exit_inference_mode
+_set_grad_enabled = torch._C._set_grad_enabled
+_GRAD = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled)
+_CONTEXTS = (*_GRAD, torch.inference_mode, torch.autocast)
+for _function in (
+    torch.is_grad_enabled, _set_grad_enabled, _enter_autocast, _exit_autocast, _enter_inference,
+    _exit_inference, print, setattr, delattr, operator.delitem,
+):  # fmt: skip
+    has_side_effect(_function)
+
+
+def _enter(record, context):
+    """Records the start of a context; returns how its end is recorded."""
+    if isinstance(context, torch.autocast):
+        how = (context.device, context.fast_dtype, context._enabled, context._cache_enabled)
+        return _exit_autocast, (record(_enter_autocast, how),)
+    if isinstance(context, torch.inference_mode):
+        return _exit_inference, (record(_enter_inference, (context.mode,)),)
+    before = record(torch.is_grad_enabled, ())
+    mode = isinstance(context, torch.enable_grad) or getattr(context, "mode", False)
+    record(_set_grad_enabled, (mode,))
+    return _set_grad_enabled, (before,)
+
+
+def script_context(job):
+    """`with torch.no_grad():` and its like, as nodes: generated code has the effect then."""
+    tracer, entered, context, method = job
+
+    def record(function, args):
+        return tracer.create_proxy("call_function", function, args, {})
+
+    if method == "__enter__":
+        entered[id(context)] = context, *_enter(record, context)
+        return context
+    if method != "__exit__" or id(context) not in entered:
+        return NotImplemented
+    record(*entered[id(context)][1:])
+    return False
+
+
+def script_decorated(fn):
+    """A function that a context of torch's decorates: (helper, context, function); else None."""
+    inner = getattr(fn, "__wrapped__", None)
+    if inner is None or not is_library(fn.__code__.co_filename):
+        return None
+    for cell in fn.__closure__:
+        context = cell.cell_contents
+        if isinstance(context, _CONTEXTS):
+            return call_in, context, inner
+        if isinstance(getattr(context, "__self__", None), _CONTEXTS):  # its method `clone`
+            return call_in_new, context, inner
+    return None
+
+
+# ---- torch's functions -------------------------------------------------------------------------
+
+
+class Recorder(TorchFunctionMode):
+    """While it is entered, whatever torch computes becomes a node of the tracer's graph."""
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__()
+        self.tracer = tracer
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return _core._script_torch(self.tracer, func, args, kwargs)
+
+
+# What a tensor of the program answers for itself: it never changes.
+_FACTS = frozenset("""
+    shape size dim ndim ndimension numel nelement dtype device layout requires_grad is_leaf names
+    has_names is_floating_point is_complex is_signed is_cuda is_cpu is_sparse is_quantized is_meta
+    is_nested is_contiguous is_conj is_neg is_inference is_shared is_pinned element_size itemsize
+    nbytes stride storage_offset get_device __len__ __class__ __doc__ __module__
+""".split())  # fmt: skip
+
+
+def _fact_functions():
+    for name in _FACTS:
+        found = getattr(torch.Tensor, name, None)
+        if found is not None and not isinstance(found, (str, type)):
+            yield found if callable(found) else found.__get__
+    yield from (torch.device, torch.promote_types, torch.can_cast, torch.result_type)
+    yield from (torch.is_floating_point, torch.is_complex, torch.numel, torch.is_signed)
+
+
+def _methods():
+    """Names of methods of tensors, but for those that are fields of named tuples of torch's."""
+    fields = {
+        field
+        for type_ in vars(torch.return_types).values()
+        for field in getattr(type_, "__match_args__", ())
+    }
+    members = ((name, getattr(torch.Tensor, name, None)) for name in dir(torch.Tensor))
+    return {name for name, member in members if callable(member)} - fields
+
+
+# How a function is recorded: RECORD_* of python/src/script_call.c.
+_ITEM, _PROXY, _DEEP, _ALWAYS = 1, 2, 3, 4
+
+
+def _record_rules():
+    names = "int float bool complex round pow divmod sum abs hex oct bin chr bytes index"
+    rules: dict[Any, int] = {getattr(builtins, n): _ITEM for n in names.split() if n != "index"}
+    rules[len] = _PROXY
+    for function in (min, max, str, repr, ascii, format, print):
+        rules[function] = _DEEP
+    for module in (math, cmath):
+        rules.update({f: _DEEP for f in vars(module).values() if callable(f)})
+    public = (getattr(operator, name) for name in operator.__all__)
+    rules.update({f: _ITEM for f in public if isinstance(f, types.BuiltinFunctionType)})
+    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
+        rules[function] = _ITEM
+    rules[copy.deepcopy] = rules[torch.Size] = _DEEP
+    chance = (f for n, f in vars(random).items() if n in random.__all__)
+    for function in (
+        *(f for f in chance if isinstance(getattr(f, "__self__", None), random.Random)),
+        time.time, time.perf_counter, time.monotonic,
+    ):  # fmt: skip
+        rules[has_side_effect(function)] = _ALWAYS
+    states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
+    rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
+    rules[torch.Tensor] = _ALWAYS
+    rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
+    return rules
+
+
+def _specials():
+    """{function: the evaluator's number for it}"""
+    table = {}
+    for number, name in enumerate(_core._script_specials()):
+        module, _, function = name.rpartition(".")
+        found = getattr({"builtins": builtins, "torch": torch}[module], function, None)
+        if found is not None:
+            table[found] = number
+        if module == "torch" and hasattr(ops, function):
+            table[getattr(ops, function)] = number
+    return table
+
+
+_core._register(
+    script_specials=_specials(),
+    script_builtins=_record_rules(),
+    script_operators=(torch._ops.OpOverload, torch._ops.OpOverloadPacket,
+                      torch._ops.HigherOrderOperator),
+    script_facts=_FACTS,
+    script_methods=frozenset(_methods()),
+    script_plain=frozenset(_fact_functions()),
+    # methods of lists, dicts and sets that change them
+    script_changing=frozenset("""
+        append extend insert pop remove clear sort reverse update setdefault popitem add discard
+        difference_update intersection_update symmetric_difference_update move_to_end __setitem__
+        __delitem__ __iadd__ __ior__ __iand__ __isub__ __ixor__
+    """.split()),
+    script_contexts=_CONTEXTS,
+    # functions with a source, although they are cfx's
+    script_inlined=frozenset((
+        call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,
+        is_tensor, is_of_type, ops.for_loop, ops._call,
+    )),
+    # what is evaluated instead of functions that would ask a graph value
+    script_replaced={
+        torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
+        torch._check_type: check_type, torch.is_tensor: is_tensor, torch.jit.isinstance: is_of_type,
+    },
+    script_trace_error=TraceError,
+)  # fmt: skip
+_glue.install(
+    script_error, script_note, script_is_users, script_lines, script_hooked, script_context,
+    script_decorated,
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""cfx.script: capturing a program from its source, with the control flow that depends on data.
+
+The evaluator is C (src/capture/evaluate), and so is the world of Python's objects that it works on
+(python/src/script*.c); this is how a function or module is handed to it.
+"""
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, overload
+
+import torch
+
+from . import _core, _scripting
+from ._lazy_graph_module import _make_graph_module
+from ._scripting import ScriptError
+from ._symbolic_trace import Tracer
+from .graph_module import GraphModule
+
+__all__ = ["ScriptError", "script"]
+
+
+def _name_of(root: Any) -> str:
+    if isinstance(root, torch.nn.Module):
+        return type(root).__name__
+    name = getattr(root, "__name__", type(root).__name__)
+    return name if name.isidentifier() else "Scripted"
+
+
+def _root_of(root: Any, tracer: Tracer) -> Any:
+    """What the tracer captures: a module with the name of its method, a function or a method."""
+    if isinstance(root, torch.nn.Module) or isinstance(root, types.FunctionType):
+        return root
+    if not isinstance(root, types.MethodType) and not isinstance(root, type):
+        method = getattr(type(root), "__call__", None)
+        if isinstance(method, types.FunctionType):  # an object that is called
+            root = types.MethodType(method, root)
+    if not isinstance(root, types.MethodType):
+        raise TypeError(
+            f"cfx.script captures modules, functions and methods written in Python, got {root!r}; "
+            "put anything else into a function that calls it"
+        )
+    owner, name = root.__self__, root.__name__
+    if isinstance(owner, torch.nn.Module) and getattr(type(owner), name, None) is root.__func__:
+        tracer.traced_func_name = name
+        return owner
+    return root
+
+
+def _script(root, concrete_args, tracer, most_calls, most_rounds):
+    tracer = Tracer() if tracer is None else tracer
+    mode = _scripting.Recorder(tracer)
+    what = _root_of(root, tracer)
+    graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds)
+    return _make_graph_module(tracer.root, graph, _name_of(root))
+
+
+@overload
+def script(
+    root: Callable[..., Any], concrete_args: dict[str, Any] | None = None, *,
+    tracer: Tracer | None = None, most_calls: int = 0, most_rounds: int = 0,
+) -> GraphModule: ...  # fmt: skip
+@overload
+def script(
+    root: None = None, concrete_args: dict[str, Any] | None = None, *,
+    tracer: Tracer | None = None, most_calls: int = 0, most_rounds: int = 0,
+) -> Callable[[Callable[..., Any]], GraphModule]: ...  # fmt: skip
+def script(
+    root: Callable[..., Any] | None = None, concrete_args: dict[str, Any] | None = None, *,
+    tracer: Tracer | None = None, most_calls: int = 0, most_rounds: int = 0,
+) -> Any:  # fmt: skip
+    """Captures a module or function from its source, as a GraphModule.
+
+    Unlike `symbolic_trace` it follows both ways of an `if` and captures `while` and `for` loops
+    where data decides: they become `cfx.cond`, `cfx.while_loop` and `cfx.for_loop`. Neither example
+    inputs nor annotations are needed. What does not depend on inputs is evaluated, as in a trace.
+
+    Also a decorator. `concrete_args` fixes inputs, by name. `tracer` decides which modules are
+    leaves, as in a trace. `most_calls` bounds how deep calls are nested (200), `most_rounds` the
+    rounds of one loop that is unrolled (100,000).
+    """
+    if root is None:
+        return functools.partial(
+            script, concrete_args=concrete_args, tracer=tracer, most_calls=most_calls,
+            most_rounds=most_rounds,
+        )  # fmt: skip
+    return _script(root, concrete_args, tracer, most_calls, most_rounds)

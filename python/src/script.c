@@ -1,0 +1,199 @@
+/* script.c - evaluations of programs from their source: _evaluate, and what belongs to one.
+ *
+ * The evaluator and the world live while a tracer runs (trace_hooks.c), so that what is called as a
+ * trace would call it finds everything hooked.
+ */
+#include "scripting.h"
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static cfx_object *world_wrap(void *ctx, cfx_function *f, cfx_error *err)
+{
+    return script_result(ctx, script_function_new(ctx, f), err);
+}
+
+static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
+{
+    module_state *st = PyModule_GetState(module);
+    PyScript *w = alloc_quietly((PyTypeObject *)st->ScriptType);
+    if (!w)
+        return NULL;
+    w->st = st;
+    w->module = Py_NewRef(module);
+    w->tracer = (PyTracer *)Py_NewRef((PyObject *)t);
+    w->mode = Py_NewRef(mode);
+    w->sources = PyList_New(0);
+    w->kept = PyList_New(0);
+    w->grad_modes = PyDict_New();
+    w->aside = PyDict_New();
+    w->outside = PyDict_New();
+    w->defs = PyDict_New();
+    w->world.ctx = w;
+    w->world.callee = script_callee;
+    w->world.call = script_world_call;
+    w->world.wrap = world_wrap;
+    script_object_entries(&w->world);
+    script_operate_entries(&w->world);
+    script_attribute_entries(&w->world);
+    script_graph_entries(&w->world);
+    script_raise_entries(&w->world);
+    if (PyErr_Occurred())
+        Py_CLEAR(w);
+    return w;
+}
+
+/* Ends an evaluation: what is left are the sources of functions that somebody may still hold. */
+static void script_end(PyScript *w)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    cfx_evaluator *ev = w->ev;
+    PyTracer *t = w->tracer;
+    while (w->n_scopes > 0)
+        scope_pop(t, w->scopes[--w->n_scopes]);
+    PyMem_Free(w->scopes);
+    w->scopes = NULL;
+    w->ev = NULL;
+    cfx_evaluator_free(ev);
+    if (t) {
+        t->script = NULL;
+        t->here = 0;
+    }
+    w->tracer = NULL;
+#define X(name) Py_CLEAR(w->name);
+    SCRIPT_OBJECTS(X)
+#undef X
+    Py_XDECREF((PyObject *)t);
+    PyErr_Restore(type, value, traceback);
+}
+
+static void script_dealloc(PyScript *w)
+{
+    PyTypeObject *type = Py_TYPE(w);
+    if (w->tracer)
+        script_end(w);
+    Py_XDECREF(w->sources);
+    Py_XDECREF(w->module);
+    type->tp_free(w);
+    Py_DECREF(type);
+}
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "An evaluation of a program from its source."},
+    {Py_tp_dealloc, script_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec script_spec = {
+    .name = "cfx._core.Script",
+    .basicsize = sizeof(PyScript),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+/* ---- evaluating ---------------------------------------------------------------------------- */
+
+/* Calls body(), which calls _script_call; then what the program assigned to modules is kept. */
+static PyObject *run(PyScript *w, PyObject *body)
+{
+    cfx_error err = {0};
+    PyObject *result = PyObject_CallNoArgs(body);
+    if (result && cfx_evaluator_finish(w->ev, &err) != CFX_OK) {
+        Py_CLEAR(result);
+        script_raise(w, &err);
+    }
+    return result;
+}
+
+/* _evaluate(tracer, body, mode, most_calls, most_rounds): body(), with an evaluator that records in
+ * the tracer's graph. `mode` is torch's: it calls _script_torch. */
+static PyObject *evaluate(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    cfx_script_options options = {0};
+    cfx_error err = {0};
+    PyObject *tracer, *body, *mode;
+    if (!PyArg_ParseTuple(args, "O!OOII:_evaluate", st->TracerType, &tracer, &body, &mode,
+                          &options.most_calls, &options.most_rounds))
+        return NULL;
+    PyTracer *t = (PyTracer *)tracer;
+    if (t->script || !t->graph || !is_graph(st, t->graph))
+        return PyErr_Format(PyExc_RuntimeError, "this tracer has no graph, or evaluates already");
+    PyScript *w = script_new(module, t, mode);
+    if (!w)
+        return NULL;
+    w->ev = cfx_evaluator_new(&w->world, ((PyGraph *)t->graph)->g, &options, &err);
+    PyObject *result = NULL;
+    if (w->ev) {
+        t->script = w;
+        result = run(w, body);
+    } else {
+        raise_cfx(&err);
+    }
+    script_end(w);
+    Py_DECREF((PyObject *)w);
+    return result;
+}
+
+/* What is to be captured must have a source, if it is the user's: -1 with an exception. */
+static int check_source(PyScript *w, PyObject *function)
+{
+    cfx_error err = {0};
+    PyObject *f = PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
+    PyCodeObject *code = PyFunction_Check(f) ? (PyCodeObject *)PyFunction_GET_CODE(f) : NULL;
+    if (!code || script_is_users(w->st, code->co_filename) == 0 || script_def(w, f, &err))
+        return 0;
+    if (!PyErr_Occurred() && err.status == CFX_OK)
+        cfx_error_set(&err, CFX_E_UNSUPPORTED, "'%s' has no source that can be found (%s, line "
+                      "%d): it was typed into an interactive Python, made by exec, is a generator, "
+                      "or one of several lambdas in its line; write it into a file, or capture it "
+                      "with cfx.symbolic_trace", PyUnicode_AsUTF8(code->co_name),
+                      PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno);
+    if (!PyErr_Occurred())
+        script_raise(w, &err);
+    return -1;
+}
+
+/* _script_call(tracer, function, args, kwargs): evaluates a call, while _evaluate runs. */
+static PyObject *py_script_call(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *tracer, *function, *call_args, *kwargs;
+    if (!PyArg_ParseTuple(args, "O!OO!O!:_script_call", st->TracerType, &tracer, &function,
+                          &PyTuple_Type, &call_args, &PyDict_Type, &kwargs))
+        return NULL;
+    PyScript *w = ((PyTracer *)tracer)->script;
+    if (!w)
+        return PyErr_Format(PyExc_RuntimeError, "this tracer evaluates nothing now");
+    if (check_source(w, function) < 0)
+        return NULL;
+    return script_call(w, function, ((PyTupleObject *)call_args)->ob_item,
+                       PyTuple_GET_SIZE(call_args), kwargs);
+}
+
+PyObject *script_call_module(PyScript *w, PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    return script_call(w, module, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), kwargs);
+}
+
+/* _script_specials(): the qualified names of the functions that the evaluator carries out itself,
+ * in the order of their numbers. */
+static PyObject *py_specials(PyObject *module, PyObject *unused)
+{
+    static const char *const names[] = {
+#define CFX_SPECIAL(id, name) name,
+#include <cfx/special.def>
+#undef CFX_SPECIAL
+    };
+    (void)module;
+    (void)unused;
+    return interned_names(names, CFX_SPECIALS);
+}
+
+PyMethodDef script_functions[] = {
+    {"_evaluate", evaluate, METH_VARARGS, NULL},
+    {"_script_call", py_script_call, METH_VARARGS, NULL},
+    {"_script_torch", (PyCFunction)(void (*)(void))script_torch, METH_FASTCALL, NULL},
+    {"_script_specials", py_specials, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

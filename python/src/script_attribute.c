@@ -1,0 +1,420 @@
+/* script_attribute.c - the world of scripts: attributes, names, classes.
+ *
+ * Attributes of modules are read around nn.Module's own __getattr__, which is hooked: a parameter
+ * stays itself here. Those that the program assigns to modules are kept aside.
+ */
+#include "scripting.h"
+
+/* ---- what was there before ----------------------------------------------------------------- */
+
+static int note_items(PyScript *w, PyObject *o)
+{
+    PyObject *items = PyDict_Check(o) ? PyDict_Values(o) : PySequence_List(o);
+    int failed = items ? 0 : -1;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(items); i++)
+        failed = script_note(w, PyList_GET_ITEM(items, i));
+    Py_XDECREF(items);
+    return failed;
+}
+
+int script_note(PyScript *w, PyObject *o)
+{
+    bool container = is_mutable(o) || PyTuple_Check(o);
+    if (!container && !is_instance(w->st, o))
+        return 0;
+    if (!PyTuple_Check(o)) {
+        PyObject *id = PyLong_FromVoidPtr(o);
+        int known = id ? PyDict_Contains(w->outside, id) : -1;
+        if (known == 0)
+            known = PyDict_SetItem(w->outside, id, o);
+        else if (known > 0)
+            container = false;  /* what is in it was noted then */
+        Py_XDECREF(id);
+        if (known < 0)
+            return -1;
+    }
+    if (!container)
+        return 0;
+    if (Py_EnterRecursiveCall(" while looking at containers"))
+        return -1;
+    int failed = note_items(w, o);
+    Py_LeaveRecursiveCall();
+    return failed;
+}
+
+PyObject *script_found(PyScript *w, PyObject *o)
+{
+    if (o && script_note(w, o) < 0)
+        Py_CLEAR(o);
+    return o;
+}
+
+static int is_outside(PyScript *w, PyObject *o)
+{
+    PyObject *id = PyLong_FromVoidPtr(o);
+    int found = id ? PyDict_Contains(w->outside, id) : -1;
+    Py_XDECREF(id);
+    return found;
+}
+
+int script_may_change(PyScript *w, PyObject *o)
+{
+    int found = is_outside(w, o);
+    if (found > 0)
+        script_refuse(w, "this %s comes from outside of the function and is changed here; that "
+                      "would happen once, while it is captured, and not in each call: make a copy "
+                      "(%s(...)), return what is new, or keep tensors in buffers",
+                      Py_TYPE(o)->tp_name, Py_TYPE(o)->tp_name);
+    return found ? -1 : 0;
+}
+
+/* ---- attributes that are kept aside -------------------------------------------------------- */
+
+static PyObject *aside_key(PyObject *o, PyObject *name)
+{
+    PyObject *id = PyLong_FromVoidPtr(o);
+    PyObject *key = id ? PyTuple_Pack(2, id, name) : NULL;
+    Py_XDECREF(id);
+    return key;
+}
+
+/* Borrowed; NULL, perhaps with an exception. */
+static PyObject *get_aside(PyScript *w, PyObject *o, PyObject *name)
+{
+    if (PyDict_GET_SIZE(w->aside) == 0)
+        return NULL;
+    PyObject *key = aside_key(o, name);
+    PyObject *value = key ? PyDict_GetItemWithError(w->aside, key) : NULL;
+    Py_XDECREF(key);
+    return value;
+}
+
+static int put_aside(PyScript *w, PyObject *o, PyObject *name, PyObject *value)
+{
+    PyObject *key = aside_key(o, name);
+    int failed = key ? PyDict_SetItem(w->aside, key, value ? value : Py_Ellipsis) : -1;
+    Py_XDECREF(key);
+    return failed;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* `x.name` of a graph value. A method that is called at once is not read first, nor is one of
+ * tensors that is called later. */
+static PyObject *get_symbolic(PyScript *w, PyObject *proxy, PyObject *name, bool called)
+{
+    PyObject *attribute = attribute_new(w->st, proxy, name);
+    int lazy = called;
+    if (attribute && !called)
+        lazy = w->st->script_methods ? PySet_Contains(w->st->script_methods, name) : 0;
+    if (!attribute || lazy > 0)
+        return attribute;
+    PyObject *node = lazy < 0 ? NULL : PyObject_GetAttr(attribute, w->st->str_node);
+    PyObject *result = node ? tracer_proxy(w->tracer, node) : NULL;
+    Py_XDECREF(node);
+    Py_DECREF(attribute);
+    return result;
+}
+
+/* A tensor of the program knows what never changes; for all else it becomes a graph value. */
+static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bool called)
+{
+    PyObject **dict = _PyObject_GetDictPtr(tensor);
+    int fact = w->st->script_facts ? PySet_Contains(w->st->script_facts, name) : 0;
+    if (fact == 0 && dict && *dict)
+        fact = PyDict_Contains(*dict, name);
+    if (fact != 0)
+        return fact < 0 ? NULL : PyObject_GetAttr(tensor, name);
+    PyObject *proxy = script_read(w, tensor);
+    PyObject *result = proxy ? get_symbolic(w, proxy, name, called) : NULL;
+    Py_XDECREF(proxy);
+    return result;
+}
+
+/* What a descriptor of the user's class gives, by way of the evaluator: a property, a cached one, a
+ * class with __get__. NULL without an exception if it is none of these. */
+static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descriptor)
+{
+    PyTypeObject *type = Py_TYPE(descriptor);
+    const char *part = PyObject_TypeCheck(descriptor, &PyProperty_Type) ? "fget"
+                       : strcmp(type->tp_name, "cached_property") == 0 ? "func" : NULL;
+    if (part) {
+        PyObject *function = PyObject_GetAttrString(descriptor, part);
+        bool users = function && PyFunction_Check(function) && script_def(w, function, NULL);
+        PyObject *result = users ? script_call(w, function, &o, 1, NULL) : NULL;
+        Py_XDECREF(function);
+        return result;
+    }
+    if (!type->tp_descr_get || !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+        return NULL;
+    PyObject *method = users_method(w, type, w->st->str_get);
+    PyObject *const args[3] = {descriptor, o, (PyObject *)Py_TYPE(o)};
+    return method ? script_call(w, method, args, 3, NULL) : NULL;
+}
+
+/* An entry of the dicts of an instance or module: borrowed, or NULL, perhaps with an exception. */
+static PyObject *own_entry(PyScript *w, PyObject *o, PyObject *name)
+{
+    module_state *st = w->st;
+    PyObject **dict = _PyObject_GetDictPtr(o);
+    PyObject *value = dict && *dict ? PyDict_GetItemWithError(*dict, name) : NULL;
+    if (value || PyErr_Occurred() || !is_nn_module(st, o))
+        return value;
+    value = module_entry(o, st->str_parameters, name);
+    if (!value && !PyErr_Occurred())
+        value = module_entry(o, st->str_buffers, name);
+    if (!value && !PyErr_Occurred())
+        value = module_entry(o, st->str_modules, name);
+    return value;
+}
+
+/* The user's __getattr__, or Python's own way. */
+static PyObject *get_missing(PyScript *w, PyObject *o, PyObject *name)
+{
+    PyObject *method = users_method(w, Py_TYPE(o), w->st->str_getattr);
+    PyObject *const args[2] = {o, name};
+    if (method)
+        return script_call(w, method, args, 2, NULL);
+    return PyErr_Occurred() ? NULL : PyObject_GetAttr(o, name);
+}
+
+/* As object.__getattribute__ looks for it. */
+static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
+{
+    PyObject *value = get_aside(w, o, name);
+    if (value && value != Py_Ellipsis)
+        return Py_NewRef(value);
+    if (PyErr_Occurred())
+        return NULL;
+    if (value)
+        return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
+                            Py_TYPE(o)->tp_name, name);
+    PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
+    bool strong = descriptor && Py_TYPE(descriptor)->tp_descr_set;
+    Py_XINCREF(descriptor);
+    PyObject *result = strong ? get_by_descriptor(w, o, descriptor) : NULL;
+    if (!result && !strong && !PyErr_Occurred())
+        result = Py_XNewRef(own_entry(w, o, name));
+    if (!result && !strong && descriptor && !PyErr_Occurred())
+        result = get_by_descriptor(w, o, descriptor);
+    if (!result && !PyErr_Occurred())
+        result = descriptor ? PyObject_GetAttr(o, name) : get_missing(w, o, name);
+    Py_XDECREF(descriptor);
+    return result;
+}
+
+static PyObject *get(PyScript *w, PyObject *o, PyObject *name, bool called)
+{
+    module_state *st = w->st;
+    if (is_proxy(st, o))
+        return get_symbolic(w, o, name, called);
+    if (is_tensor(st, o))
+        return get_of_tensor(w, o, name, called);
+    bool module = is_nn_module(st, o);
+    if (!module && !is_instance(st, o))
+        return PyModule_Check(o) || PyType_Check(o) ? script_found(w, PyObject_GetAttr(o, name))
+                                                    : PyObject_GetAttr(o, name);
+    PyObject *value = get_of_instance(w, o, name);
+    int outside = value && !module ? is_outside(w, o) : module;
+    if (outside < 0)
+        Py_CLEAR(value);
+    /* what was assigned while evaluating is the program's own */
+    if (value && outside > 0 && !get_aside(w, o, name) && !PyErr_Occurred())
+        value = script_found(w, value);
+    return value;
+}
+
+static cfx_object *get_entry(PyScript *w, cfx_object *o, const char *name, bool called,
+                             cfx_error *err)
+{
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject *value = text ? get(w, py(o), text, called) : NULL;
+    Py_XDECREF(text);
+    return script_result(w, value, err);
+}
+
+static cfx_object *world_get(void *ctx, cfx_object *o, const char *name, cfx_error *err)
+{
+    return get_entry(ctx, o, name, false, err);
+}
+
+static cfx_object *world_get_method(void *ctx, cfx_object *o, const char *name, cfx_error *err)
+{
+    return get_entry(ctx, o, name, true, err);
+}
+
+/* ---- assigning ----------------------------------------------------------------------------- */
+
+/* setattr(x, name, v) of a graph value, recorded. */
+static int set_symbolic(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
+{
+    PyObject *function = PyDict_GetItemString(PyEval_GetBuiltins(), v ? "setattr" : "delattr");
+    PyObject *proxy = function ? script_read(w, o) : NULL;
+    PyObject *const args[3] = {proxy, name, v};
+    PyObject *done = proxy ? script_record(w, function, args, v ? 3 : 2, NULL) : NULL;
+    Py_XDECREF(proxy);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* A property's setter or a __setattr__ that the user has written: 1 if there was one, 0 if not, -1
+ * with an exception. */
+static int set_by_users(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
+{
+    PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
+    PyObject *function = NULL;
+    PyObject *const short_args[2] = {o, v};
+    PyObject *const args[3] = {o, name, v};
+    PyObject *done = NULL;
+    if (descriptor && PyObject_TypeCheck(descriptor, &PyProperty_Type)) {
+        function = PyObject_GetAttrString(descriptor, v ? "fset" : "fdel");
+        if (function && PyFunction_Check(function) && script_def(w, function, NULL))
+            done = script_call(w, function, short_args, v ? 2 : 1, NULL);
+    } else {
+        PyObject *method_name = PyUnicode_InternFromString(v ? "__setattr__" : "__delattr__");
+        function = method_name ? Py_XNewRef(users_method(w, Py_TYPE(o), method_name)) : NULL;
+        if (function)
+            done = script_call(w, function, args, v ? 3 : 2, NULL);
+        Py_XDECREF(method_name);
+    }
+    Py_XDECREF(function);
+    Py_XDECREF(done);
+    return done ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
+{
+    int outside = PyType_Check(o) || PyModule_Check(o) ? 1 : is_outside(w, o);
+    if (outside > 0)
+        script_refuse(w, "the attribute '%U' of %s, which comes from outside of the function, is "
+                      "assigned to; that would happen once, while it is captured, and not in each "
+                      "call: return what is new, or keep tensors in buffers of an nn.Module", name,
+                      PyType_Check(o) ? ((PyTypeObject *)o)->tp_name : Py_TYPE(o)->tp_name);
+    return outside ? -1 : 0;
+}
+
+static int set(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
+{
+    if (is_graph_like(w->st, o))
+        return set_symbolic(w, o, name, v);
+    int done = set_by_users(w, o, name, v);
+    if (done != 0)
+        return done < 0 ? -1 : 0;
+    if (is_nn_module(w->st, o))
+        return put_aside(w, o, name, v);
+    if (refuse_outside(w, o, name) < 0)
+        return -1;
+    return PyObject_SetAttr(o, name, v);
+}
+
+static cfx_status world_set(void *ctx, cfx_object *o, const char *name, cfx_object *v,
+                            cfx_error *err)
+{
+    PyObject *text = PyUnicode_InternFromString(name);
+    int failed = text ? set(ctx, py(o), text, py(v)) : -1;
+    Py_XDECREF(text);
+    return failed ? script_failed(ctx, err) : CFX_OK;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* The builtins that code with these globals sees, borrowed. */
+static PyObject *builtins_of(PyObject *globals)
+{
+    PyObject *builtins = PyDict_GetItemString(globals, "__builtins__");
+    if (builtins && PyModule_Check(builtins))
+        builtins = PyModule_GetDict(builtins);
+    return builtins && PyDict_Check(builtins) ? builtins : PyEval_GetBuiltins();
+}
+
+static cfx_object *world_global(void *ctx, cfx_object *globals, const char *name, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject *value = text && globals ? PyDict_GetItemWithError(py(globals), text) : NULL;
+    if (text && !value && !PyErr_Occurred())
+        value = PyDict_GetItemWithError(globals ? builtins_of(py(globals)) : PyEval_GetBuiltins(),
+                                        text);
+    Py_XINCREF(value);
+    Py_XDECREF(text);
+    if (err)
+        err->status = CFX_OK;
+    value = script_found(w, value);
+    return value || PyErr_Occurred() ? script_result(w, value, err) : NULL;
+}
+
+static cfx_status world_set_global(void *ctx, cfx_object *globals, const char *name, cfx_object *v,
+                                   cfx_error *err)
+{
+    (void)globals;
+    (void)v;
+    script_refuse(ctx, "the global name '%s' is assigned to; that would happen once, while it is "
+                  "captured, and not in each call: return what is new, or keep tensors in buffers",
+                  name);
+    return script_failed(ctx, err);
+}
+
+static cfx_object *world_import(void *ctx, cfx_object *globals, const char *name, int level,
+                                cfx_error *err)
+{
+    PyObject *star = Py_BuildValue("(s)", "*");  /* so that the last module is what is given */
+    PyObject *module = NULL;
+    if (star)
+        module = PyImport_ImportModuleLevel(name, py(globals), NULL, star, level);
+    Py_XDECREF(star);
+    return script_result(ctx, module, err);
+}
+
+/* ---- classes ------------------------------------------------------------------------------- */
+
+static cfx_object *world_super(void *ctx, cfx_object *cls, cfx_object *self, cfx_error *err)
+{
+    return script_result(ctx, PyObject_CallFunctionObjArgs((PyObject *)&PySuper_Type, py(cls),
+                                                           py(self), NULL), err);
+}
+
+static cfx_object *world_make(void *ctx, cfx_object *cls, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyTypeObject *type = (PyTypeObject *)cls;
+    return script_result(w, type->tp_new(type, w->st->empty_tuple, NULL), err);
+}
+
+static PyObject *make_class(const char *name, cfx_object *const *bases, size_t n,
+                            const char *const *names, cfx_object *const *values, size_t m)
+{
+    PyObject *parents = PyTuple_New((Py_ssize_t)n);
+    PyObject *body = parents ? PyDict_New() : NULL;
+    for (size_t i = 0; parents && i < n; i++)
+        PyTuple_SET_ITEM(parents, (Py_ssize_t)i, Py_NewRef(py(bases[i])));
+    int failed = body ? 0 : -1;
+    for (size_t i = 0; !failed && i < m; i++)
+        failed = PyDict_SetItemString(body, names[i], py(values[i]));
+    /* the metaclass of the first base, as Python takes it where bases agree */
+    PyObject *meta = n > 0 && PyType_Check(py(bases[0])) ? (PyObject *)Py_TYPE(py(bases[0]))
+                                                         : (PyObject *)&PyType_Type;
+    PyObject *made = failed ? NULL : PyObject_CallFunction(meta, "sOO", name, parents, body);
+    Py_XDECREF(body);
+    Py_XDECREF(parents);
+    return made;
+}
+
+static cfx_object *world_make_class(void *ctx, const char *name, cfx_object *const *bases, size_t n,
+                                    const char *const *names, cfx_object *const *values, size_t m,
+                                    cfx_error *err)
+{
+    return script_result(ctx, make_class(name, bases, n, names, values, m), err);
+}
+
+void script_attribute_entries(cfx_world *world)
+{
+    world->get = world_get;
+    world->get_method = world_get_method;
+    world->set = world_set;
+    world->global = world_global;
+    world->set_global = world_set_global;
+    world->import = world_import;
+    world->super = world_super;
+    world->make = world_make;
+    world->make_class = world_make_class;
+}

@@ -1,0 +1,345 @@
+/* script_call.c - the world of scripts: calls of what is not evaluated from a source.
+ *
+ * Recorded are: methods of graph values, leaf modules, functions that are wrapped, and builtins with
+ * a graph value among their arguments. All else is called as a trace would call it, in a mode that
+ * records every function of torch's that makes or takes a tensor.
+ */
+#include "scripting.h"
+
+#include <structmember.h>
+
+/* A call on its way; all borrowed. */
+typedef struct call {
+    PyObject *f;
+    PyObject *const *args;
+    Py_ssize_t n;
+    PyObject *kwargs;  /* a dict, or NULL */
+} call;
+
+/* How `script_builtins` says a function is recorded. */
+enum { RECORD_NEVER, RECORD_ITEM, RECORD_PROXY, RECORD_DEEP, RECORD_ALWAYS };
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static PyObject *tuple_of(PyObject *const *items, Py_ssize_t n)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; tuple && i < n; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i]));
+    return tuple;
+}
+
+static int mentions(module_state *st, const call *c)
+{
+    int found = 0;
+    for (Py_ssize_t i = 0; found == 0 && i < c->n; i++)
+        found = mentions_graph(st, c->args[i]);
+    return found == 0 && c->kwargs ? mentions_graph(st, c->kwargs) : found;
+}
+
+/* Whether an argument itself is a graph value, or also a tensor. */
+static bool takes_graph(const module_state *st, const call *c, bool tensors)
+{
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    for (Py_ssize_t i = 0; i < c->n; i++)
+        if (is_proxy(st, c->args[i]) || (tensors && is_tensor(st, c->args[i])))
+            return true;
+    while (c->kwargs && PyDict_Next(c->kwargs, &at, &name, &value))
+        if (is_proxy(st, value) || (tensors && is_tensor(st, value)))
+            return true;
+    return false;
+}
+
+/* ---- as a trace would ---------------------------------------------------------------------- */
+
+/* A proxy was asked for what only a value knows: says in whose code, and what to do. */
+static void explain(PyObject *f)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *name = PyObject_GetAttrString(f, "__qualname__");
+    if (!name) {
+        PyErr_Clear();  /* some other callable */
+        name = PyObject_Repr(f);
+    }
+    PyObject *note = !name ? NULL : PyUnicode_FromFormat(
+        "in '%S', which is called as a trace would call it, because it has no source of its own; "
+        "to do: cfx.wrap it, so that the graph calls it as a whole", name);
+    PyObject *done = note && value ? PyObject_CallMethod(value, "add_note", "O", note) : NULL;
+    PyErr_Clear();  /* the exception itself is what counts */
+    Py_XDECREF(done);
+    Py_XDECREF(note);
+    Py_XDECREF(name);
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *leave_mode(PyScript *w, PyObject *result)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = PyObject_CallMethod(w->mode, "__exit__", "OOO", Py_None, Py_None, Py_None);
+    if (!done) {
+        Py_CLEAR(result);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return NULL;
+    }
+    Py_DECREF(done);
+    PyErr_Restore(type, value, traceback);
+    return result;
+}
+
+PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
+                            PyObject *kwargs)
+{
+    PyObject *all = tuple_of(args, n);
+    PyObject *entered = !all ? NULL : w->in_mode ? Py_NewRef(Py_None)
+                                    : PyObject_CallMethod(w->mode, "__enter__", NULL);
+    PyObject *result = NULL;
+    if (entered) {
+        w->in_mode++;
+        result = PyObject_Call(f, all, kwargs);
+        if (--w->in_mode == 0)
+            result = leave_mode(w, result);
+    }
+    Py_XDECREF(entered);
+    Py_XDECREF(all);
+    if (!result && w->st->script_trace_error &&
+        PyErr_ExceptionMatches(w->st->script_trace_error))
+        explain(f);
+    return result;
+}
+
+/* _script_torch(tracer, function, args, kwargs): what the mode makes of a call of torch's function:
+ * recorded, unless it asks a tensor of the program for what never changes. */
+PyObject *script_torch(PyObject *module, PyObject *const *in, Py_ssize_t n)
+{
+    module_state *st = PyModule_GetState(module);
+    if (n != 4 || !PyTuple_Check(in[2]) || !is_tracer(st, in[0]))
+        return PyErr_Format(PyExc_TypeError, "_script_torch takes a tracer, a function, a tuple "
+                                             "and a dict");
+    PyObject *kwargs = in[3] == Py_None ? NULL : in[3];
+    int plain = st->script_plain ? PySet_Contains(st->script_plain, in[1]) : 0;
+    if (plain < 0) {
+        PyErr_Clear();  /* a function that cannot be hashed is in no list */
+        plain = 0;
+    }
+    if (plain > 0 && !find_proxy(st, in[2]) && !(kwargs && find_proxy(st, kwargs)))
+        return PyErr_Occurred() ? NULL : PyObject_Call(in[1], in[2], kwargs);
+    return record_torch(st, in[0], in[1], in[2], kwargs);
+}
+
+/* ---- what is recorded ---------------------------------------------------------------------- */
+
+/* How calls of a builtin function, or of one of torch's that is no function of tensors, are
+ * recorded. */
+static long record_rule(const module_state *st, PyObject *f)
+{
+    PyObject *rule = NULL;
+    if (PyCFunction_Check(f) || PyType_Check(f) || PyFunction_Check(f) || PyMethod_Check(f) ||
+        Py_TYPE(f) == &PyMethodDescr_Type)
+        rule = st->script_builtins ? PyDict_GetItemWithError(st->script_builtins, f) : NULL;
+    if (!rule)
+        PyErr_Clear();  /* a method of what cannot be hashed is in no list */
+    return rule ? PyLong_AsLong(rule) : RECORD_NEVER;
+}
+
+static int is_recorded(const module_state *st, long rule, const call *c)
+{
+    switch (rule) {
+    case RECORD_ITEM:
+        return takes_graph(st, c, true);
+    case RECORD_PROXY:
+        return takes_graph(st, c, false);
+    case RECORD_DEEP:
+        return mentions((module_state *)st, c);
+    default:
+        return rule == RECORD_ALWAYS;
+    }
+}
+
+/* Whether the type is one of those whose objects are always recorded: torch.ops.* */
+static int is_operator(const module_state *st, PyObject *f)
+{
+    return st->script_operators ? PyObject_IsInstance(f, st->script_operators) : 0;
+}
+
+/* Whether a builtin function or method is torch's own, as torch.ones: with graph values among sizes
+ * it could not be called. */
+static bool is_torchs_builtin(PyObject *f)
+{
+    PyObject *module = PyCFunction_Check(f) ? ((PyCFunctionObject *)f)->m_module : NULL;
+    const char *home = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    if (Py_TYPE(f) == &PyMethodDescr_Type)
+        home = PyDescr_TYPE(f)->tp_name;
+    else if (!home)
+        PyErr_Clear();  /* a name that is no text is not torch's */
+    return home && strncmp(home, "torch", 5) == 0 && (home[5] == '.' || home[5] == '\0');
+}
+
+/* Records a call of torch's function. */
+static PyObject *call_torch(PyScript *w, const call *c)
+{
+    PyObject *args = tuple_of(c->args, c->n);
+    PyObject *result = args ? record_torch(w->st, (PyObject *)w->tracer, c->f, args, c->kwargs)
+                            : NULL;
+    Py_XDECREF(args);
+    return result;
+}
+
+/* Methods of known objects: texts that graph values are put into are made when the graph runs, and
+ * containers from outside are not changed. NULL without an exception: it is called. */
+static PyObject *call_bound(PyScript *w, const call *c)
+{
+    PyObject *self = PyCFunction_GET_SELF(c->f);
+    const char *name = ((PyCFunctionObject *)c->f)->m_ml->ml_name;
+    if (!self || PyModule_Check(self))
+        return NULL;
+    if (is_mutable(self) && w->st->script_changing) {
+        PyObject *text = PyUnicode_FromString(name);
+        int changes = text ? PySet_Contains(w->st->script_changing, text) : -1;
+        Py_XDECREF(text);
+        if (changes < 0 || (changes && script_may_change(w, self) < 0))
+            return NULL;
+    }
+    int found = PyUnicode_Check(self) ? mentions(w->st, c) : 0;
+    if (found <= 0)
+        return NULL;
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject **all = PyMem_New(PyObject *, (size_t)c->n + 1);
+    PyObject *result = NULL;
+    if (all && text) {
+        all[0] = self;
+        memcpy(all + 1, c->args, (size_t)c->n * sizeof *all);
+        result = script_record_method(w, text, all, c->n + 1, c->kwargs);
+    } else if (!all) {
+        PyErr_NoMemory();
+    }
+    PyMem_Free(all);
+    Py_XDECREF(text);
+    return result;
+}
+
+static PyObject *call_module(PyScript *w, const call *c)
+{
+    module_state *st = w->st;
+    PyObject *args = tuple_of(c->args, c->n);
+    PyObject *result = NULL;
+    int leaf = args && tracer_refresh(w->tracer) == 0 ? tracer_is_leaf(w->tracer, c->f) : -1;
+    if (leaf > 0) {
+        result = tracer_call_module(w->tracer, c->f, NULL, args, c->kwargs);
+    } else if (leaf == 0) {
+        PyObject *job = PyTuple_Pack(4, (PyObject *)w->tracer, c->f, args,
+                                     c->kwargs ? c->kwargs : st->empty_dict);
+        result = job ? call_glue(st, "inline_graph", job) : NULL;
+        Py_XDECREF(job);
+    }
+    Py_XDECREF(args);
+    return result;
+}
+
+/* What `with torch.no_grad():` and its like do is recorded: cfx/_scripting.py says how. NULL without
+ * an exception: it is no such context. */
+static PyObject *call_context(PyScript *w, const call *c)
+{
+    PyObject *self = PyMethod_GET_SELF(c->f);
+    int found = w->st->script_contexts ? PyObject_IsInstance(self, w->st->script_contexts) : 0;
+    PyObject *name = found > 0 ? PyObject_GetAttr(c->f, w->st->str_name) : NULL;
+    PyObject *job = name ? PyTuple_Pack(4, (PyObject *)w->tracer, w->grad_modes, self, name) : NULL;
+    PyObject *result = job ? call_glue(w->st, "script_context", job) : NULL;
+    Py_XDECREF(job);
+    Py_XDECREF(name);
+    if (result == Py_NotImplemented)
+        Py_CLEAR(result);
+    return result;
+}
+
+static PyObject *call_direct(PyScript *w, call *c)
+{
+    module_state *st = w->st;
+    bool for_all = false;
+    PyObject *wrapped = wrapped_function(st, c->f, &for_all);
+    PyObject *result = NULL;
+    if (is_proxy(st, c->f)) {  /* a method of a graph value: its call records it */
+        PyObject *args = tuple_of(c->args, c->n);
+        result = args ? PyObject_Call(c->f, args, c->kwargs) : NULL;
+        Py_XDECREF(args);
+        return result;
+    }
+    c->f = wrapped ? wrapped : c->f;
+    long rule = record_rule(st, c->f);
+    if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
+        rule = RECORD_ALWAYS;
+    int record = is_recorded(st, rule, c);
+    if (record != 0)
+        return record < 0 ? NULL : script_record(w, c->f, c->args, c->n, c->kwargs);
+    if (is_nn_module(st, c->f))
+        return call_module(w, c);
+    if (is_torchs_builtin(c->f) && (record = mentions(st, c)) != 0)
+        return record < 0 ? NULL : call_torch(w, c);
+    if (PyCFunction_Check(c->f))
+        result = call_bound(w, c);
+    else if (PyMethod_Check(c->f))
+        result = call_context(w, c);
+    if (result || PyErr_Occurred())
+        return result;
+    return script_call_plain(w, c->f, c->args, c->n, c->kwargs);
+}
+
+/* The named arguments as a dict; NULL if there are none, or with an exception. */
+static PyObject *named_args(cfx_call_args args)
+{
+    size_t first = args.n - args.n_named;
+    PyObject *dict = args.n_named ? PyDict_New() : NULL;
+    for (size_t i = 0; dict && i < args.n_named; i++)
+        if (PyDict_SetItemString(dict, args.names[i], py(args.args[first + i])) < 0)
+            Py_CLEAR(dict);
+    return dict;
+}
+
+cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *kwargs = named_args(args);
+    call c = {py(f), (PyObject *const *)args.args, (Py_ssize_t)(args.n - args.n_named), kwargs};
+    PyObject *result = NULL;
+    if (kwargs || args.n_named == 0)
+        result = call_direct(w, &c);
+    Py_XDECREF(kwargs);
+    return script_result(w, result, err);
+}
+
+/* ---- by way of the evaluator --------------------------------------------------------------- */
+
+PyObject *script_call(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
+                      PyObject *kwargs)
+{
+    Py_ssize_t named = kwargs ? PyDict_GET_SIZE(kwargs) : 0;
+    cfx_object **all = PyMem_New(cfx_object *, (size_t)(n + named) + 1);
+    const char **names = PyMem_New(const char *, (size_t)named + 1);
+    cfx_error err = {0};
+    PyObject *key, *value;
+    PyObject *result = NULL;
+    Py_ssize_t at = 0;
+    Py_ssize_t i = 0;
+    if (!all || !names)
+        PyErr_NoMemory();
+    for (; all && names && i < n; i++)
+        all[i] = object(args[i]);
+    for (; all && names && kwargs && PyDict_Next(kwargs, &at, &key, &value); i++) {
+        names[i - n] = PyUnicode_AsUTF8(key);
+        all[i] = object(value);
+    }
+    if (!PyErr_Occurred()) {
+        cfx_call_args call_args = {all, (size_t)(n + named), names, (size_t)named};
+        result = py(cfx_evaluator_call(w->ev, object(f), call_args, &err));
+        if (!result)
+            script_raise(w, &err);
+    }
+    PyMem_Free(all);
+    PyMem_Free(names);
+    return result;
+}

@@ -1,0 +1,256 @@
+/* script_graph.c - the world of scripts: graph values, tensors, and where nodes come from. */
+#include "scripting.h"
+
+/* ---- recording ----------------------------------------------------------------------------- */
+
+PyObject *script_record(PyScript *w, PyObject *target, PyObject *const *args, Py_ssize_t n,
+                        PyObject *kwargs)
+{
+    trace_call call = {.op = CFX_OP_CALL_FUNCTION, .target = target, .args = args, .n = n,
+                       .kwargs = kwargs};
+    return tracer_record(w->st, (PyObject *)w->tracer, &call);
+}
+
+PyObject *script_record_method(PyScript *w, PyObject *name, PyObject *const *args, Py_ssize_t n,
+                               PyObject *kwargs)
+{
+    trace_call call = {.op = CFX_OP_CALL_METHOD, .target = name, .args = args, .n = n,
+                       .kwargs = kwargs};
+    return tracer_record(w->st, (PyObject *)w->tracer, &call);
+}
+
+PyObject *script_record_operator(PyScript *w, const char *name, PyObject *const *args,
+                                 Py_ssize_t n)
+{
+    PyObject *module = PyImport_ImportModule("operator");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *proxy = function ? script_record(w, function, args, n, NULL) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return proxy;
+}
+
+/* ---- tensors of the program ---------------------------------------------------------------- */
+
+PyObject *script_read(PyScript *w, PyObject *o)
+{
+    if (!is_tensor(w->st, o) || is_proxy(w->st, o))
+        return Py_NewRef(o);
+    PyObject *node = tracer_refresh(w->tracer) == 0 ? tracer_arg(w->tracer, o) : NULL;
+    PyObject *proxy = NULL;
+    if (node && is_node(w->st, node))
+        proxy = tracer_proxy(w->tracer, node);
+    else if (node)
+        PyErr_Format(PyExc_TypeError, "create_arg of the tracer must make a node of a tensor, got "
+                     "%R", (PyObject *)Py_TYPE(node));
+    Py_XDECREF(node);
+    return proxy;
+}
+
+static cfx_object *world_tensor(void *ctx, cfx_object *o, cfx_error *err)
+{
+    PyScript *w = ctx;
+    if (err)
+        err->status = CFX_OK;
+    return is_tensor(w->st, py(o)) ? script_result(w, script_read(w, py(o)), err) : NULL;
+}
+
+/* ---- graph values -------------------------------------------------------------------------- */
+
+static cfx_node *world_node(void *ctx, cfx_object *o)
+{
+    PyScript *w = ctx;
+    PyProxy *proxy = (PyProxy *)o;
+    if (!is_proxy(w->st, py(o)) || proxy->tracer != (PyObject *)w->tracer)
+        return NULL;
+    if (proxy->graph)
+        return proxy->n;
+    PyObject *node = proxy_node(w->st, py(o));
+    cfx_node *n = node && is_node(w->st, node) ? ((PyNode *)node)->n : NULL;
+    if (!node)
+        PyErr_Clear();  /* memory is out: whoever uses the value next will find out */
+    Py_XDECREF(node);
+    return n && (PyObject *)cfx_graph_binding(cfx_node_graph(n)) == w->tracer->graph ? n : NULL;
+}
+
+static cfx_object *world_proxy(void *ctx, cfx_node *n, cfx_error *err)
+{
+    PyScript *w = ctx;
+    return script_result(w, proxy_of_core(w->st, (PyGraph *)w->tracer->graph, n,
+                                          (PyObject *)w->tracer), err);
+}
+
+static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyGraph *graph = (PyGraph *)w->tracer->graph;
+    struct PyTracer *outer = graph->tracer;
+    cfx_iter held = hold(graph->g);
+    graph->tracer = w->tracer;
+    *v = value_from_py(graph, py(o));
+    graph->tracer = outer;
+    cfx_iter_end(&held);
+    return v->kind == CFX_KIND_INVALID ? script_failed(w, err) : CFX_OK;
+}
+
+static void world_place(void *ctx, const char *file, uint32_t line)
+{
+    PyScript *w = ctx;
+    PyGraph *graph = (PyGraph *)w->tracer->graph;
+    if (file == w->file && line == w->line)
+        return;
+    w->file = file;
+    w->line = line;
+    tracer_follow(w->tracer, (PyObject *)graph);
+    /* 0 if memory is out: then it is looked for on Python's stack */
+    w->tracer->here = file ? cfx_graph_location(graph->g, file, line, NULL) : 0;
+}
+
+/* ---- classes of what is not known ---------------------------------------------------------- */
+
+/* The class of values of a kind, borrowed. What nothing is known of is taken for a tensor: that is
+ * what inputs mostly are. */
+static PyObject *class_of_kind(const module_state *st, cfx_object_kind kind)
+{
+    switch (kind) {
+    case CFX_OBJECT_NONE:
+        return (PyObject *)Py_TYPE(Py_None);
+    case CFX_OBJECT_BOOL:
+        return (PyObject *)&PyBool_Type;
+    case CFX_OBJECT_INT:
+        return (PyObject *)&PyLong_Type;
+    case CFX_OBJECT_FLOAT:
+        return (PyObject *)&PyFloat_Type;
+    case CFX_OBJECT_COMPLEX:
+        return (PyObject *)&PyComplex_Type;
+    case CFX_OBJECT_STR:
+        return (PyObject *)&PyUnicode_Type;
+    case CFX_OBJECT_TUPLE:
+    case CFX_OBJECT_NAMED_TUPLE:
+        return (PyObject *)&PyTuple_Type;
+    case CFX_OBJECT_LIST:
+        return (PyObject *)&PyList_Type;
+    case CFX_OBJECT_DICT:
+        return (PyObject *)&PyDict_Type;
+    case CFX_OBJECT_SET:
+        return (PyObject *)&PySet_Type;
+    case CFX_OBJECT_CLASS:
+        return (PyObject *)&PyType_Type;
+    case CFX_OBJECT_MODULE:
+        return st->module_class;
+    case CFX_OBJECT_OTHER:
+    case CFX_OBJECT_TENSOR:
+    case CFX_OBJECT_INSTANCE:
+    case CFX_OBJECT_KINDS:
+        break;
+    }
+    return st->tensor_class;
+}
+
+static int world_kind_is(void *ctx, cfx_object_kind kind, cfx_object *classes, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *class_ = class_of_kind(w->st, kind);
+    int is = PyObject_IsSubclass(class_, py(classes));
+    /* torch.FloatTensor and its like know their instances only */
+    if (is < 0)
+        script_failed(w, err);
+    return is;
+}
+
+static cfx_object *world_kind_class(void *ctx, cfx_object_kind kind, cfx_error *err)
+{
+    PyScript *w = ctx;
+    return script_result(w, Py_NewRef(class_of_kind(w->st, kind)), err);
+}
+
+/* ---- modules ------------------------------------------------------------------------------- */
+
+static cfx_status world_enter(void *ctx, cfx_object *module, cfx_error *err)
+{
+    PyScript *w = ctx;
+    if (w->n_scopes == w->room) {
+        size_t room = 2 * w->room + 8;
+        scope_frame **scopes = PyMem_Resize(w->scopes, scope_frame *, room);
+        if (!scopes)
+            return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
+        w->scopes = scopes;
+        w->room = room;
+    }
+    scope_frame *frame = tracer_refresh(w->tracer) == 0 ? scope_push(w->tracer, py(module)) : NULL;
+    if (!frame)
+        return script_failed(w, err);
+    w->scopes[w->n_scopes++] = frame;
+    return CFX_OK;
+}
+
+static void world_leave(void *ctx)
+{
+    PyScript *w = ctx;
+    if (w->n_scopes > 0)
+        scope_pop(w->tracer, w->scopes[--w->n_scopes]);
+}
+
+static uint32_t world_scope(void *ctx)
+{
+    PyScript *w = ctx;
+    return w->tracer->scope_number;
+}
+
+/* Records buffer.copy_(v), so that the buffer keeps from call to call what the program gave it. */
+static int keep_buffer(PyScript *w, PyObject *buffer, PyObject *v)
+{
+    PyObject *name = PyUnicode_InternFromString("copy_");
+    PyObject *args[2] = {name ? script_read(w, buffer) : NULL, v};
+    PyObject *proxy = args[0] ? script_record_method(w, name, args, 2, NULL) : NULL;
+    Py_XDECREF(proxy);
+    Py_XDECREF(args[0]);
+    Py_XDECREF(name);
+    return proxy ? 0 : -1;
+}
+
+static cfx_status world_keep_attribute(void *ctx, cfx_object *module, const char *name,
+                                       cfx_object *v, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject *buffer = text ? module_entry(py(module), w->st->str_buffers, text) : NULL;
+    PyObject *parameter = text ? module_entry(py(module), w->st->str_parameters, text) : NULL;
+    const char *class_ = Py_TYPE(py(module))->tp_name;
+    cfx_status status = CFX_OK;
+    if (!text || PyErr_Occurred())
+        status = script_failed(w, err);
+    else if (parameter)
+        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is a parameter of %s, and is assigned "
+                               "to; parameters change by training only: change it in place under "
+                               "torch.no_grad(), or make it a buffer", name, class_);
+    else if (buffer && is_tensor(w->st, buffer) && is_graph_like(w->st, py(v)))
+        status = buffer == py(v) || keep_buffer(w, buffer, py(v)) == 0 ? CFX_OK
+                                                                         : script_failed(w, err);
+    else if (buffer)
+        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "the buffer '%s' of %s is given %s; only "
+                               "tensors can be kept in a buffer that is a tensor already", name,
+                               class_, Py_TYPE(py(v))->tp_name);
+    else
+        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "the attribute '%s' of %s is assigned to, "
+                               "and a graph keeps tensors in buffers only: make it one in __init__ "
+                               "(self.register_buffer(\"%s\", torch.zeros(...)))", name, class_,
+                               name);
+    Py_XDECREF(text);
+    return status;
+}
+
+void script_graph_entries(cfx_world *world)
+{
+    world->node = world_node;
+    world->proxy = world_proxy;
+    world->value = world_value;
+    world->tensor = world_tensor;
+    world->place = world_place;
+    world->kind_is = world_kind_is;
+    world->kind_class = world_kind_class;
+    world->enter = world_enter;
+    world->leave = world_leave;
+    world->scope = world_scope;
+    world->keep_attribute = world_keep_attribute;
+}

@@ -1,0 +1,458 @@
+/* script_operate.c - the world of scripts: operators, items, truth, iteration, text.
+ *
+ * Where a class of the user's has an operator with a source, the evaluator runs it; where a graph
+ * value or a tensor of the program is an operand, a node is recorded; all else is Python's own.
+ */
+#include "scripting.h"
+
+#include <cfx/ops.h>
+
+/* ---- the signs ----------------------------------------------------------------------------- */
+
+typedef struct sign_row {
+    const char *function;  /* of `operator` */
+    const char *in_place;
+    PyObject *(*plain)(PyObject *, PyObject *);
+    PyObject *(*plain_in_place)(PyObject *, PyObject *);
+    const char *method;    /* "__add__" */
+} sign_row;
+
+static PyObject *power(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
+static PyObject *power_in_place(PyObject *a, PyObject *b)
+{
+    return PyNumber_InPlacePower(a, b, Py_None);
+}
+
+#define ROW(id, function, plain, name)                                                             \
+    [CFX_SIGN_##id] = {#function, "i" name, PyNumber_##plain, PyNumber_InPlace##plain,             \
+                       "__" name "__"}
+static const sign_row rows[CFX_SIGNS] = {
+    ROW(ADD, add, Add, "add"),
+    ROW(SUB, sub, Subtract, "sub"),
+    ROW(MUL, mul, Multiply, "mul"),
+    ROW(MATMUL, matmul, MatrixMultiply, "matmul"),
+    ROW(TRUEDIV, truediv, TrueDivide, "truediv"),
+    ROW(MOD, mod, Remainder, "mod"),
+    [CFX_SIGN_POW] = {"pow", "ipow", power, power_in_place, "__pow__"},
+    ROW(LSHIFT, lshift, Lshift, "lshift"),
+    ROW(RSHIFT, rshift, Rshift, "rshift"),
+    ROW(OR, or_, Or, "or"),
+    ROW(XOR, xor, Xor, "xor"),
+    ROW(AND, and_, And, "and"),
+    ROW(FLOORDIV, floordiv, FloorDivide, "floordiv"),
+};
+
+/* ---- the user's own operators -------------------------------------------------------------- */
+
+/* Calls the method of that name of o's class with `other` (may be NULL), if that is the user's:
+ * NULL without an exception if it is not, or gives NotImplemented. */
+static PyObject *call_users(PyScript *w, PyObject *o, const char *method, PyObject *other)
+{
+    if (!is_instance(w->st, o) && !is_nn_module(w->st, o) && !PyType_HasFeature(Py_TYPE(o),
+                                                                               Py_TPFLAGS_HEAPTYPE))
+        return NULL;
+    PyObject *name = PyUnicode_InternFromString(method);
+    PyObject *function = name ? users_method(w, Py_TYPE(o), name) : NULL;
+    PyObject *const args[2] = {o, other};
+    PyObject *result = function ? script_call(w, function, args, other ? 2 : 1, NULL) : NULL;
+    Py_XDECREF(name);
+    if (result == Py_NotImplemented)
+        Py_CLEAR(result);
+    return result;
+}
+
+/* "__add__" as "__radd__" or "__iadd__". */
+static const char *variant(const char *method, char letter, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "__%c%s", letter, method + 2);
+    return buffer;
+}
+
+/* a.__add__(b), then b.__radd__(a), of classes of the user's. */
+static PyObject *users_binary(PyScript *w, const char *method, PyObject *a, PyObject *b,
+                              bool in_place)
+{
+    char name[24];
+    PyObject *result = NULL;
+    if (in_place)
+        result = call_users(w, a, variant(method, 'i', name, sizeof name), b);
+    if (!result && !PyErr_Occurred())
+        result = call_users(w, a, method, b);
+    if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
+        result = call_users(w, b, variant(method, 'r', name, sizeof name), a);
+    return result;
+}
+
+/* ---- operators ----------------------------------------------------------------------------- */
+
+static PyObject *unary(PyScript *w, cfx_sign sign, PyObject *o)
+{
+    static const char *const methods[] = {[CFX_SIGN_INVERT] = "__invert__",
+                                          [CFX_SIGN_POS] = "__pos__",
+                                          [CFX_SIGN_NEG] = "__neg__"};
+    PyObject *a = script_read(w, o);
+    PyObject *result = NULL;
+    if (!a)
+        return NULL;
+    if (sign == CFX_SIGN_NOT && is_proxy(w->st, a))
+        result = script_record_operator(w, "not_", &a, 1);
+    else if (sign != CFX_SIGN_NOT)
+        result = call_users(w, a, methods[sign], NULL);
+    if (!result && !PyErr_Occurred()) {
+        if (sign == CFX_SIGN_INVERT)
+            result = PyNumber_Invert(a);
+        else if (sign == CFX_SIGN_POS)
+            result = PyNumber_Positive(a);
+        else if (sign == CFX_SIGN_NEG)
+            result = PyNumber_Negative(a);
+        else {
+            int truth = PyObject_IsTrue(a);
+            result = truth < 0 ? NULL : PyBool_FromLong(!truth);
+        }
+    }
+    Py_DECREF(a);
+    return result;
+}
+
+static cfx_object *world_unary(void *ctx, cfx_sign sign, cfx_object *a, cfx_error *err)
+{
+    return script_result(ctx, unary(ctx, sign, py(a)), err);
+}
+
+/* Operands that are known, but have graph values inside: "%s" % (x,). */
+static int formats_graph(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b)
+{
+    return sign == CFX_SIGN_MOD && PyUnicode_Check(a) ? mentions_graph(w->st, b) : 0;
+}
+
+static PyObject *known_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b, bool in_place)
+{
+    const sign_row *row = &rows[sign];
+    int formats = formats_graph(w, sign, a, b);
+    if (formats < 0 || (in_place && is_mutable(a) && script_may_change(w, a) < 0))
+        return NULL;
+    PyObject *const args[2] = {a, b};
+    if (formats || (in_place && is_proxy(w->st, a)))
+        return script_record_operator(w, in_place && !formats ? row->in_place : row->function,
+                                      args, 2);
+    PyObject *result = users_binary(w, row->method, a, b, in_place);
+    if (result || PyErr_Occurred())
+        return result;
+    return in_place ? row->plain_in_place(a, b) : row->plain(a, b);
+}
+
+static PyObject *binary(PyScript *w, cfx_sign sign, PyObject *left, PyObject *right, bool in_place)
+{
+    PyObject *a = script_read(w, left);
+    PyObject *b = a ? script_read(w, right) : NULL;
+    PyObject *result = b ? known_binary(w, sign, a, b, in_place) : NULL;
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return result;
+}
+
+static cfx_object *world_binary(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b,
+                                bool in_place, cfx_error *err)
+{
+    return script_result(ctx, binary(ctx, sign, py(a), py(b), in_place), err);
+}
+
+/* ---- comparisons --------------------------------------------------------------------------- */
+
+/* `item in container`; graph values of either sort are recorded. */
+static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool negated)
+{
+    bool symbolic = is_graph_like(w->st, container) || is_graph_like(w->st, item);
+    /* a container that is known is looked through by identity first: a tensor's own == says more */
+    PyObject *const args[2] = {container, item};
+    PyObject *found = NULL;
+    if (symbolic)
+        found = script_record_operator(w, "contains", args, 2);
+    else if (!(found = call_users(w, container, "__contains__", item)) && !PyErr_Occurred()) {
+        int is_in = PySequence_Contains(container, item);
+        found = is_in < 0 ? NULL : PyBool_FromLong(is_in);
+    }
+    PyObject *result = found && negated ? unary(w, CFX_SIGN_NOT, found) : Py_XNewRef(found);
+    Py_XDECREF(found);
+    return result;
+}
+
+/* Whether a module is torch's own: none of those gives None. */
+static bool is_torchs_module(PyScript *w, const char *path)
+{
+    PyObject *root = PyObject_GetAttr((PyObject *)w->tracer, w->st->str_root);
+    PyObject *text = root ? PyUnicode_FromString(path) : NULL;
+    PyObject *module = text ? path_get(w->st, root, text) : NULL;
+    bool is = module && is_nn_module(w->st, module) && module_is_leaf(w->st, module);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    Py_XDECREF(root);
+    PyErr_Clear();  /* a path that leads nowhere */
+    return is;
+}
+
+/* Whether a graph value is the result of what never gives None: arithmetic, torch's functions. */
+static bool is_something(PyScript *w, PyObject *proxy)
+{
+    const cfx_node *n = w->world.node(w, object(proxy));
+    const char *target = n ? cfx_node_target(n, NULL, NULL) : NULL;
+    if (!target || cfx_node_op(n) == CFX_OP_PLACEHOLDER)
+        return false;
+    if (cfx_node_op(n) == CFX_OP_CALL_MODULE)
+        return is_torchs_module(w, target);
+    const char *name = strchr(target, '.');
+    if (name && (strncmp(target, "operator.", 9) == 0 || strncmp(target, "_operator.", 10) == 0))
+        return strcmp(name, ".getitem") != 0;
+    const char *schema = cfx_operator_schema(cfx_node_operator(n));
+    return cfx_node_op(n) == CFX_OP_GET_ATTR || (schema && strstr(schema, "-> Tensor"));
+}
+
+static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
+{
+    PyObject *const args[2] = {a, b};
+    PyObject *other = a == Py_None ? b : b == Py_None ? a : NULL;
+    if (other && is_proxy(w->st, other) && is_something(w, other))
+        return PyBool_FromLong(negated);
+    if (is_proxy(w->st, a) || is_proxy(w->st, b))
+        return script_record_operator(w, negated ? "is_not" : "is_", args, 2);
+    return PyBool_FromLong((a == b) != negated);
+}
+
+static PyObject *compare_values(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b)
+{
+    static const struct { int op; const char *function, *method, *mirrored; } how[] = {
+        [CFX_SIGN_EQ] = {Py_EQ, "eq", "__eq__", "__eq__"},
+        [CFX_SIGN_NE] = {Py_NE, "ne", "__ne__", "__ne__"},
+        [CFX_SIGN_LT] = {Py_LT, "lt", "__lt__", "__gt__"},
+        [CFX_SIGN_LE] = {Py_LE, "le", "__le__", "__ge__"},
+        [CFX_SIGN_GT] = {Py_GT, "gt", "__gt__", "__lt__"},
+        [CFX_SIGN_GE] = {Py_GE, "ge", "__ge__", "__le__"},
+    };
+    PyObject *const args[2] = {a, b};
+    int inside = is_proxy(w->st, a) || is_proxy(w->st, b) ? 0 : mentions_graph(w->st, a);
+    if (inside == 0 && !is_proxy(w->st, a) && !is_proxy(w->st, b))
+        inside = mentions_graph(w->st, b);
+    if (inside != 0)  /* Python would ask each item for its truth */
+        return inside < 0 ? NULL : script_record_operator(w, how[sign].function, args, 2);
+    PyObject *result = call_users(w, a, how[sign].method, b);
+    if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
+        result = call_users(w, b, how[sign].mirrored, a);
+    return result || PyErr_Occurred() ? result : PyObject_RichCompare(a, b, how[sign].op);
+}
+
+static PyObject *compare(PyScript *w, cfx_sign sign, PyObject *left, PyObject *right)
+{
+    if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
+        return identity(w, left, right, sign == CFX_SIGN_IS_NOT);
+    if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN)
+        return contains(w, left, right, sign == CFX_SIGN_NOT_IN);
+    PyObject *a = script_read(w, left);
+    PyObject *b = a ? script_read(w, right) : NULL;
+    PyObject *result = b ? compare_values(w, sign, a, b) : NULL;
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return result;
+}
+
+static cfx_object *world_compare(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b,
+                                 cfx_error *err)
+{
+    return script_result(ctx, compare(ctx, sign, py(a), py(b)), err);
+}
+
+/* ---- truth --------------------------------------------------------------------------------- */
+
+static int truth(PyScript *w, PyObject *o)
+{
+    if (is_graph_like(w->st, o)) {
+        refuse(w->st, "bool", o);
+        return -1;
+    }
+    PyObject *answer = call_users(w, o, "__bool__", NULL);
+    if (!answer && !PyErr_Occurred())
+        answer = call_users(w, o, "__len__", NULL);
+    if (PyErr_Occurred())
+        return -1;
+    int is = answer && is_proxy(w->st, answer) ? (refuse(w->st, "bool", answer), -1)
+                                               : PyObject_IsTrue(answer ? answer : o);
+    Py_XDECREF(answer);
+    return is;
+}
+
+static int world_truth(void *ctx, cfx_object *o, cfx_error *err)
+{
+    int is = truth(ctx, py(o));
+    if (is < 0)
+        script_failed(ctx, err);
+    return is;
+}
+
+/* ---- items --------------------------------------------------------------------------------- */
+
+static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
+{
+    PyObject *o = script_read(w, container);
+    PyObject *result = NULL;
+    if (!o)
+        return NULL;
+    PyObject *const args[2] = {o, key};
+    /* a key that is a graph value is looked up when the graph runs */
+    if (is_graph_like(w->st, key) && (is_mutable(o) || PyTuple_Check(o) || PyUnicode_Check(o)))
+        result = script_record_operator(w, "getitem", args, 2);
+    else if (!(result = call_users(w, o, "__getitem__", key)) && !PyErr_Occurred())
+        result = PyObject_GetItem(o, key);
+    Py_DECREF(o);
+    return result;
+}
+
+static cfx_object *world_item(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err)
+{
+    return script_result(ctx, item(ctx, py(o), py(key)), err);
+}
+
+static int change_item(PyScript *w, PyObject *o, PyObject *key, PyObject *v)
+{
+    PyObject *const args[3] = {o, key, v};
+    PyObject *done = NULL;
+    if (is_proxy(w->st, o)) {
+        done = script_record_operator(w, v ? "setitem" : "delitem", args, v ? 3 : 2);
+        Py_XDECREF(done);
+        return done ? 0 : -1;
+    }
+    if (is_mutable(o) && script_may_change(w, o) < 0)
+        return -1;
+    PyObject *name = PyUnicode_InternFromString(v ? "__setitem__" : "__delitem__");
+    PyObject *method = name ? users_method(w, Py_TYPE(o), name) : NULL;
+    Py_XDECREF(name);
+    if (method) {
+        done = script_call(w, method, args, v ? 3 : 2, NULL);
+        Py_XDECREF(done);
+        return done ? 0 : -1;
+    }
+    if (PyErr_Occurred())
+        return -1;
+    return v ? PyObject_SetItem(o, key, v) : PyObject_DelItem(o, key);
+}
+
+static cfx_status world_set_item(void *ctx, cfx_object *container, cfx_object *key, cfx_object *v,
+                                 cfx_error *err)
+{
+    PyObject *o = script_read(ctx, py(container));
+    int failed = o ? change_item(ctx, o, py(key), py(v)) : -1;
+    Py_XDECREF(o);
+    return failed ? script_failed(ctx, err) : CFX_OK;
+}
+
+/* ---- iteration ----------------------------------------------------------------------------- */
+
+/* The rows of a tensor of the program, whose number is known. */
+static PyObject *iterate_tensor(PyScript *w, PyObject *tensor)
+{
+    Py_ssize_t n = PyObject_Length(tensor);
+    PyObject *proxy = n < 0 ? NULL : script_read(w, tensor);
+    PyObject *rows_ = proxy ? PyTuple_New(n) : NULL;
+    for (Py_ssize_t i = 0; rows_ && i < n; i++) {
+        PyObject *index = PyLong_FromSsize_t(i);
+        PyObject *row = index ? PyObject_GetItem(proxy, index) : NULL;
+        Py_XDECREF(index);
+        if (row)
+            PyTuple_SET_ITEM(rows_, i, row);
+        else
+            Py_CLEAR(rows_);
+    }
+    PyObject *iterator = rows_ ? PyObject_GetIter(rows_) : NULL;
+    Py_XDECREF(rows_);
+    Py_XDECREF(proxy);
+    return iterator;
+}
+
+static PyObject *iterate(PyScript *w, PyObject *o)
+{
+    if (is_proxy(w->st, o))
+        return refuse(w->st, "iter", o);
+    if (is_tensor(w->st, o))
+        return iterate_tensor(w, o);
+    PyObject *iterator = call_users(w, o, "__iter__", NULL);
+    return iterator || PyErr_Occurred() ? iterator : PyObject_GetIter(o);
+}
+
+static cfx_object *world_iterate(void *ctx, cfx_object *o, cfx_error *err)
+{
+    return script_result(ctx, iterate(ctx, py(o)), err);
+}
+
+static cfx_object *world_next(void *ctx, cfx_object *iterator, cfx_error *err)
+{
+    PyScript *w = ctx;
+    if (err)
+        err->status = CFX_OK;
+    PyObject *value = call_users(w, py(iterator), "__next__", NULL);
+    if (!value && !PyErr_Occurred())
+        value = PyIter_Check(py(iterator)) ? PyIter_Next(py(iterator))
+                                           : PyObject_CallMethod(py(iterator), "__next__", NULL);
+    if (!value && PyErr_ExceptionMatches(PyExc_StopIteration))
+        PyErr_Clear();  /* the end, as the user's own iterator says it */
+    return value || PyErr_Occurred() ? script_result(w, value, err) : NULL;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static PyObject *converted(PyObject *o, int conversion)
+{
+    if (conversion == 's')
+        return PyObject_Str(o);
+    if (conversion == 'r')
+        return PyObject_Repr(o);
+    return conversion == 'a' ? PyObject_ASCII(o) : Py_NewRef(o);
+}
+
+static PyObject *record_builtin(PyScript *w, const char *name, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *function = PyDict_GetItemString(PyEval_GetBuiltins(), name);
+    return function ? script_record(w, function, args, n, NULL) : NULL;
+}
+
+/* A replacement field with a graph value in it: format(o, spec) or format(repr(o), spec). */
+static PyObject *record_format(PyScript *w, PyObject *o, int conversion, PyObject *spec)
+{
+    const char *name = conversion == 'r' ? "repr" : conversion == 'a' ? "ascii" : "str";
+    PyObject *text = conversion ? record_builtin(w, name, &o, 1) : Py_NewRef(o);
+    PyObject *const args[2] = {text, spec};
+    PyObject *result = NULL;
+    if (text)  /* without a spec, the str.format that the text becomes does it */
+        result = spec ? record_builtin(w, "format", args, 2) : Py_NewRef(text);
+    Py_XDECREF(text);
+    return result;
+}
+
+static PyObject *format(PyScript *w, PyObject *o, int conversion, PyObject *spec)
+{
+    int symbolic = mentions_graph(w->st, o);
+    if (symbolic == 0 && spec)
+        symbolic = mentions_graph(w->st, spec);
+    if (symbolic != 0)
+        return symbolic < 0 ? NULL : record_format(w, o, conversion, spec);
+    PyObject *text = converted(o, conversion);
+    PyObject *result = text ? PyObject_Format(text, spec) : NULL;
+    Py_XDECREF(text);
+    return result;
+}
+
+static cfx_object *world_format(void *ctx, cfx_object *o, int conversion, cfx_object *spec,
+                                cfx_error *err)
+{
+    return script_result(ctx, format(ctx, py(o), conversion, py(spec)), err);
+}
+
+void script_operate_entries(cfx_world *world)
+{
+    world->unary = world_unary;
+    world->binary = world_binary;
+    world->compare = world_compare;
+    world->truth = world_truth;
+    world->item = world_item;
+    world->set_item = world_set_item;
+    world->iterate = world_iterate;
+    world->next = world_next;
+    world->format = world_format;
+}

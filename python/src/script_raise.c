@@ -1,0 +1,227 @@
+/* script_raise.c - the world of scripts: exceptions, and how an evaluation that failed is told. */
+#include "scripting.h"
+
+#include <cfx/script.h>
+
+/* ---- exceptions on their way --------------------------------------------------------------- */
+
+/* The exception that is set, normalized and with its traceback: a new reference, or NULL. */
+static PyObject *take_exception(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!type)
+        return NULL;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback && value)
+        PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+}
+
+static void set_exception(PyObject *exception)
+{
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+}
+
+cfx_status script_failed(PyScript *w, cfx_error *err)
+{
+    PyObject *exception = take_exception();
+    PyObject *text = exception ? PyObject_Str(exception) : NULL;
+    const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
+    PyErr_Clear();  /* an exception without a text has none to show */
+    if (w->refused) {
+        w->refused = false;
+        cfx_status status = cfx_error_set(err, CFX_E_UNSUPPORTED, "%s", message ? message : "");
+        Py_XDECREF(text);
+        Py_XDECREF(exception);
+        return status;
+    }
+    cfx_error_set(err, CFX_E_HOST, "%s%s%s",
+                  exception ? Py_TYPE(exception)->tp_name : "an exception was raised",
+                  message && *message ? ": " : "", message ? message : "");
+    Py_XDECREF(text);
+    Py_XSETREF(w->pending, exception);
+    return CFX_E_HOST;
+}
+
+PyObject *script_refuse(PyScript *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    PyErr_FormatV(PyExc_NotImplementedError, format, args);
+    va_end(args);
+    w->refused = true;
+    return NULL;
+}
+
+cfx_object *script_result(PyScript *w, PyObject *o, cfx_error *err)
+{
+    if (!o)
+        script_failed(w, err);
+    return object(o);
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+/* An exception that is raised: an instance of a class, or itself. */
+static PyObject *instance_of(PyObject *exc)
+{
+    if (PyExceptionClass_Check(exc))
+        exc = PyObject_CallNoArgs(exc);
+    else
+        Py_INCREF(exc);
+    if (exc && !PyExceptionInstance_Check(exc)) {
+        PyErr_SetString(PyExc_TypeError, "exceptions must derive from BaseException");
+        Py_CLEAR(exc);
+    }
+    return exc;
+}
+
+static cfx_status world_raise(void *ctx, cfx_object *exc, cfx_object *cause, cfx_error *err)
+{
+    PyObject *instance = instance_of(py(exc));
+    PyObject *reason = NULL;
+    if (instance && cause && py(cause) != Py_None && !(reason = instance_of(py(cause))))
+        Py_CLEAR(instance);
+    if (instance) {
+        if (cause)
+            PyException_SetCause(instance, reason);
+        set_exception(instance);
+        Py_DECREF(instance);
+    }
+    return script_failed(ctx, err);
+}
+
+static cfx_object *world_caught(void *ctx)
+{
+    PyScript *w = ctx;
+    PyObject *pending = w->pending;
+    w->pending = NULL;
+    if (!pending)
+        pending = take_exception();  /* of a graph's host, which knows no world */
+    return object(pending);
+}
+
+static int world_matches(void *ctx, cfx_object *exc, cfx_object *classes, cfx_error *err)
+{
+    PyObject *c = py(classes);
+    bool fit = PyExceptionClass_Check(c);
+    if (PyTuple_Check(c)) {
+        fit = true;
+        for (Py_ssize_t i = 0; fit && i < PyTuple_GET_SIZE(c); i++)
+            fit = PyExceptionClass_Check(PyTuple_GET_ITEM(c, i));
+    }
+    if (!fit) {
+        PyErr_SetString(PyExc_TypeError, "catching classes that do not inherit from BaseException "
+                                         "is not allowed");
+        script_failed(ctx, err);
+        return -1;
+    }
+    return PyErr_GivenExceptionMatches(py(exc), c);
+}
+
+/* The first class of its ancestors that is Python's own. */
+static const char *builtin_name(PyTypeObject *type)
+{
+    PyObject *builtins = PyEval_GetBuiltins();
+    for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i);
+        if (PyDict_GetItemString(builtins, base->tp_name) == (PyObject *)base)
+            return base->tp_name;
+    }
+    return "Exception";
+}
+
+/* What an exception says: its only argument, or all of it as text. */
+static PyObject *message_of(PyObject *exc)
+{
+    if (PyType_Check(exc))
+        return PyUnicode_FromString("");
+    PyObject *args = PyObject_GetAttrString(exc, "args");
+    PyObject *message = NULL;
+    if (args && PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1)
+        message = Py_NewRef(PyTuple_GET_ITEM(args, 0));
+    else if (args)
+        message = PyObject_Str(exc);
+    Py_XDECREF(args);
+    return message;
+}
+
+static cfx_status world_explain(void *ctx, cfx_object *exc, const char **kind,
+                                cfx_object **message, cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *text = message_of(py(exc));
+    if (!text)
+        return script_failed(w, err);
+    Py_XSETREF(w->message, text);
+    *kind = builtin_name(PyType_Check(py(exc)) ? (PyTypeObject *)exc : Py_TYPE(py(exc)));
+    *message = object(text);
+    return CFX_OK;
+}
+
+static cfx_status world_interrupted(void *ctx, cfx_error *err)
+{
+    return PyErr_CheckSignals() < 0 ? script_failed(ctx, err) : CFX_OK;
+}
+
+void script_raise_entries(cfx_world *world)
+{
+    world->raise = world_raise;
+    world->caught = world_caught;
+    world->matches = world_matches;
+    world->explain = world_explain;
+    world->interrupted = world_interrupted;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* [(file, line, column, function), ...] of the calls in which it was raised, innermost first. */
+static PyObject *places_of(const PyScript *w)
+{
+    cfx_script_place place;
+    PyObject *places = PyList_New(0);
+    for (size_t i = 0; places && w->ev && cfx_evaluator_where(w->ev, i, &place); i++) {
+        PyObject *row = Py_BuildValue("(sIIs)", place.file, place.line, place.column,
+                                      place.function);
+        if (!row || PyList_Append(places, row) < 0)
+            Py_CLEAR(places);
+        Py_XDECREF(row);
+    }
+    return places;
+}
+
+/* Gives an exception a note that says where in the program it was raised. */
+static void note_place(PyScript *w, PyObject *exception)
+{
+    PyObject *places = places_of(w);
+    PyObject *job = places ? PyTuple_Pack(2, exception, places) : NULL;
+    PyObject *done = job ? call_glue(w->st, "script_note", job) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(job);
+    Py_XDECREF(places);
+    PyErr_Clear();  /* the exception itself is what counts */
+}
+
+PyObject *script_raise(PyScript *w, const cfx_error *err)
+{
+    PyObject *exception = py(world_caught(w));
+    if (err->status == CFX_E_HOST && exception) {
+        note_place(w, exception);
+        set_exception(exception);
+        Py_DECREF(exception);
+        return NULL;
+    }
+    Py_XDECREF(exception);  /* it was caught by what failed afterwards */
+    if (err->status == CFX_E_NOMEM)
+        return PyErr_NoMemory();
+    PyObject *message = str_from_utf8(err->message, strlen(err->message));
+    PyObject *job = message ? Py_BuildValue("(zNII)", cfx_status_exception(err->status), message,
+                                            err->line, err->column) : NULL;
+    PyObject *never = job ? call_glue(w->st, "script_error", job) : NULL;
+    Py_XDECREF(never);
+    Py_XDECREF(job);
+    return NULL;
+}

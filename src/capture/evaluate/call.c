@@ -1,0 +1,362 @@
+/* call.c - calls: functions that have a source are run here, all else the world calls. */
+#include "evaluate_impl.h"
+
+/* ---- functions with a source --------------------------------------------------------------- */
+
+static cfx_object *fail_generator(cfx_evaluator *ev, const cfx_def *def)
+{
+    const cfxi_ast *at = def->yields;
+    const bool async = at->kind == CFXI_AST_AsyncFunctionDef || at->kind == CFXI_AST_Await;
+    if (async)
+        return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "an asynchronous function cannot be captured; "
+                         "write a plain one");
+    return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "'%.60s' is a generator (yield), which cannot be "
+                     "captured; collect the values in a list and return it", def->name);
+}
+
+cfx_object *cfxi_run_function(cfx_evaluator *ev)
+{
+    cfxi_frame *f = ev->frame;
+    const cfx_def *def = f->def;
+    cfxi_flow flow = CFXI_FLOW_FAIL;
+    if (def->yields) {
+        fail_generator(ev, def);
+    } else if (def->kind == CFXI_DEF_LAMBDA) {
+        f->result = cfxi_eval_raw(ev, cfxi_as_Lambda(def->ast)->body);
+        flow = f->result ? CFXI_FLOW_RETURN : cfxi_failed_flow(ev);
+    } else {
+        flow = cfxi_exec_block(ev, ((const cfxi_FunctionDef *)def->ast)->body);
+    }
+    if (flow == CFXI_FLOW_ON) {
+        f->result = ev->none;
+        flow = CFXI_FLOW_RETURN;
+    }
+    if (flow != CFXI_FLOW_FAIL)
+        flow = cfxi_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
+    cfxi_frame_pop(ev);
+    return flow == CFXI_FLOW_ON ? f->result : NULL;
+}
+
+static cfx_object *run_bound(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
+                             const cfxi_defaults *defaults)
+{
+    if (cfxi_bind_call(ev, self, args, defaults))
+        return cfxi_run_function(ev);
+    cfxi_frame_pop(ev);
+    return NULL;
+}
+
+cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self, cfx_call_args args)
+{
+    const cfxi_defaults defaults = {f->defaults, f->n_defaults, f->kw_defaults};
+    if (f->ev != ev)
+        return cfxi_fail(ev, NULL, CFX_E_VALUE, "'%.60s' was made by another evaluation, which has "
+                         "ended; make the function anew", f->def->name);
+    if (!cfxi_frame_push(ev, f->def, f->outer, f->globals))
+        return NULL;
+    if (f->class_cell)
+        ev->frame->class_cell = f->class_cell;
+    return run_bound(ev, self, args, &defaults);
+}
+
+/* The defaults of keyword-only parameters: of a dict, one for each. */
+static bool take_named_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults *out)
+{
+    const cfxi_ast_list params = c->def->params->kwonlyargs;
+    cfx_object **values = cfxi_ev_alloc(ev, (params.count + 1) * sizeof *values);
+    cfx_object **items;
+    size_t n;
+    if (!values || !cfxi_contents(ev, c->kw_defaults, &items, &n))
+        return false;
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        size_t size;
+        const char *key = ev->w->text(ev->w->ctx, items[i], &size);
+        for (size_t k = 0; key && k < params.count; k++) {
+            const char *name = cfxi_as_arg(params.items[k])->arg;
+            if (strlen(name) == size && memcmp(name, key, size) == 0)
+                values[k] = items[i + 1];
+        }
+    }
+    out->named = values;
+    return true;
+}
+
+static bool take_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults *out)
+{
+    cfx_object **items;
+    *out = (cfxi_defaults){0};
+    if (c->defaults) {
+        if (!cfxi_contents(ev, c->defaults, &items, &out->n))
+            return false;
+        out->items = items;
+    }
+    return !c->kw_defaults || take_named_defaults(ev, c, out);
+}
+
+static cfx_object *call_source(cfx_evaluator *ev, const cfx_callee *c, cfx_call_args args)
+{
+    cfxi_defaults defaults;
+    if (!take_defaults(ev, c, &defaults) || !cfxi_frame_push(ev, c->def, NULL, c->globals))
+        return NULL;
+    ev->frame->n_free = c->n_free;
+    ev->frame->free_names = c->free_names;
+    ev->frame->free_values = c->free_values;
+    for (size_t i = 0; i < c->n_free; i++) {
+        if (strcmp(c->free_names[i], "__class__") == 0)
+            ev->frame->class_cell = c->free_values[i];
+    }
+    return run_bound(ev, c->self, args, &defaults);
+}
+
+/* ---- classes, modules, partial functions --------------------------------------------------- */
+
+/* The same arguments with n more before them. */
+static bool prepend(cfx_evaluator *ev, cfx_object *const *first, size_t n, cfx_call_args *args)
+{
+    cfxi_objects all = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (!cfxi_push(ev, &all, first[i]))
+            return false;
+    }
+    for (size_t i = 0; i < args->n; i++) {
+        if (!cfxi_push(ev, &all, args->args[i]))
+            return false;
+    }
+    args->args = all.items;
+    args->n = all.n;
+    return true;
+}
+
+static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_callee *c,
+                              cfx_call_args args)
+{
+    cfx_object *o = cfxi_pool(ev, ev->w->make(ev->w->ctx, class, ev->err));
+    if (o && !cfxi_born(ev, o))
+        return NULL;
+    if (!o || !c->function)
+        return o;
+    return prepend(ev, &o, 1, &args) && cfxi_call(ev, c->function, args) ? o : NULL;
+}
+
+static cfx_object *call_module(cfx_evaluator *ev, cfx_object *module, const cfx_callee *c,
+                               cfx_call_args args)
+{
+    cfx_object *v = NULL;
+    if (ev->w->enter(ev->w->ctx, module, ev->err) != CFX_OK)
+        return NULL;
+    if (c->kind == CFX_CALLEE_MODULE)
+        v = cfxi_call(ev, c->function, args);
+    else if (args.n != 1 || args.n_named != 0)
+        cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%.80s takes 1 argument but %zu were given",
+                     ev->w->type_name(ev->w->ctx, module), args.n);
+    else
+        v = args.args[0];
+    for (size_t i = 0; v && c->kind == CFX_CALLEE_CHAIN && i < c->n_parts; i++)
+        v = cfxi_call(ev, c->parts[i], cfxi_args(&v, 1));
+    ev->w->leave(ev->w->ctx);
+    return v;
+}
+
+/* Arguments by name: those of a call stand before those that were given earlier. */
+typedef struct named {
+    cfxi_objects values;
+    const char **names;
+    size_t capacity;
+} named;
+
+static bool has_name(const named *n, const char *name)
+{
+    for (size_t i = 0; i < n->values.n; i++) {
+        if (strcmp(n->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool add_named(cfx_evaluator *ev, named *n, const char *name, cfx_object *v)
+{
+    if (n->values.n == n->capacity) {
+        const size_t capacity = n->capacity ? 2 * n->capacity : 8;
+        const char **more = cfxi_ev_alloc(ev, capacity * sizeof *more);
+        if (!more)
+            return false;
+        if (n->capacity > 0)
+            memcpy(more, n->names, n->values.n * sizeof *more);
+        n->names = more;
+        n->capacity = capacity;
+    }
+    n->names[n->values.n] = name;
+    return cfxi_push(ev, &n->values, v);
+}
+
+/* A key of a dict that is a name of an argument: a text in the arena. */
+static const char *argument_name(cfx_evaluator *ev, cfx_object *key)
+{
+    size_t size = 0;
+    const cfx_object_kind kind = cfxi_kind(ev, key);
+    const char *text = kind == CFX_OBJECT_STR && !cfxi_node(ev, key)
+                           ? ev->w->text(ev->w->ctx, key, &size) : NULL;
+    if (!text)
+        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "keywords must be strings");
+    char *copy = cfxi_ev_alloc(ev, size + 1);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* Puts those of a dict in; `may_repeat`: names that are there already stay. */
+static bool add_dict(cfx_evaluator *ev, named *n, const cfxi_objects *items, bool may_repeat)
+{
+    for (size_t i = 0; i + 1 < items->n; i += 2) {
+        const char *name = argument_name(ev, items->items[i]);
+        if (!name)
+            return false;
+        const bool there = has_name(n, name);
+        if (there && !may_repeat)
+            return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "got multiple values for "
+                                "keyword argument '%.60s'", name);
+        if (!there && !add_named(ev, n, name, items->items[i + 1]))
+            return false;
+    }
+    return true;
+}
+
+/* Positional arguments and named ones as a call has them. */
+static bool join_args(cfx_evaluator *ev, cfxi_objects *positional, const named *n,
+                      cfx_call_args *out)
+{
+    for (size_t i = 0; i < n->values.n; i++) {
+        if (!cfxi_push(ev, positional, n->values.items[i]))
+            return false;
+    }
+    *out = (cfx_call_args){positional->items, positional->n, n->names, n->values.n};
+    return true;
+}
+
+static cfx_object *call_partial(cfx_evaluator *ev, const cfx_callee *c, cfx_call_args args)
+{
+    cfxi_objects positional = {0};
+    cfxi_objects given = {0};
+    named n = {0};
+    const size_t first = args.n - args.n_named;
+    for (size_t i = 0; i < c->n_parts; i++) {
+        if (!cfxi_push(ev, &positional, c->parts[i]))
+            return NULL;
+    }
+    for (size_t i = 0; i < args.n; i++) {
+        if (i < first ? !cfxi_push(ev, &positional, args.args[i])
+                      : !add_named(ev, &n, args.names[i - first], args.args[i]))
+            return NULL;
+    }
+    if (c->named && (!cfxi_mapping(ev, c->named, &given) || !add_dict(ev, &n, &given, true)))
+        return NULL;
+    return join_args(ev, &positional, &n, &args) ? cfxi_call(ev, c->function, args) : NULL;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c,
+                           cfx_call_args args)
+{
+    switch (c->kind) {
+    case CFX_CALLEE_DIRECT:
+        break;
+    case CFX_CALLEE_SPECIAL:
+        return cfxi_call_special(ev, c->special, f, args);
+    case CFX_CALLEE_OWN:
+        return cfxi_call_own(ev, c->own, c->self, args);
+    case CFX_CALLEE_SOURCE:
+        return call_source(ev, c, args);
+    case CFX_CALLEE_CLASS:
+        return call_class(ev, f, c, args);
+    case CFX_CALLEE_MODULE:
+    case CFX_CALLEE_CHAIN:
+        return call_module(ev, f, c, args);
+    case CFX_CALLEE_PARTIAL:
+        return call_partial(ev, c, args);
+    }
+    return cfxi_world_call(ev, f, args);
+}
+
+cfx_object *cfxi_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    cfx_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    if (ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK || !cfxi_enter(ev, NULL))
+        return NULL;
+    cfx_object *v = call_as(ev, f, &callee, args);
+    ev->nesting--;
+    return v;
+}
+
+/* The methods that change a list, dict or set. */
+static bool changes(const char *method)
+{
+    static const char names[][28] = {
+        "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
+        "setdefault", "popitem", "add", "discard", "difference_update", "intersection_update",
+        "symmetric_difference_update", "move_to_end", "__setitem__", "__delitem__", "__iadd__",
+        "__ior__", "__imul__"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], method) == 0)
+            return true;
+    }
+    return false;
+}
+
+cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                             cfx_call_args args)
+{
+    bool done = false;
+    cfx_object *v = cfxi_growing_method(ev, o, name, args, &done);
+    if (done)
+        return v;
+    o = cfxi_current(ev, o);
+    if (!cfxi_node(ev, o) && changes(name) && !cfxi_will_change(ev, o))
+        return NULL;
+    cfx_object *method = cfxi_get_method(ev, o, name);
+    return method ? cfxi_call(ev, method, args) : NULL;
+}
+
+/* ---- the expression ------------------------------------------------------------------------ */
+
+static bool eval_keywords(cfx_evaluator *ev, cfxi_ast_list keywords, named *n)
+{
+    for (size_t i = 0; i < keywords.count; i++) {
+        const cfxi_keyword *k = cfxi_as_keyword(keywords.items[i]);
+        cfxi_objects items = {0};
+        cfx_object *v = cfxi_eval_raw(ev, k->value);
+        if (!v)
+            return false;
+        cfxi_at(ev, &k->ast);
+        if (!k->arg) {
+            if (!cfxi_mapping(ev, v, &items) || !add_dict(ev, n, &items, false))
+                return false;
+            continue;
+        }
+        if (has_name(n, k->arg))
+            return cfxi_fail_as(ev, &k->ast, CFX_E_TYPE, "TypeError", "got multiple values for "
+                                "keyword argument '%.60s'", k->arg);
+        if (!add_named(ev, n, k->arg, v))
+            return false;
+    }
+    return true;
+}
+
+static bool eval_args(cfx_evaluator *ev, const cfxi_Call *c, cfx_call_args *args)
+{
+    cfxi_objects positional = {0};
+    named n = {0};
+    return cfxi_eval_list(ev, c->args, &positional) && eval_keywords(ev, c->keywords, &n) &&
+           join_args(ev, &positional, &n, args);
+}
+
+cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
+{
+    cfx_call_args args;
+    const bool is_method = c->func->kind == CFXI_AST_Attribute;
+    const cfxi_ast *of = is_method ? cfxi_as_Attribute(c->func)->value : c->func;
+    const char *name = is_method ? cfxi_mangle(ev, cfxi_as_Attribute(c->func)->attr) : "";
+    cfx_object *f = name ? (is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of)) : NULL;
+    if (!f || !eval_args(ev, c, &args))
+        return NULL;
+    cfxi_at(ev, &c->ast);
+    return is_method ? cfxi_call_method(ev, f, name, args) : cfxi_call(ev, f, args);
+}

@@ -1,0 +1,147 @@
+/* comprehend.c - comprehensions.
+ *
+ * A comprehension has a frame of its own, in which all is evaluated but the first iterable. What it
+ * makes is a list, set or dict that grows round by round, as a loop of the program would let it:
+ * a comprehension over a graph value so becomes a captured loop like any other. A generator is
+ * evaluated at once, and is a list.
+ */
+#include "evaluate_impl.h"
+
+typedef struct comprehension {
+    const cfxi_ast *ast;
+    cfxi_ast_list generators;
+    const cfxi_ast *key;       /* of a dict */
+    const cfxi_ast *value;
+    cfx_object *made;          /* the list, set or dict */
+    cfxi_frame *frame;
+} comprehension;
+
+/* What is to be done with an item of the i-th generator. */
+typedef struct level {
+    const comprehension *c;
+    size_t i;
+    size_t k;                  /* conditions that have let it pass */
+} level;
+
+static cfxi_flow run_level(cfx_evaluator *ev, const comprehension *c, size_t i);
+
+static bool add(cfx_evaluator *ev, const comprehension *c)
+{
+    cfx_object *key = c->key ? cfxi_eval(ev, c->key) : NULL;
+    if (c->key && !key)
+        return false;
+    cfx_object *v = cfxi_eval_raw(ev, c->value);
+    if (!v)
+        return false;
+    if (key)
+        return cfxi_set_item(ev, c->made, key, v);
+    const char *method = c->ast->kind == CFXI_AST_SetComp ? "add" : "append";
+    return cfxi_call_method(ev, c->made, method, cfxi_args(&v, 1)) != NULL;
+}
+
+static cfxi_flow filter(cfx_evaluator *ev, const level *at);
+
+static cfxi_flow filter_rest(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return filter(ev, ctx);
+}
+
+static cfxi_flow leave_out(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+/* An item that conditions from the k-th on have to let pass. Where data decides, the list grows on
+ * one way of a branch. */
+static cfxi_flow filter(cfx_evaluator *ev, const level *at)
+{
+    const comprehension *c = at->c;
+    const cfxi_comprehension *g = cfxi_as_comprehension(c->generators.items[at->i]);
+    level rest = *at;
+    while (rest.k < g->ifs.count) {
+        cfx_object *test = cfxi_eval(ev, g->ifs.items[rest.k++]);
+        if (!test)
+            return cfxi_failed_flow(ev);
+        switch (cfxi_truth_of(ev, &test)) {
+        case CFXI_TRUTH_FAIL:
+            return cfxi_failed_flow(ev);
+        case CFXI_FALSE:
+            return CFXI_FLOW_ON;
+        case CFXI_TRUTH_GRAPH:
+            return cfxi_branch(ev, test, filter_rest, leave_out, &rest, NULL);
+        case CFXI_TRUE:
+            break;
+        }
+    }
+    if (at->i + 1 < c->generators.count)
+        return run_level(ev, c, at->i + 1);
+    return add(ev, c) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfxi_flow round_in_frame(cfx_evaluator *ev, const level *at, cfx_object *item)
+{
+    const cfxi_comprehension *g = cfxi_as_comprehension(at->c->generators.items[at->i]);
+    return cfxi_assign(ev, g->target, item) ? filter(ev, at) : cfxi_failed_flow(ev);
+}
+
+static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    const level *at = ctx;
+    cfxi_frame *outside = ev->frame;
+    ev->frame = at->c->frame;
+    const cfxi_flow flow = round_in_frame(ev, at, item);
+    if (flow != CFXI_FLOW_ON)
+        cfxi_note_failure(ev);
+    ev->frame = outside;
+    return flow;
+}
+
+static cfxi_flow run_level(cfx_evaluator *ev, const comprehension *c, size_t i)
+{
+    level at = {.c = c, .i = i};
+    return cfxi_each(ev, cfxi_as_comprehension(c->generators.items[i])->iter, run_round, &at);
+}
+
+static void take_apart(const cfxi_ast *ast, comprehension *c)
+{
+    c->ast = ast;
+    switch ((unsigned)ast->kind) {
+    case CFXI_AST_DictComp:
+        c->key = cfxi_as_DictComp(ast)->key;
+        c->value = cfxi_as_DictComp(ast)->value;
+        c->generators = cfxi_as_DictComp(ast)->generators;
+        return;
+    case CFXI_AST_SetComp:
+        c->value = cfxi_as_SetComp(ast)->elt;
+        c->generators = cfxi_as_SetComp(ast)->generators;
+        return;
+    case CFXI_AST_GeneratorExp:
+        c->value = cfxi_as_GeneratorExp(ast)->elt;
+        c->generators = cfxi_as_GeneratorExp(ast)->generators;
+        return;
+    }
+    c->value = cfxi_as_ListComp(ast)->elt;
+    c->generators = cfxi_as_ListComp(ast)->generators;
+}
+
+cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
+{
+    const cfx_def *def = cfxi_def_of(ev->frame->def->script, ast);
+    const cfx_build what = ast->kind == CFXI_AST_DictComp  ? CFX_BUILD_DICT
+                           : ast->kind == CFXI_AST_SetComp ? CFX_BUILD_SET
+                                                           : CFX_BUILD_LIST;
+    comprehension c;
+    if (def->yields)
+        return cfxi_fail(ev, def->yields, CFX_E_UNSUPPORTED, "an asynchronous comprehension cannot "
+                         "be captured; write a plain one");
+    c = (comprehension){.frame = cfxi_frame_new(ev, def, ev->frame, ev->frame->globals)};
+    take_apart(ast, &c);
+    c.made = cfxi_build(ev, what, NULL, 0);
+    if (!c.frame || !c.made)
+        return NULL;
+    return run_level(ev, &c, 0) == CFXI_FLOW_ON ? c.made : NULL;
+}

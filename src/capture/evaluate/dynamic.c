@@ -1,0 +1,656 @@
+/* dynamic.c - loops that a graph value ends: cfx.while_loop and cfx.for_loop.
+ *
+ * What a loop carries from round to round is found by trying. A round is evaluated as if it changed
+ * nothing; what it has changed at its end is carried in the next attempt, where stand-ins take the
+ * places of the values that change; and so on until nothing new changes. What never changes stays
+ * known inside the loop.
+ *
+ * A loop that only its test ends is a while_loop of test and body, or a for_loop. Where the body can
+ * leave it (break, return), or the test assigns something, the loop is turned: whether there is
+ * another round is a value of its own, computed before the loop and at the end of each round.
+ *     while test: body         go = test;  while go: body;  go = not left and test
+ */
+#include "loop_impl.h"
+
+/* A value that goes round. */
+typedef struct leaf {
+    cfx_object *init;        /* before the loop; NULL: it does not matter */
+    cfx_node *node;          /* the stand-in of this attempt, and as an object */
+    cfx_object *stand_in;
+    cfx_object *next;        /* at the end of the round */
+    cfx_object_kind kind;
+    const char *name;
+} leaf;
+
+/* A place that a round changes. */
+typedef struct carried {
+    cfxi_place place;
+    cfxi_state before;       /* before the loop */
+    cfxi_state start;        /* at the start of a round of this attempt */
+    bool growing;            /* a list of unknown length */
+    bool born;               /* it is bound in the loop only */
+    const cfxi_poison *poison;  /* it has other types at start and end */
+    cfxi_form *value;        /* what it is made up of: outlets are leaves */
+    cfxi_form **items;
+} carried;
+
+typedef struct attempt {
+    cfx_evaluator *ev;
+    const cfxi_loop *loop;
+    cfxi_merge merge;        /* its outlets are the leaves, one for one */
+    leaf *leaves;
+    size_t n_leaves;
+    carried *places;
+    size_t n_places;
+    cfxi_pointers stand_ins; /* object -> leaf + 1 */
+    bool turned;
+    uint32_t exits;          /* flows that leave the loop, found so far */
+    cfxi_form *result;       /* of a return inside */
+    /* of this attempt */
+    cfxi_region *region;
+    cfx_node *body;          /* marker before the body */
+    cfx_node *index_node;    /* of a for */
+    cfx_object *index, *count;
+    cfx_object *test;        /* whether there is another round */
+    cfx_object *go, *go_next, *go_init;
+    cfx_node *go_node, *code_node;
+    cfxi_outcome out;
+    bool again;
+} attempt;
+
+static bool nomem(cfx_evaluator *ev)
+{
+    cfxi_nomem(ev->err);
+    return false;
+}
+
+/* ---- stand-ins ----------------------------------------------------------------------------- */
+
+static cfx_object *stand_in(cfx_evaluator *ev, const char *name, cfx_object_kind kind,
+                            cfx_node **node)
+{
+    *node = cfxi_stand_in(ev, name);
+    return *node && cfxi_note_kind(ev, *node, kind) ? cfxi_proxy(ev, *node) : NULL;
+}
+
+static bool add_stand_ins(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    cfxi_outlet *outlets = a->merge.outlets.data;
+    cfxi_pointers_free(&a->stand_ins, ev->allocator);
+    for (size_t i = 0; i < a->n_leaves; i++) {
+        leaf *l = &a->leaves[i];
+        l->stand_in = stand_in(ev, l->name ? l->name : "state", l->kind, &l->node);
+        if (!l->stand_in)
+            return false;
+        outlets[i].result = l->stand_in;
+        if (!cfxi_pointers_set(&a->stand_ins, l->stand_in, (void *)(i + 1), ev->allocator))
+            return nomem(ev);
+    }
+    return true;
+}
+
+/* Puts the carried places into the state that a round begins with. */
+static bool bind_places(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    for (size_t i = 0; i < a->n_places; i++) {
+        carried *c = &a->places[i];
+        c->start = c->before;
+        if (c->poison) {
+            c->start.value = NULL;
+            c->start.poison = c->poison;
+        } else if (c->value && !c->born) {
+            c->start.value = cfxi_form_value(ev, &a->merge, c->value);
+            if (!c->start.value)
+                return false;
+        }
+        if (c->items) {
+            c->start.items = cfxi_ev_alloc(ev, (c->before.n + 1) * sizeof *c->start.items);
+            for (size_t k = 0; c->start.items && k < c->before.n; k++) {
+                c->start.items[k] = c->items[k] ? cfxi_form_value(ev, &a->merge, c->items[k])
+                                                : c->before.items[k];
+                if (!c->start.items[k])
+                    return false;
+            }
+            if (!c->start.items)
+                return false;
+        }
+        if (!cfxi_place_note(ev, &c->place) || !cfxi_place_write(ev, &c->place, &c->start))
+            return false;
+    }
+    return true;
+}
+
+/* ---- one attempt --------------------------------------------------------------------------- */
+
+/* Whether there is another round, as a graph value or a bool; *changes: it assigned something. */
+static cfx_object *eval_test(attempt *a, bool *changes)
+{
+    cfx_evaluator *ev = a->ev;
+    if (a->loop->over) {
+        cfx_object *in[2] = {a->index, a->count};
+        return cfxi_compare(ev, CFX_SIGN_LT, in[0], in[1]);
+    }
+    const cfxi_region *r = cfxi_region_open(ev);
+    cfx_object *t = r ? a->loop->test(ev, a->loop->ctx) : NULL;
+    if (!t)
+        return NULL;
+    const cfxi_truth truth = cfxi_truth_of(ev, &t);
+    if (truth == CFXI_TRUTH_FAIL)
+        return NULL;
+    *changes = *changes || r->n > 0;
+    if (!cfxi_region_commit(ev))
+        return NULL;
+    return truth == CFXI_TRUTH_GRAPH ? t : cfxi_bool(ev, truth == CFXI_TRUE);
+}
+
+static cfxi_flow go_on_if(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    bool ignored = false;
+    *value = eval_test(ctx, &ignored);
+    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfxi_flow do_not(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ctx;
+    *value = cfxi_bool(ev, false);
+    return CFXI_FLOW_ON;
+}
+
+/* At the end of a round of a turned loop: whether there is another. */
+static bool next_go(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    const uint32_t on = 1u << CFXI_FLOW_ON;
+    bool ignored = false;
+    if (a->out.mask == on) {
+        a->go_next = eval_test(a, &ignored);
+    } else if (!(a->out.mask & on)) {
+        a->go_next = cfxi_bool(ev, false);
+    } else {
+        cfx_object *in[2] = {a->out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
+        cfx_object *left = in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL;
+        if (!left || cfxi_branch(ev, left, do_not, go_on_if, a, &a->go_next) != CFXI_FLOW_ON)
+            return false;
+    }
+    return a->go_next != NULL;
+}
+
+static bool run_round(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    const size_t base = cfxi_pendings(ev);
+    cfx_object *item = a->loop->over ? cfxi_sequence_item(ev, a->loop->over, a->index) : NULL;
+    if (a->loop->over && !item)
+        return false;
+    const cfxi_flow flow = a->loop->round(ev, a->loop->ctx, item);
+    if (flow == CFXI_FLOW_FAIL)
+        return false;
+    return cfxi_join(ev, base, flow, CFXI_FLOW_CONTINUE, &a->out);
+}
+
+/* The index of the next round of a for that is a while. */
+static bool advance(attempt *a)
+{
+    cfx_object *one = cfxi_int(a->ev, 1);
+    a->index = one ? cfxi_binary(a->ev, CFX_SIGN_ADD, a->index, one) : NULL;
+    return a->index != NULL;
+}
+
+/* Evaluates a round between open and close of a region; *turn: it must be turned first. */
+static bool evaluate(attempt *a, bool *turn)
+{
+    cfx_evaluator *ev = a->ev;
+    bool changes = false;
+    a->region = cfxi_region_open(ev);
+    if (!a->region)
+        return false;
+    if (a->loop->over && !(a->index = stand_in(ev, "i", CFX_OBJECT_INT, &a->index_node)))
+        return false;
+    if (a->turned && (!(a->go = stand_in(ev, "go", CFX_OBJECT_BOOL, &a->go_node)) ||
+                      (a->exits && !stand_in(ev, "left", CFX_OBJECT_INT, &a->code_node))))
+        return false;
+    if (!add_stand_ins(a) || !bind_places(a))
+        return false;
+    a->test = a->turned ? a->go : a->loop->over ? a->index : eval_test(a, &changes);
+    if (!a->test || !(a->body = cfxi_stand_in(ev, "region")) || !run_round(a))
+        return false;
+    const uint32_t exits = a->out.mask & ~(1u << CFXI_FLOW_ON);
+    *turn = !a->turned && (changes || exits);
+    a->again = (exits & ~a->exits) != 0;
+    a->exits |= exits;
+    if (*turn)
+        return cfxi_region_close(ev);
+    return (!a->turned || ((!a->loop->over || advance(a)) && next_go(a))) && cfxi_region_close(ev);
+}
+
+/* ---- what it changed ----------------------------------------------------------------------- */
+
+static carried *find_place(attempt *a, const cfxi_place *p)
+{
+    for (size_t i = 0; i < a->n_places; i++)
+        if (cfxi_same_place(&a->places[i].place, p))
+            return &a->places[i];
+    return NULL;
+}
+
+/* A place that was not carried so far. */
+static carried *new_place(attempt *a, const cfxi_change *c)
+{
+    carried *more = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    memcpy(more, a->places, a->n_places * sizeof *more);
+    more[a->n_places] = (carried){.place = c->place, .before = c->before, .start = c->before};
+    a->places = more;
+    return &a->places[a->n_places++];
+}
+
+static const char *name_of(const carried *c)
+{
+    return c->place.kind == CFXI_PLACE_LOCAL ? c->place.frame->def->locals[c->place.slot]
+           : c->place.kind == CFXI_PLACE_ATTRIBUTE ? c->place.name : "items";
+}
+
+static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const cfxi_merge *m)
+{
+    cfx_evaluator *ev = a->ev;
+    if (c->place.kind != CFXI_PLACE_LOCAL) {
+        cfxi_fail(ev, a->loop->at, CFX_E_TYPE, "'%s' is a %s before this loop, whose end depends on "
+                  "data, and a %s after a round; give it the same type before", name_of(c),
+                  m->why.type[0], m->why.type[1]);
+        return false;
+    }
+    cfxi_poison *p = cfxi_ev_alloc(ev, sizeof *p);
+    if (!p)
+        return false;
+    *p = m->why;
+    p->why = CFXI_POISON_KINDS;
+    p->line[0] = c->before.line;
+    p->line[1] = after->line;
+    a->again = a->again || !c->poison;
+    c->poison = p;
+    c->value = NULL;
+    return true;
+}
+
+static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state *after)
+{
+    if (c->poison || (!after->value && c->place.kind == CFXI_PLACE_LOCAL && !c->before.value))
+        return true;
+    c->born = !c->before.value && c->place.kind == CFXI_PLACE_LOCAL;
+    if (c->born && !a->loop->runs)
+        return true;
+    cfx_object *from = c->born ? NULL : c->start.value;
+    cfx_object *to = after->value;
+    if (!from && !to)
+        return true;
+    if ((!c->born && !from) || !to) {
+        cfxi_fail(a->ev, a->loop->at, CFX_E_UNSUPPORTED, "'%s' is bound or deleted in a loop whose "
+                  "end depends on data; bind it before the loop", name_of(c));
+        return false;
+    }
+    const cfxi_merged done = cfxi_merge_values(m, from, to, &c->value);
+    return done == CFXI_MERGED_NOT ? poison_place(a, c, after, m) : done == CFXI_MERGED;
+}
+
+static cfx_object *whole(cfx_evaluator *ev, const cfxi_state *s)
+{
+    return s->value ? s->value : cfxi_list(ev, s->items, s->n);
+}
+
+/* Contents: item by item while there are as many, else as one graph value. */
+static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_state *after)
+{
+    cfx_evaluator *ev = a->ev;
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, c->place.object);
+    const bool keyed = kind == CFX_OBJECT_DICT;
+    const size_t outlets = m->outlets.size;
+    bool same = !c->growing && !c->before.value && !after->value && after->n == c->before.n &&
+                kind != CFX_OBJECT_SET;
+    cfxi_form **items = same ? cfxi_ev_alloc(ev, (after->n + 1) * sizeof *items) : NULL;
+    if (same && !items)
+        return false;
+    for (size_t i = 0; same && i < after->n; i++) {
+        if (keyed && i % 2 == 0) {
+            same = ev->w->equal(ev->w->ctx, c->start.items[i], after->items[i]) ||
+                   c->start.items[i] == after->items[i];
+            continue;
+        }
+        const cfxi_merged done = cfxi_merge_values(m, c->start.items[i], after->items[i],
+                                                   &items[i]);
+        if (done == CFXI_MERGED_FAIL)
+            return false;
+        same = done == CFXI_MERGED;
+    }
+    c->items = items;
+    if (same)
+        return true;
+    m->outlets.size = outlets;
+    c->items = NULL;
+    if (kind != CFX_OBJECT_LIST) {
+        cfxi_fail(ev, a->loop->at, CFX_E_UNSUPPORTED, "a %s gets other keys, or values of other "
+                  "types, in a loop whose end depends on data; give it its keys before, or use "
+                  "tensors and lists", keyed ? "dict" : "set");
+        return false;
+    }
+    a->again = a->again || !c->growing;
+    cfx_object *from = c->growing ? c->start.value : whole(ev, &c->before);
+    cfx_object *to = whole(ev, after);
+    c->growing = true;
+    c->value = from && to ? cfxi_merge_outlet(m, from, to, CFX_OBJECT_LIST) : NULL;
+    return c->value != NULL;
+}
+
+static bool changed(const cfxi_change *c)
+{
+    if (c->place.kind != CFXI_PLACE_CONTENTS)
+        return c->before.value != c->after.value || c->before.poison != c->after.poison;
+    return c->before.value != c->after.value || c->before.n != c->after.n ||
+           (c->after.n > 0 &&
+            memcmp(c->before.items, c->after.items, c->after.n * sizeof *c->after.items) != 0);
+}
+
+/* The leaves of the next attempt: an outlet begins with what its stand-in began with. */
+static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
+{
+    cfx_evaluator *ev = a->ev;
+    cfxi_outlet *outlets = m->outlets.data;
+    leaf *leaves = cfxi_ev_alloc(ev, (m->outlets.size + 1) * sizeof *leaves);
+    if (!leaves)
+        return false;
+    for (size_t i = 0; i < m->outlets.size; i++) {
+        const size_t was = outlets[i].a
+                           ? (uintptr_t)cfxi_pointers_get(&a->stand_ins, outlets[i].a) : 0;
+        leaves[i] = (leaf){.init = outlets[i].a, .next = outlets[i].b, .kind = outlets[i].kind,
+                           .name = names[i]};
+        if (was) {
+            a->again = a->again || outlets[i].kind != a->leaves[was - 1].kind;
+            leaves[i].init = a->leaves[was - 1].init;
+            leaves[i].node = a->leaves[was - 1].node;
+            leaves[i].stand_in = a->leaves[was - 1].stand_in;
+        } else if (outlets[i].a) {
+            a->again = true;
+        } else if (i < a->n_leaves) {  /* bound in the loop only: attempts find them in one order */
+            leaves[i].node = a->leaves[i].node;
+            leaves[i].stand_in = a->leaves[i].stand_in;
+        }
+    }
+    a->again = a->again || m->outlets.size != a->n_leaves;
+    a->leaves = leaves;
+    a->n_leaves = m->outlets.size;
+    cfxi_merge_end(&a->merge);
+    a->merge = *m;
+    return true;
+}
+
+/* Names for the outlets that are new since `from`. */
+static bool name_outlets(cfx_evaluator *ev, const char ***names, size_t from, size_t to,
+                         const char *name)
+{
+    const char **more = cfxi_ev_alloc(ev, (to + 1) * sizeof *more);
+    if (!more)
+        return false;
+    memcpy(more, *names, from * sizeof *more);
+    for (size_t i = from; i < to; i++)
+        more[i] = name;
+    *names = more;
+    return true;
+}
+
+/* Compares the end of the round with its start: what is carried, and whether that is all. */
+static bool follow(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    const cfxi_region *r = a->region;
+    const char **names = NULL;
+    cfxi_merge m;
+    bool fine = true;
+    cfxi_merge_begin(&m, ev);
+    m.always = &a->stand_ins;
+    for (size_t i = 0; fine && i < r->n; i++) {
+        const cfxi_change *change = &r->changes[i];
+        carried *c = find_place(a, &change->place);
+        const size_t from = m.outlets.size;
+        if (!c && !changed(change))
+            continue;
+        if (!c && !(c = new_place(a, change)))
+            fine = false;
+        fine = fine && (c->place.kind == CFXI_PLACE_CONTENTS
+                        ? follow_contents(a, &m, c, &change->after)
+                        : follow_value(a, &m, c, &change->after)) &&
+               name_outlets(ev, &names, from, m.outlets.size, name_of(c));
+    }
+    if (fine && a->out.result) {
+        const size_t from = m.outlets.size;
+        fine = cfxi_merge_values(&m, NULL, a->out.result, &a->result) == CFXI_MERGED &&
+               name_outlets(ev, &names, from, m.outlets.size, "result");
+    }
+    if (!fine || !take_leaves(a, &m, names)) {
+        cfxi_merge_end(&m);
+        return false;
+    }
+    return true;
+}
+
+/* ---- making the node ----------------------------------------------------------------------- */
+
+/* The values of the loop: those that it always has, then the leaves. */
+typedef struct states {
+    cfx_node **nodes;
+    cfx_object **init, **next, **out;
+    size_t n;
+} states;
+
+static void add_state(states *s, cfx_node *node, cfx_object *init, cfx_object *next)
+{
+    s->nodes[s->n] = node;
+    s->init[s->n] = init;
+    s->next[s->n++] = next;
+}
+
+static bool states_of(attempt *a, states *s, cfx_object *index_init)
+{
+    cfx_evaluator *ev = a->ev;
+    const size_t most = a->n_leaves + 4;
+    *s = (states){.nodes = cfxi_ev_alloc(ev, most * sizeof *s->nodes),
+                  .init = cfxi_ev_alloc(ev, most * sizeof *s->init),
+                  .next = cfxi_ev_alloc(ev, most * sizeof *s->next),
+                  .out = cfxi_ev_alloc(ev, most * sizeof *s->out)};
+    if (!s->nodes || !s->init || !s->next || !s->out)
+        return false;
+    if (a->turned) {
+        cfx_object *zero = cfxi_int(ev, 0);
+        cfx_object *code = a->out.code;
+        if (!code && a->exits)
+            code = cfxi_int(ev, a->out.mask & 1 ? 0 : a->out.mask & 1u << CFXI_FLOW_BREAK
+                                ? CFXI_FLOW_BREAK : CFXI_FLOW_RETURN);
+        if (!zero || (a->exits && !code))
+            return false;
+        add_state(s, a->go_node, a->go_init, a->go_next);
+        if (a->exits)
+            add_state(s, a->code_node, zero, code);
+        if (a->loop->over)
+            add_state(s, a->index_node, index_init, a->index);
+    } else if (a->loop->over) {
+        s->nodes[s->n++] = a->index_node;  /* first input of the body, no state */
+    }
+    const size_t first = s->n;
+    for (size_t i = 0; i < a->n_leaves; i++)
+        add_state(s, a->leaves[i].node, a->leaves[i].init, a->leaves[i].next);
+    if (!a->turned && a->loop->over) {  /* states without the index */
+        memmove(s->init, s->init + first, a->n_leaves * sizeof *s->init);
+        memmove(s->next, s->next + first, a->n_leaves * sizeof *s->next);
+        s->n--;
+    }
+    return true;
+}
+
+/* Writes what the loop leaves in the places that it carries. */
+static bool write_places(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    for (size_t i = 0; i < a->n_places; i++) {
+        carried *c = &a->places[i];
+        cfxi_state s = c->before;
+        if (c->poison || (c->place.kind == CFXI_PLACE_LOCAL && !c->before.value && !c->value)) {
+            cfxi_poison *p = cfxi_ev_alloc(ev, sizeof *p);
+            if (!p)
+                return false;
+            *p = (cfxi_poison){.why = CFXI_POISON_LOOP,
+                               .line = {a->loop->at->line, a->loop->at->line}};
+            s = (cfxi_state){.poison = c->poison ? c->poison : p};
+        } else if (c->value && !(s.value = cfxi_form_value(ev, &a->merge, c->value))) {
+            return false;
+        }
+        for (size_t k = 0; c->items && k < s.n; k++) {
+            if (k == 0 && !(s.items = cfxi_ev_alloc(ev, (s.n + 1) * sizeof *s.items)))
+                return false;
+            s.items[k] = c->items[k] ? cfxi_form_value(ev, &a->merge, c->items[k])
+                                     : c->before.items[k];
+            if (!s.items[k])
+                return false;
+        }
+        if (!cfxi_place_note(ev, &c->place) || !cfxi_place_write(ev, &c->place, &s))
+            return false;
+    }
+    return true;
+}
+
+static bool build(attempt *a, cfx_object *index_init)
+{
+    cfx_evaluator *ev = a->ev;
+    states s;
+    if (!states_of(a, &s, index_init))
+        return false;
+    cfxi_span test = {.first = a->region->marker, .last = a->body, .results = &a->test,
+                      .inputs = s.nodes};
+    cfxi_span body = {.first = a->body, .results = s.next, .inputs = s.nodes};
+    const bool counted = a->loop->over && !a->turned;
+    if (counted)  /* one span: the stand-ins are in it */
+        body.first = a->region->marker;
+    if (counted && cfx_graph_erase(ev->g, a->body, ev->err) != CFX_OK)
+        return false;
+    if (!cfxi_make_loop(ev, counted ? a->count : NULL, counted ? NULL : &test, &body, s.init, s.n,
+                        s.out))
+        return false;
+    cfxi_outlet *outlets = a->merge.outlets.data;
+    const size_t own = s.n - a->n_leaves;
+    for (size_t i = 0; i < a->n_leaves; i++) {
+        outlets[i].result = s.out[own + i];
+        if (!cfxi_note_kind(ev, cfxi_node(ev, outlets[i].result), a->leaves[i].kind))
+            return false;
+    }
+    if (a->turned && a->exits) {
+        a->out.code = s.out[1];
+        if (!cfxi_note_kind(ev, cfxi_node(ev, a->out.code), CFX_OBJECT_INT))
+            return false;
+    }
+    if (a->result && !(a->out.result = cfxi_form_value(ev, &a->merge, a->result)))
+        return false;
+    return write_places(a);
+}
+
+/* ---- behind the loop ----------------------------------------------------------------------- */
+
+static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+static cfxi_flow run_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
+}
+
+static cfxi_flow after(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    const uint32_t breaks = a->exits & 1u << CFXI_FLOW_BREAK;
+    cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
+                        .result = a->out.result};
+    if (a->exits & 1u << CFXI_FLOW_RETURN) {
+        const cfxi_flow flow = cfxi_resume(ev, &out, CFXI_FLOW_BREAK);
+        if (flow != CFXI_FLOW_ON)
+            return flow;
+    }
+    if (!a->loop->orelse || a->loop->orelse->count == 0)
+        return CFXI_FLOW_ON;
+    if (!breaks)
+        return cfxi_exec_block(ev, *a->loop->orelse);
+    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
+    cfx_object *broke = in[1] ? cfxi_record(ev, "operator.eq", in, 2) : NULL;
+    return broke ? cfxi_branch(ev, broke, nothing, run_else, (void *)a->loop, NULL)
+                 : CFXI_FLOW_FAIL;
+}
+
+/* Whether a turned loop has a first round. */
+static bool first_go(attempt *a, cfx_object **index_init)
+{
+    cfx_evaluator *ev = a->ev;
+    bool ignored = false;
+    *index_init = cfxi_int(ev, 0);
+    if (!*index_init)
+        return false;
+    a->index = *index_init;
+    a->go_init = eval_test(a, &ignored);
+    return a->go_init != NULL;
+}
+
+/* Begins anew, as a loop that is turned. */
+static bool turn_loop(attempt *a, cfx_object **index_init)
+{
+    a->turned = a->again = true;
+    a->n_places = a->n_leaves = 0;
+    cfxi_merge_end(&a->merge);
+    cfxi_merge_begin(&a->merge, a->ev);
+    cfxi_pointers_free(&a->stand_ins, a->ev->allocator);
+    return cfxi_erase_from(a->ev, a->region->marker) && first_go(a, index_init);
+}
+
+/* A `raise` where none can be captured: in the test, or in what a round begins with. */
+static cfxi_flow failed(cfx_evaluator *ev, const cfxi_loop *loop)
+{
+    if (ev->raised)
+        cfxi_fail(ev, loop->at, CFX_E_UNSUPPORTED, "the head of this loop, whose end depends on "
+                  "data, raises; check before the loop");
+    ev->raised = NULL;
+    return CFXI_FLOW_FAIL;
+}
+
+enum { MOST_ATTEMPTS = 40 };
+
+cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
+{
+    attempt a = {.ev = ev, .loop = loop};
+    cfx_object *index_init = NULL;
+    bool fine = true, turn = false;
+    int tries = 0;
+    cfxi_merge_begin(&a.merge, ev);
+    if (loop->over)
+        fine = (a.count = cfxi_sequence_count(ev, loop->over)) != NULL;
+    do {
+        a.again = false;
+        fine = fine && evaluate(&a, &turn);
+        if (fine && turn)
+            fine = turn_loop(&a, &index_init);
+        else if (fine)
+            fine = follow(&a) && (!a.again || cfxi_erase_from(ev, a.region->marker));
+        if (fine && a.again && ++tries > MOST_ATTEMPTS) {
+            cfxi_fail(ev, loop->at, CFX_E_UNSUPPORTED, "what this loop carries from round to round "
+                      "does not settle; give its variables their types before the loop");
+            fine = false;
+        }
+    } while (fine && a.again);
+    fine = fine && build(&a, index_init);
+    const cfxi_flow flow = fine ? after(&a) : failed(ev, loop);
+    cfxi_merge_end(&a.merge);
+    cfxi_pointers_free(&a.stand_ins, ev->allocator);
+    return flow;
+}

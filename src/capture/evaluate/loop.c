@@ -1,0 +1,314 @@
+/* loop.c - while and for: rounds that are known are run one by one, others are captured.
+ *
+ * A round of a known loop that may end it early, depending on data, leaves a branch pending, and the
+ * rounds after it are nested in that. So a `while True` that data ends is captured as a loop, and so
+ * is a long `for`.
+ */
+#include "loop_impl.h"
+
+enum { FEW_ROUNDS = 16 };  /* that may be nested in one another */
+
+/* ---- rounds that are known ----------------------------------------------------------------- */
+
+/* Takes back branches that became pending since `base`, as if they had not been begun. */
+static bool abandon(cfx_evaluator *ev, size_t base)
+{
+    while (cfxi_pendings(ev) > base) {
+        ev->pending.size--;
+        if (!cfxi_region_close(ev))
+            return false;
+    }
+    return true;
+}
+
+/* Runs a round; with `trial`, one that data may end is taken back: *captures. */
+static cfxi_flow known_round(cfx_evaluator *ev, const cfxi_loop *loop, cfx_object *item, bool trial,
+                             bool *captures)
+{
+    const size_t base = cfxi_pendings(ev);
+    *captures = false;
+    if (trial && !cfxi_region_open(ev))
+        return CFXI_FLOW_FAIL;
+    cfxi_flow flow = loop->round(ev, loop->ctx, item);
+    if (flow == CFXI_FLOW_FAIL)
+        return flow;
+    flow = cfxi_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    if (flow == CFXI_FLOW_FAIL || !trial)
+        return flow;
+    if (cfxi_pendings(ev) == base)
+        return cfxi_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
+    *captures = true;
+    ev->raised = NULL;
+    return abandon(ev, base) && cfxi_region_discard(ev) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
+}
+
+static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
+{
+    const uint32_t most = ev->options.most_rounds ? ev->options.most_rounds : 100000;
+    if (++*rounds <= most)
+        return true;
+    cfxi_fail(ev, loop->at, CFX_E_LIMIT, "this loop has more than %u rounds while it is captured; if "
+              "it ends at all, let its end depend on a tensor, so that it stays a loop", most);
+    return false;
+}
+
+/* The end of a loop that was run: its else, and the ways that broke it. */
+static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t base, cfxi_flow flow)
+{
+    if (flow == CFXI_FLOW_ON && loop->orelse)
+        flow = cfxi_exec_block(ev, *loop->orelse);
+    return cfxi_settle(ev, base, flow, CFXI_FLOW_BREAK);
+}
+
+/* ---- while --------------------------------------------------------------------------------- */
+
+/* Evaluates the test. If it is a graph value, nothing has happened. */
+static cfxi_truth ask(cfx_evaluator *ev, const cfxi_loop *loop)
+{
+    if (!cfxi_region_open(ev))
+        return CFXI_TRUTH_FAIL;
+    cfx_object *t = loop->test(ev, loop->ctx);
+    const cfxi_truth truth = t ? cfxi_truth_of(ev, &t) : CFXI_TRUTH_FAIL;
+    if (truth == CFXI_TRUTH_FAIL && !ev->raised)
+        return truth;
+    if (truth == CFXI_TRUTH_GRAPH)
+        return cfxi_region_discard(ev) ? truth : CFXI_TRUTH_FAIL;
+    return cfxi_region_commit(ev) ? truth : CFXI_TRUTH_FAIL;
+}
+
+static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, bool forever)
+{
+    const size_t base = cfxi_pendings(ev);
+    uint32_t rounds = 0;
+    bool captures = false;
+    for (;;) {
+        switch (ask(ev, loop)) {
+        case CFXI_TRUTH_FAIL:
+            return cfxi_failed_flow(ev);
+        case CFXI_FALSE:
+            return end_of_loop(ev, loop, base, CFXI_FLOW_ON);
+        case CFXI_TRUTH_GRAPH:
+            captures = true;
+            break;
+        case CFXI_TRUE:
+            break;
+        }
+        cfxi_flow flow = CFXI_FLOW_ON;
+        if (!captures) {
+            flow = known_round(ev, loop, NULL, forever, &captures);
+            loop->runs = captures;
+        }
+        if (captures)
+            return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+        if (flow != CFXI_FLOW_ON)
+            return end_of_loop(ev, loop, base, flow);
+        if (!one_more(ev, loop, &rounds))
+            return CFXI_FLOW_FAIL;
+    }
+}
+
+static cfx_object *while_test(cfx_evaluator *ev, void *ctx)
+{
+    return cfxi_eval(ev, ((const cfxi_While *)ctx)->test);
+}
+
+static cfxi_flow while_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    (void)item;
+    return cfxi_exec_block(ev, ((const cfxi_While *)ctx)->body);
+}
+
+/* Notes that a loop runs in the frame, whose variables may be read again in its next round. */
+static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
+{
+    const uint64_t was = ev->frame->loop;
+    if (!was)
+        ev->frame->loop = cfxi_start_of(at);
+    return was;
+}
+
+cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
+{
+    cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
+                      .orelse = &s->orelse};
+    cfxi_frame *frame = ev->frame;
+    const uint64_t was = enter(ev, &s->ast);
+    const cfxi_flow flow = run_while(ev, &loop, s->test->kind == CFXI_AST_Constant);
+    frame->loop = was;
+    return flow;
+}
+
+/* ---- for ----------------------------------------------------------------------------------- */
+
+/* zip(layers, x): how many rounds there are is known by one part. */
+static bool known_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t *n)
+{
+    cfx_object **items;
+    bool found = false;
+    if (s->kind == CFXI_SEQUENCE_RANGE)
+        return false;
+    if (s->kind == CFXI_SEQUENCE_ITEMS)
+        return !s->graph && cfxi_items(ev, s->object, &items, n);
+    const size_t parts = s->kind == CFXI_SEQUENCE_ZIP ? s->n : 1;
+    for (size_t i = 0; i < parts; i++) {
+        size_t here;
+        if (!known_length(ev, &s->parts[i], &here))
+            continue;
+        *n = found && *n < here ? *n : here;
+        found = true;
+    }
+    return found;
+}
+
+/* The others must have as many: zip() would end earlier. */
+static bool expect_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t n)
+{
+    if (s->kind == CFXI_SEQUENCE_ITEMS && s->graph) {
+        cfx_object *in[2] = {cfxi_sequence_count(ev, s), cfxi_int(ev, (int64_t)n)};
+        cfx_object *check[2] = {in[0] && in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL,
+                                cfxi_str(ev, "zip() of values of different lengths")};
+        return check[0] && check[1] && cfxi_record(ev, "torch._assert", check, 2);
+    }
+    for (size_t i = 0; s->kind == CFXI_SEQUENCE_ZIP && i < s->n; i++)
+        if (!expect_length(ev, &s->parts[i], n))
+            return false;
+    return true;
+}
+
+/* The items of a sequence that is known, or of which it is known how many there are. */
+typedef struct known_items {
+    cfx_object **items;      /* NULL: by index */
+    const cfxi_sequence *by_index;
+    size_t n;
+} known_items;
+
+static cfx_object *known_item(cfx_evaluator *ev, const known_items *k, size_t i)
+{
+    if (k->items)
+        return k->items[i];
+    cfx_object *index = cfxi_int(ev, (int64_t)i);
+    return index ? cfxi_sequence_item(ev, k->by_index, index) : NULL;
+}
+
+static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequence *s,
+                           const known_items *k)
+{
+    const size_t base = cfxi_pendings(ev);
+    uint32_t rounds = 0;
+    bool captures = false;
+    for (size_t i = 0; i < k->n; i++) {
+        cfx_object *item = known_item(ev, k, i);
+        const bool trial = i == 0 && k->n > FEW_ROUNDS && s->kind == CFXI_SEQUENCE_RANGE;
+        if (!item || !one_more(ev, loop, &rounds))
+            return cfxi_failed_flow(ev);
+        const cfxi_flow flow = known_round(ev, loop, item, trial, &captures);
+        if (captures) {
+            loop->over = s;
+            loop->runs = true;
+            return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+        }
+        if (flow != CFXI_FLOW_ON)
+            return end_of_loop(ev, loop, base, flow);
+    }
+    return end_of_loop(ev, loop, base, CFXI_FLOW_ON);
+}
+
+static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *iterable)
+{
+    const size_t base = cfxi_pendings(ev);
+    known_items known = {0};
+    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
+    if (!s || !cfxi_sequence_of(ev, iterable, s))
+        return cfxi_failed_flow(ev);
+    if (!s->graph) {
+        if (!cfxi_items(ev, s->object, &known.items, &known.n))
+            return cfxi_failed_flow(ev);
+        return run_known(ev, loop, s, &known);
+    }
+    if (known_length(ev, s, &known.n)) {
+        known.by_index = s;
+        return expect_length(ev, s, known.n) ? run_known(ev, loop, s, &known) : CFXI_FLOW_FAIL;
+    }
+    loop->over = s;
+    return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+}
+
+static cfxi_flow for_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    const cfxi_For *s = ctx;
+    return cfxi_assign(ev, s->target, item) ? cfxi_exec_block(ev, s->body) : cfxi_failed_flow(ev);
+}
+
+cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s)
+{
+    cfxi_loop loop = {.at = &s->ast, .round = for_round, .ctx = (void *)s, .orelse = &s->orelse};
+    cfxi_frame *frame = ev->frame;
+    const uint64_t was = enter(ev, &s->ast);
+    const cfxi_flow flow = run_for(ev, &loop, s->iter);
+    frame->loop = was;
+    return flow;
+}
+
+cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx)
+{
+    cfxi_loop loop = {.at = iterable, .round = round, .ctx = ctx};
+    cfxi_frame *frame = ev->frame;
+    const uint64_t was = enter(ev, iterable);
+    const cfxi_flow flow = run_for(ev, &loop, iterable);
+    frame->loop = was;
+    return flow;
+}
+
+/* ---- torch.while_loop ---------------------------------------------------------------------- */
+
+typedef struct while_call {
+    cfx_object *test, *body;
+    cfx_object *state;  /* a list */
+} while_call;
+
+static cfx_object *call_with_state(cfx_evaluator *ev, const while_call *w, cfx_object *f)
+{
+    cfx_object **items;
+    size_t n;
+    if (!cfxi_contents(ev, w->state, &items, &n))
+        return NULL;
+    return cfxi_call(ev, f, (cfx_call_args){.args = items, .n = n});
+}
+
+static cfx_object *call_test(cfx_evaluator *ev, void *ctx)
+{
+    const while_call *w = ctx;
+    return call_with_state(ev, w, w->test);
+}
+
+static cfxi_flow call_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    const while_call *w = ctx;
+    cfxi_state next = {0};
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = w->state};
+    (void)item;
+    cfx_object *result = call_with_state(ev, w, w->body);
+    if (!result)
+        return cfxi_failed_flow(ev);
+    if (!cfxi_items(ev, result, &next.items, &next.n) || !cfxi_place_note(ev, &p) ||
+        !cfxi_place_write(ev, &p, &next))
+        return CFXI_FLOW_FAIL;
+    return CFXI_FLOW_ON;
+}
+
+cfx_object *cfxi_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *body,
+                            cfx_object *carried)
+{
+    while_call w = {.test = test, .body = body};
+    cfxi_loop loop = {.at = ev->frame->at, .test = call_test, .round = call_round, .ctx = &w};
+    cfx_object **items;
+    size_t n;
+    if (!cfxi_items(ev, carried, &items, &n) || !(w.state = cfxi_list(ev, items, n)))
+        return NULL;
+    const uint64_t was = enter(ev, ev->frame->at);
+    const cfxi_flow flow = run_while(ev, &loop, false);
+    ev->frame->loop = was;
+    if (flow != CFXI_FLOW_ON || !cfxi_contents(ev, w.state, &items, &n))
+        return NULL;
+    return cfxi_tuple(ev, items, n);
+}

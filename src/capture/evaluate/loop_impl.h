@@ -1,0 +1,44 @@
+/* loop_impl.h - loops: what loop.c and iterate.c share. */
+#ifndef CFXI_LOOP_IMPL_H
+#define CFXI_LOOP_IMPL_H
+
+#include "control_impl.h"
+
+typedef enum cfxi_sequence_kind {
+    CFXI_SEQUENCE_ITEMS,      /* `object` */
+    CFXI_SEQUENCE_RANGE,      /* parts: one to three numbers */
+    CFXI_SEQUENCE_ENUMERATE,  /* parts: a sequence, and perhaps a number */
+    CFXI_SEQUENCE_ZIP,
+    CFXI_SEQUENCE_REVERSED
+} cfxi_sequence_kind;
+
+/* What a `for` goes over. */
+typedef struct cfxi_sequence {
+    cfxi_sequence_kind kind;
+    bool graph;               /* how many there are is a graph value; else `object` gives them */
+    cfx_object *object;
+    cfx_object *function;     /* that made it */
+    struct cfxi_sequence *parts;
+    size_t n;
+} cfxi_sequence;
+
+bool cfxi_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s);
+bool cfxi_sequence_known(cfx_evaluator *ev, cfxi_sequence *s);
+cfx_object *cfxi_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s);
+cfx_object *cfxi_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i);
+
+/* A loop that a graph value ends. Either `test` is set, or `over`. */
+typedef struct cfxi_loop {
+    const cfxi_ast *at;
+    cfx_object *(*test)(cfx_evaluator *ev, void *ctx);  /* whether there is another round */
+    const cfxi_sequence *over;
+    cfxi_round *round;        /* `item` is NULL with a test */
+    void *ctx;
+    const cfxi_ast_list *orelse;  /* run if nothing breaks it; or NULL */
+    bool runs;                /* it has one round at least */
+} cfxi_loop;
+
+/* Captures it. The flow behind it. (dynamic.c) */
+cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
+
+#endif

@@ -1,0 +1,458 @@
+/* control.c - branches and loops as passes see them: see control_impl.h. */
+#include "control_impl.h"
+
+/* Where the arguments stand, and what they are called. */
+typedef struct form {
+    cfx_operator op;
+    size_t first, n_regions, operands;
+    const char *names[4];
+} form;
+
+static const form forms[] = {
+    {CFX_OPID_cond, 1, 2, 3, {"pred", "then", "otherwise", "operands"}},
+    {CFX_OPID_while_loop, 0, 2, 2, {"test", "body", "state", NULL}},
+    {CFX_OPID_for_loop, 1, 1, 2, {"count", "body", "state", NULL}},
+};
+
+static const form *form_of(const cfx_node *n)
+{
+    const cfx_operator op = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_operator(n) : CFX_OPID_NONE;
+    for (size_t i = 0; op && i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].op == op)
+            return &forms[i];
+    return NULL;
+}
+
+static cfx_value parameter(const cfx_node *n, const form *f, size_t i)
+{
+    cfx_value v = cfx_node_arg(n, i);
+    return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, f->names[i]);
+}
+
+static bool is_sequence(cfx_value v)
+{
+    return v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* Whether a region has its inputs first, so many of them, then calls, then one output. */
+static bool is_plain(const cfx_graph *region, size_t inputs)
+{
+    size_t has = 0;
+    const cfx_node *last = region->root.prev;
+    bool calls = false;
+    for (const cfx_node *n = region->root.next; n != &region->root; n = n->next) {
+        bool input = n->op == CFX_OP_PLACEHOLDER;
+        if ((n->op == CFX_OP_OUTPUT && n != last) || (input && calls) ||
+            (input && n->callee->ref->name && n->callee->ref->name->data[0] == '*'))
+            return false;
+        has += input;
+        calls = calls || !input;
+    }
+    return has == inputs && last->op == CFX_OP_OUTPUT && cfx_node_num_args(last) == 1;
+}
+
+static bool count_results(cfxi_control *c)
+{
+    const cfx_value a = cfx_node_arg(c->outputs[0], 0);
+    const cfx_value b = cfx_node_arg(c->outputs[cfxi_control_body(c)], 0);
+    size_t n;
+    size_t m;
+    cfx_value_items(a, &n);
+    cfx_value_items(b, &m);
+    if (cfxi_control_is_loop(c)) {
+        c->n_results = c->n;
+        return is_sequence(b) && m == c->n;
+    }
+    c->whole = !is_sequence(a) || a.kind != b.kind || n != m;
+    c->n_results = c->whole ? 1 : n;
+    return true;
+}
+
+static cfx_value container_of(const cfx_node *n, const form *f)
+{
+    const cfx_value v = parameter(n, f, f->operands);
+    return v.kind == CFX_KIND_INVALID && f->op == CFX_OPID_cond
+               ? cfxi_seq_value(CFX_KIND_TUPLE, n->graph->empty, 0) : v;
+}
+
+bool cfxi_control_of(cfx_node *n, cfxi_control *c)
+{
+    const form *f = form_of(n);
+    if (!f || cfxi_node_erased(n))
+        return false;
+    *c = (cfxi_control){.node = n, .op = f->op, .n_regions = f->n_regions,
+                        .container = container_of(n, f)};
+    c->operands = cfx_value_items(c->container, &c->n);
+    if (!is_sequence(c->container))
+        return false;
+    for (size_t i = 0; i < c->n_regions; i++) {
+        c->regions[i] = cfx_value_graph(parameter(n, f, f->first + i));
+        if (!c->regions[i] || !is_plain(c->regions[i], c->n + cfxi_control_extra(c)))
+            return false;
+        c->outputs[i] = c->regions[i]->root.prev;
+    }
+    return count_results(c);
+}
+
+cfx_node *cfxi_control_input(const cfxi_control *c, size_t i, size_t k)
+{
+    cfx_node *n = cfxi_next_input(c->regions[i], NULL);
+    for (k += cfxi_control_extra(c); k > 0 && n; k--)
+        n = cfxi_next_input(c->regions[i], n);
+    return n;
+}
+
+cfx_value cfxi_control_result(const cfxi_control *c, size_t i, size_t k)
+{
+    const cfx_value v = cfx_node_arg(c->outputs[i], 0);
+    if (c->whole || (cfxi_control_is_loop(c) && i != cfxi_control_body(c)))
+        return v;
+    return cfx_value_items(v, NULL)[k];
+}
+
+bool cfxi_control_keeps(const cfxi_control *c, size_t k)
+{
+    const size_t body = cfxi_control_body(c);
+    const cfx_value v = cfxi_control_result(c, body, k);
+    return v.kind == CFX_KIND_NODE && v.as.node->op == CFX_OP_PLACEHOLDER &&
+           v.as.node == cfxi_control_input(c, body, k);
+}
+
+size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user)
+{
+    const cfx_value of = cfx_node_arg(user, 0);
+    const cfx_value i = cfx_node_arg(user, 1);
+    if (c->whole || !cfxi_is_getitem(user) || cfx_node_num_args(user) != 2 || user->kwargs ||
+        of.kind != CFX_KIND_NODE || of.as.node != c->node || i.kind != CFX_KIND_INT)
+        return SIZE_MAX;
+    const int64_t n = (int64_t)c->n_results;
+    const int64_t at = i.as.i < 0 ? i.as.i + n : i.as.i;
+    return i.as.i >= -n && at < n ? (size_t)at : SIZE_MAX;
+}
+
+bool cfxi_control_is_apart(const cfxi_control *c)
+{
+    for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use))
+        if (cfxi_control_taken(c, use->user) == SIZE_MAX)
+            return false;
+    return true;
+}
+
+/* ---- owning its regions -------------------------------------------------------------------- */
+
+static const cfx_ref *ref_of(const cfxi_control *c, size_t i)
+{
+    const form *f = form_of(c->node);
+    return parameter(c->node, f, f->first + i).as.ref;
+}
+
+bool cfxi_control_is_alone(const cfxi_control *c)
+{
+    const cfx_node *n = c->node;
+    if ((n->args && n->args->refs > 1) || (n->kwargs && n->kwargs->refs > 1))
+        return false;  /* a copy of the node has the same array */
+    for (size_t i = 0; i < c->n_regions; i++)
+        if (ref_of(c, i)->refs > 1)
+            return false;
+    return true;
+}
+
+/* The arguments with copies of the regions; INVALID if that fails. */
+static cfx_value copy_regions(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, cfx_error *err)
+{
+    const size_t bytes = seq->size * sizeof(cfx_value);
+    cfx_value *items = cfxi_alloc(g->allocator, bytes);
+    cfx_value all = cfx_invalid();
+    bool good = items != NULL;
+    uint32_t n = 0;
+    for (; good && n < seq->size; n++) {
+        cfx_graph *region = cfx_value_graph(seq->items[n]);
+        cfx_graph *copy = region ? cfx_graph_clone(region, NULL, err) : NULL;
+        items[n] = copy ? cfx_value_region(g, copy, err) : region ? cfx_invalid() : seq->items[n];
+        good = items[n].kind != CFX_KIND_INVALID;
+        cfx_graph_release(copy);
+    }
+    if (good)
+        all = cfx_value_seq(g, kind, items, seq->size, err);
+    for (uint32_t i = 0; items && all.kind == CFX_KIND_INVALID && i < n; i++)
+        if (items[i].kind == CFX_KIND_GRAPH)
+            cfx_value_discard(g, items[i]);
+    if (!items)
+        cfxi_nomem(err);
+    cfxi_free(g->allocator, items, bytes);
+    return all;
+}
+
+cfx_status cfxi_control_own(cfxi_control *c, cfx_error *err)
+{
+    cfx_node *n = c->node;
+    if (cfxi_control_is_alone(c))
+        return CFX_OK;
+    cfxi_changes changes = {.allocator = n->graph->allocator};
+    cfx_value args = n->args ? copy_regions(n->graph, CFX_KIND_TUPLE, n->args, err)
+                             : cfx_node_args(n);
+    cfx_value kwargs = n->kwargs && args.kind != CFX_KIND_INVALID
+                           ? copy_regions(n->graph, CFX_KIND_DICT, n->kwargs, err)
+                           : cfx_node_kwargs(n);
+    CFX_TRY(cfxi_changes_end(&changes, cfxi_changes_add(&changes, n, args, kwargs, err)));
+    cfxi_control_of(n, c);
+    return CFX_OK;
+}
+
+/* ---- changing it --------------------------------------------------------------------------- */
+
+/* The items that are kept, in a container of their kind. */
+static cfx_value kept_items(cfx_graph *g, cfx_value container, const bool *keep, cfx_error *err)
+{
+    size_t n;
+    size_t kept = 0;
+    const cfx_value *items = cfx_value_items(container, &n);
+    cfx_value *some = cfxi_alloc(g->allocator, (n + 1) * sizeof *some);
+    if (!some) {
+        cfxi_nomem(err);
+        return cfx_invalid();
+    }
+    for (size_t i = 0; i < n; i++)
+        if (keep[i])
+            some[kept++] = items[i];
+    cfx_value v = cfx_value_seq(g, (cfx_kind)container.kind, some, kept, err);
+    cfxi_free(g->allocator, some, (n + 1) * sizeof *some);
+    return v;
+}
+
+static cfx_status give_numbers(const cfxi_control *c, cfxi_changes *changes,
+                               const int64_t *numbers, cfx_error *err)
+{
+    for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use)) {
+        const size_t old = cfxi_control_taken(c, use->user);
+        if (cfx_node_arg(use->user, 1).as.i != numbers[old])
+            CFX_TRY(cfxi_changes_add_arg(changes, use->user, 1, NULL, cfx_int(numbers[old]), err));
+    }
+    return CFX_OK;
+}
+
+/* New numbers for those who take results; all are kept if `keep` is NULL. */
+static cfx_status renumber(const cfxi_control *c, cfxi_changes *changes, const bool *keep,
+                           cfx_error *err)
+{
+    const cfx_allocator *allocator = c->node->graph->allocator;
+    int64_t kept = 0;
+    int64_t *numbers = cfxi_alloc(allocator, (c->n_results + 1) * sizeof *numbers);
+    if (!numbers)
+        return cfxi_nomem(err);
+    for (size_t i = 0; i < c->n_results; i++) {
+        numbers[i] = kept;
+        kept += !keep || keep[i];
+    }
+    cfx_status status = give_numbers(c, changes, numbers, err);
+    cfxi_free(allocator, numbers, (c->n_results + 1) * sizeof *numbers);
+    return status;
+}
+
+static cfx_status cut_output(const cfxi_control *c, cfxi_changes *changes, size_t i,
+                             const bool *keep, cfx_error *err)
+{
+    cfx_value v = cfx_node_arg(c->outputs[i], 0);
+    return cfxi_changes_add_arg(changes, c->outputs[i], 0, NULL,
+                                kept_items(c->regions[i], v, keep, err), err);
+}
+
+cfx_status cfxi_control_drop_results(cfxi_control *c, const bool *keep, cfx_error *err)
+{
+    cfxi_changes changes = {.allocator = c->node->graph->allocator};
+    cfx_status status = renumber(c, &changes, keep, err);
+    for (size_t i = 0; status == CFX_OK && i < c->n_regions; i++)
+        status = cut_output(c, &changes, i, keep, err);
+    CFX_TRY(cfxi_changes_end(&changes, status));
+    CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));  /* it was that of another tuple */
+    cfxi_control_of(c->node, c);
+    return CFX_OK;
+}
+
+static cfx_status erase_inputs(const cfxi_control *c, size_t i, const bool *keep, cfx_error *err)
+{
+    cfx_node *n = cfxi_control_input(c, i, 0);
+    for (size_t k = 0; k < c->n; k++) {
+        cfx_node *next = cfxi_next_input(c->regions[i], n);
+        if (!keep[k])
+            CFX_TRY(cfx_graph_erase(c->regions[i], n, err));
+        n = next;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_control_drop_inputs(cfxi_control *c, const bool *keep, cfx_error *err)
+{
+    const form *f = form_of(c->node);
+    const size_t body = cfxi_control_body(c);
+    const bool loop = cfxi_control_is_loop(c);
+    cfxi_changes changes = {.allocator = c->node->graph->allocator};
+    cfx_value operands = kept_items(c->node->graph, c->container, keep, err);
+    cfx_status status = cfxi_changes_add_arg(&changes, c->node, f->operands, f->names[f->operands],
+                                             operands, err);
+    if (loop && status == CFX_OK)
+        status = renumber(c, &changes, keep, err);
+    if (loop && status == CFX_OK)
+        status = cut_output(c, &changes, body, keep, err);
+    CFX_TRY(cfxi_changes_end(&changes, status));
+    for (size_t i = 0; i < c->n_regions; i++)
+        CFX_TRY(erase_inputs(c, i, keep, err));
+    if (loop)
+        CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));
+    cfxi_control_of(c->node, c);
+    return CFX_OK;
+}
+
+/* ---- adding to it -------------------------------------------------------------------------- */
+
+/* Behind the last input of a region, called after `like`. */
+static cfx_node *add_input(cfx_graph *region, const cfx_node *like, cfx_error *err)
+{
+    const cfx_insert_point old = cfx_graph_insert_point(region);
+    cfx_insert_point here = {region->root.next, false};
+    cfx_value args = cfx_invalid();
+    for (; here.node->op == CFX_OP_PLACEHOLDER && !cfxi_node_is_root(here.node);
+         here.node = here.node->next)
+        if (here.node->args)  /* after an input with a default, Python wants all to have one */
+            args = cfx_none();
+    if (cfxi_node_is_root(here.node))
+        here.node = NULL;
+    if (args.kind == CFX_KIND_NONE)
+        args = cfx_value_tuple(region, &args, 1, err);
+    if (cfx_graph_set_insert_point(region, here, err) != CFX_OK)
+        return NULL;
+    const cfx_target target = {.name = like->name->data, .size = like->name->size};
+    cfx_node *n = cfx_graph_create(region, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
+                                   cfx_invalid(), err);
+    cfx_graph_set_insert_point(region, old, NULL);
+    const cfx_target own = {.name = n ? n->name->data : NULL, .size = n ? n->name->size : 0};
+    if (n && cfx_node_set_target(n, own, err) == CFX_OK)
+        return n;
+    if (n)
+        cfx_graph_erase(region, n, NULL);
+    else
+        cfx_value_discard(region, args);
+    return NULL;
+}
+
+/* `container` with further items. */
+static cfx_value more_items(cfx_graph *g, cfx_value container, const cfx_value *more, size_t n,
+                            cfx_error *err)
+{
+    size_t old;
+    const cfx_value *items = cfx_value_items(container, &old);
+    cfx_value *all = cfxi_alloc(g->allocator, (old + n) * sizeof *all);
+    if (!all) {
+        cfxi_nomem(err);
+        return cfx_invalid();
+    }
+    for (size_t i = 0; i < old + n; i++)
+        all[i] = i < old ? items[i] : more[i - old];
+    cfx_value v = cfx_value_seq(g, (cfx_kind)container.kind, all, old + n, err);
+    cfxi_free(g->allocator, all, (old + n) * sizeof *all);
+    return v;
+}
+
+static cfx_value kept_state(const cfxi_control *c, cfx_node *const *made, size_t n, cfx_error *err)
+{
+    const size_t body = cfxi_control_body(c);
+    cfx_graph *region = c->regions[body];
+    cfx_value *values = cfxi_alloc(region->allocator, n * sizeof *values);
+    if (!values) {
+        cfxi_nomem(err);
+        return cfx_invalid();
+    }
+    for (size_t k = 0; k < n; k++)
+        values[k] = cfx_from_node(made[body * n + k]);
+    cfx_value v = more_items(region, cfx_node_arg(c->outputs[body], 0), values, n, err);
+    cfxi_free(region->allocator, values, n * sizeof *values);
+    return v;
+}
+
+/* A cond that left its operands out is given some. */
+static cfx_status add_operands(const cfxi_control *c, cfxi_changes *changes, cfx_value operands,
+                               cfx_error *err)
+{
+    const form *f = form_of(c->node);
+    cfx_node *n = c->node;
+    if (parameter(n, f, f->operands).kind != CFX_KIND_INVALID)
+        return cfxi_changes_add_arg(changes, n, f->operands, f->names[f->operands], operands, err);
+    if (operands.kind == CFX_KIND_INVALID)
+        return CFX_E_NOMEM;
+    if (cfx_node_num_args(n) == f->operands)
+        return cfxi_changes_add(changes, n, more_items(n->graph, cfx_node_args(n), &operands, 1,
+                                                       err), cfx_node_kwargs(n), err);
+    const char *name = f->names[f->operands];
+    const cfx_value entry[] = {cfx_value_str(n->graph, name, strlen(name), err), operands};
+    if (entry[0].kind == CFX_KIND_INVALID)
+        return CFX_E_NOMEM;
+    return cfxi_changes_add(changes, n, cfx_node_args(n),
+                            more_items(n->graph, cfx_node_kwargs(n), entry, 2, err), err);
+}
+
+cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
+                                   cfx_node *const *names, size_t n, cfx_node **made,
+                                   cfx_error *err)
+{
+    const size_t body = cfxi_control_body(c);
+    size_t count = 0;
+    cfxi_changes changes = {.allocator = c->node->graph->allocator};
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; status == CFX_OK && i < c->n_regions; i++)
+        for (size_t k = 0; status == CFX_OK && k < n; k++) {
+            made[count] = add_input(c->regions[i], names[k], err);
+            status = made[count] ? CFX_OK : CFX_E_NOMEM;
+            count += status == CFX_OK;
+        }
+    if (status == CFX_OK)
+        status = add_operands(c, &changes, more_items(c->node->graph, c->container, values, n, err),
+                              err);
+    if (status == CFX_OK && cfxi_control_is_loop(c))
+        status = renumber(c, &changes, NULL, err);  /* [-1] is another one then */
+    if (status == CFX_OK && cfxi_control_is_loop(c))
+        status = cfxi_changes_add_arg(&changes, c->outputs[body], 0, NULL,
+                                      kept_state(c, made, n, err), err);
+    status = cfxi_changes_end(&changes, status);
+    while (status != CFX_OK && count > 0) {
+        count--;
+        cfx_graph_erase(made[count]->graph, made[count], NULL);
+    }
+    CFX_TRY(status);
+    if (cfxi_control_is_loop(c))
+        CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));
+    cfxi_control_of(c->node, c);
+    return CFX_OK;
+}
+
+cfx_status cfxi_control_set_output(cfxi_control *c, size_t i, cfx_value v, cfx_error *err)
+{
+    cfxi_changes changes = {.allocator = c->node->graph->allocator};
+    cfx_status status = cfxi_changes_add_arg(&changes, c->outputs[i], 0, NULL, v, err);
+    CFX_TRY(cfxi_changes_end(&changes, status));
+    cfxi_control_of(c->node, c);
+    return CFX_OK;
+}
+
+cfx_status cfxi_control_hand_on(cfxi_control *c, const bool *keep, bool *changed, cfx_error *err)
+{
+    const size_t body = cfxi_control_body(c);
+    cfx_graph *region = c->regions[body];
+    const cfx_value old = cfx_node_arg(c->outputs[body], 0);
+    const cfx_value *items = cfx_value_items(old, NULL);
+    const cfx_node *input = cfxi_control_input(c, body, 0);
+    cfx_value *all = cfxi_alloc(region->allocator, (c->n + 1) * sizeof *all);
+    if (!all)
+        return cfxi_nomem(err);
+    *changed = false;
+    for (size_t k = 0; k < c->n; k++, input = cfxi_next_input(region, input)) {
+        const bool same = items[k].kind == CFX_KIND_NODE && items[k].as.node == input;
+        all[k] = keep[k] || same ? items[k] : cfx_from_node((cfx_node *)(uintptr_t)input);
+        *changed = *changed || !(keep[k] || same);
+    }
+    cfx_value v = *changed ? cfx_value_seq(region, (cfx_kind)old.kind, all, c->n, err)
+                           : cfx_invalid();
+    cfxi_free(region->allocator, all, (c->n + 1) * sizeof *all);
+    return *changed ? cfxi_control_set_output(c, body, v, err) : CFX_OK;
+}

@@ -1,0 +1,225 @@
+"""Small programs as people write them, to be captured from their source.
+
+Each has several inputs, which take different ways through it and have other sizes. A file is a
+topic; what it holds is declared by @program (a function), @module (a class of modules) and @made (a
+function that makes the program). The decorated thing stays what it was.
+"""
+import copy
+import dataclasses
+import importlib.util
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FOLDER = Path(__file__).parent
+TOPICS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """Arguments of one call of a program."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    raises: type[BaseException] | None = None  # what the call must raise
+
+    def copy(self) -> "Call":
+        return copy.deepcopy(self)
+
+
+def call(*args: Any, **kwargs: Any) -> Call:
+    return Call(args, kwargs)
+
+
+def _call(given: Any) -> Call:
+    """An input as it may be declared: a tuple of arguments, a Call, or the only argument."""
+    if isinstance(given, Call):
+        return given
+    return Call(given if type(given) is tuple else (given,), {})
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Program:
+    name: str
+    topic: str
+    new: Any  # makes the function or module
+    calls: tuple[Call, ...]  # run one after the other on the same object
+    tags: tuple[str, ...]
+    no_row: str  # why cfx's runtime cannot run it: what has no row in the operator table
+    local: str  # why it cannot run where its source is not: what of it has to be imported
+    wraps: tuple[str, ...]  # functions that stay calls, for somebody asked for that
+    mutates: bool  # it writes to its inputs
+    train: bool
+
+    def make(self) -> Any:
+        """A new object, always with the same parameters."""
+        torch.manual_seed(0)
+        made = self.new()
+        return made.train(self.train) if isinstance(made, torch.nn.Module) else made
+
+
+def _declare(new, where, name, inputs, tags="", raises=(), no_row="", local="", wraps=(),
+             mutates=False, train=False):
+    module = sys.modules[where]
+    calls = [_call(given) for given in inputs]
+    calls += [dataclasses.replace(_call(given), raises=error) for given, error in raises]
+    found = Program(name, module.TOPIC, new, tuple(calls), tuple(tags.split()), no_row, local,
+                    tuple(wraps), mutates, train)
+    module.PROGRAMS.append(found)
+
+
+def program(*inputs, **options):
+    """Declares a function as a program. `options` are those of Program; `raises` has pairs of an
+    input and the exception that it must raise."""
+
+    def declare(function):
+        _declare(lambda: function, function.__module__, function.__name__, inputs, **options)
+        return function
+
+    return declare
+
+
+def module(*inputs, **options):
+    """Likewise for a class of modules that is made without arguments."""
+
+    def declare(cls):
+        _declare(cls, cls.__module__, cls.__name__, inputs, **options)
+        return cls
+
+    return declare
+
+
+def made(*inputs, **options):
+    """Likewise for what the function returns: a closure, a method, a module with arguments."""
+
+    def declare(new):
+        _declare(new, new.__module__, new.__name__, inputs, **options)
+        return new
+
+    return declare
+
+
+def load(topic: str, again: str = "") -> list[Program]:
+    """The programs of a file. With `again`, a suffix for the name of the Python module, the file is
+    executed once more: all functions and classes are new objects, which no cache has seen."""
+    name = f"{__name__}.{topic}{again}"
+    if name in sys.modules:
+        return sys.modules[name].PROGRAMS
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{topic}.py")
+    loaded: types.ModuleType = importlib.util.module_from_spec(spec)
+    loaded.TOPIC, loaded.PROGRAMS = topic, []
+    sys.modules[name] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded.PROGRAMS
+
+
+def load_all() -> list[Program]:
+    return [found for topic in TOPICS for found in load(topic)]
+
+
+# ---- inputs: the same in every run -----------------------------------------------------------
+
+
+def randn(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Numbers with a positive sum."""
+    x = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return x if x.sum() >= 0 else -x
+
+
+def ints(*values: Any) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int64)
+
+
+# ---- what a program does, and comparing it -----------------------------------------------------
+
+
+@dataclasses.dataclass
+class Outcome:
+    value: Any = None
+    error: BaseException | None = None
+    after: Any = None  # the arguments, as the call left them
+
+
+def run(callee: Any, calls: tuple[Call, ...]) -> list[Outcome]:
+    """What the calls give, one after the other."""
+    found = []
+    for each in calls:
+        given, outcome = each.copy(), Outcome()
+        try:
+            outcome.value = callee(*given.args, **given.kwargs)
+        except Exception as e:
+            outcome.error = e
+        outcome.after = given.args, given.kwargs
+        found.append(outcome)
+    return found
+
+
+# How far apart numbers may be that were computed by other kernels, or in another order.
+CLOSE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.complex64: 2e-5, torch.complex128: 1e-9,
+         torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def _tensors(want: torch.Tensor, got: torch.Tensor, exact: bool) -> str:
+    for what in ("dtype", "shape", "device"):
+        if getattr(want, what) != getattr(got, what):
+            return f"{what} {getattr(got, what)}, not {getattr(want, what)}"
+    if exact and want.requires_grad != got.requires_grad:
+        return f"requires_grad {got.requires_grad}"
+    near = 0.0 if exact else CLOSE.get(want.dtype, 0.0)
+    want, got = want.detach(), got.detach()
+    if not torch.allclose(want, got, rtol=near, atol=near, equal_nan=True):
+        return f"{got.flatten()[:8].tolist()}, not {want.flatten()[:8].tolist()}"
+    return ""
+
+
+def _numbers(want: Any, got: Any, exact: bool) -> str:
+    same = want == got or (want != want and got != got)
+    if not same and not exact and isinstance(want, (float, complex)):
+        same = abs(want - got) <= 2e-5 * max(1.0, abs(want))
+    return "" if same else f"{got!r}, not {want!r}"
+
+
+def _parts(x: Any) -> dict[Any, Any] | None:
+    """What a container holds, by keys in order."""
+    if isinstance(x, (tuple, list)):
+        return dict(enumerate(x))
+    if isinstance(x, dict):
+        return x
+    if dataclasses.is_dataclass(x):
+        return {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+    return None
+
+
+def difference(want: Any, got: Any, exact: bool = True, path: str = "result") -> str:
+    """How `got` differs from `want`, or "": values, dtypes, shapes, types, structure. Types are
+    compared by name, for a class may be there twice."""
+    if isinstance(want, torch.Tensor) and isinstance(got, torch.Tensor):
+        found = _tensors(want, got, exact)
+        return found and f"{path}: {found}"
+    if type(want).__name__ != type(got).__name__:
+        return f"{path}: {type(got).__name__}, not {type(want).__name__}"
+    parts, others = _parts(want), _parts(got)
+    if parts is None:
+        found = _numbers(want, got, exact)
+        return found and f"{path}: {found}"
+    if list(parts) != list(others):
+        return f"{path}: holds {list(others)}, not {list(parts)}"
+    every = (difference(parts[k], others[k], exact, f"{path}[{k!r}]") for k in parts)
+    return next((found for found in every if found), "")
+
+
+def disagreement(want: Outcome, got: Outcome, exact: bool = True, words: bool = True) -> str:
+    """How one call differs from another one, or "". Without `words`, any exception is as good as
+    any other one."""
+    if want.error is None and got.error is None:
+        return (difference(want.value, got.value, exact)
+                or difference(want.after, got.after, exact, "arguments afterwards"))
+    if want.error is None:
+        return f"raises {type(got.error).__name__}: {str(got.error)[:300]}"
+    if got.error is None:
+        return f"does not raise {type(want.error).__name__}"
+    mine, yours = (f"{type(e).__name__}: {e}" for e in (want.error, got.error))
+    return f"raises {yours[:300]}, not {mine}" if words and mine != yours else ""

@@ -1,0 +1,335 @@
+"""cfx.script against eager PyTorch, on the programs of programs/: called as Python, interpreted, in
+C, read back from IR text where the programs are not, and pickled. Values, dtypes, shapes, types,
+structure, exceptions, and what is written to arguments and buffers are the same."""
+import functools
+import inspect
+import json
+import os
+import pickle
+import subprocess
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import cfx
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import programs  # noqa: E402
+from programs import disagreement, difference, run  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = programs.load_all()
+OURS = ("torch", "operator", "_operator", "math", "builtins", "cfx", "collections", "itertools")
+
+
+def every(*, chosen=lambda program: True):
+    found = [p for p in PROGRAMS if chosen(p)]
+    return pytest.mark.parametrize("program", found, ids=[f"{p.topic}.{p.name}" for p in found])
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# ---- the programs themselves -------------------------------------------------------------------
+
+
+def test_there_are_enough():
+    assert len(PROGRAMS) >= 180
+    assert all(len(p.calls) > 1 and p.tags for p in PROGRAMS)
+    names = [(p.topic, p.name) for p in PROGRAMS]
+    assert len(set(names)) == len(names)
+
+
+@every()
+def test_eager(program):
+    """Each call does what is declared of it, and always the same."""
+    first, second = (run(program.make(), program.calls) for _ in range(2))
+    written = False
+    for given, one, two in zip(program.calls, first, second):
+        raised = None if one.error is None else type(one.error)
+        assert raised is given.raises, f"raises {one.error!r}"
+        assert not disagreement(one, two)
+        written |= bool(difference((given.args, given.kwargs), one.after))
+    assert written == program.mutates
+
+
+def functions_of(code):
+    if code.co_flags & inspect.CO_OPTIMIZED:
+        yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from functions_of(constant)
+
+
+@pytest.mark.parametrize("topic", programs.TOPICS)
+def test_every_way_is_taken(topic):
+    """No line of a program is left out by all its inputs, unless it says `# never`."""
+    file = str(programs.FOLDER / f"{topic}.py")
+    source = Path(file).read_text()
+    seen = set()
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename != file:
+            return None
+        seen.add(frame.f_lineno)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for program in programs.load(topic, "_traced"):
+            run(program.make(), program.calls)
+    finally:
+        sys.settrace(before)
+    lines = {line for code in functions_of(compile(source, file, "exec"))
+             for _, _, line in code.co_lines() if line}
+    text = source.split("\n")
+    assert not [f"{n}: {text[n - 1]}" for n in lines - seen if "# never" not in text[n - 1]]
+
+
+# ---- captured ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def eager(program):
+    """What it does, and its parameters and buffers afterwards."""
+    made = program.make()
+    return run(made, program.calls), state_of(made)
+
+
+def state_of(module):
+    return dict(module.state_dict()) if isinstance(module, torch.nn.Module) else {}
+
+
+def script(program):
+    if not hasattr(cfx, "script"):
+        pytest.skip("there is no cfx.script")
+    return cfx.script(program.make())
+
+
+def differences(program, got, *, exact=True, module=None):
+    """What the calls gave that eager PyTorch did not; with `module`, also what is in its buffers,
+    under the names that they have there."""
+    want, state = eager(program)
+    found = [f"call {i}: {d}" for i, (a, b) in enumerate(zip(want, got, strict=True))
+             if (d := disagreement(a, b, exact))]
+    kept = state_of(module)
+    found.append(difference({k: state[k] for k in sorted(state) if k in kept},
+                            {k: kept[k] for k in sorted(kept) if k in state}, path="state"))
+    return "\n".join(filter(None, found))
+
+
+def compare(program, got, **options):
+    if found := differences(program, got, **options):
+        pytest.fail(found, pytrace=False)
+
+
+@pytest.fixture
+def note(request, record_property):
+    """Says in the summary how many programs went which way."""
+
+    def add(way, good, total=1):
+        record_property("programs", json.dumps([way, good, total]))
+
+    return add
+
+
+@every()
+def test_called(program, note):
+    note("captured", 0)
+    module = script(program)
+    note("captured", 1, 0)
+    note("called", 0)
+    assert isinstance(module, cfx.GraphModule)
+    module.graph.lint()
+    compare(program, run(module, program.calls), module=module)
+    note("called", 1, 0)
+
+
+def in_order(program, given, named):
+    """The arguments of a call as the inputs of the graph come."""
+    made = program.make()
+    signature = inspect.signature(made.forward if isinstance(made, torch.nn.Module) else made)
+    bound = signature.bind(*given, **named)
+    bound.apply_defaults()
+    args = []
+    for name, parameter in signature.parameters.items():
+        value = bound.arguments[name]
+        args += value if parameter.kind is parameter.VAR_POSITIONAL else [value]
+    return args
+
+
+def thaw(x):
+    """An interpreter gives the containers that are in the graph, as torch.fx's does."""
+    if isinstance(x, cfx.immutable_dict):
+        return {k: thaw(v) for k, v in x.items()}
+    if isinstance(x, cfx.immutable_list):
+        return [thaw(v) for v in x]
+    return tuple(map(thaw, x)) if type(x) is tuple else x
+
+
+@every()
+def test_interpreted(program, note):
+    module = script(program)
+    note("interpreted", 0)
+    interpreter = cfx.Interpreter(module)
+    interpreter.extra_traceback = False  # exceptions have the words that they were raised with
+    compare(program, run(lambda *args, **kwargs: thaw(interpreter.run(
+        *in_order(program, args, kwargs))), program.calls), module=module)
+    note("interpreted", 1, 0)
+
+
+@every()
+def test_pickled(program, note):
+    module = script(program)
+    note("pickled", 0)
+    again = pickle.loads(pickle.dumps(module))
+    assert cfx.text(again.graph) == cfx.text(module.graph)
+    compare(program, run(again, program.calls))
+    note("pickled", 1, 0)
+
+
+@every(chosen=lambda p: not p.no_row)
+def test_lowered(program, note):
+    module = script(program)
+    note("in C", 0)
+    with torch.no_grad():
+        lowered = cfx.lower(module)
+        compare(program, run(lowered, program.calls), exact=False)
+    note("in C", 1, 0)
+
+
+@every(chosen=lambda p: p.no_row)
+def test_not_lowered(program):
+    """What is said to have no row has none: else test_lowered has to take it."""
+    module = script(program)
+    with pytest.raises(cfx.LowerError):
+        cfx.lower(module)
+
+
+# ---- nothing of the program stays behind -------------------------------------------------------
+
+
+def nodes_of(graph):
+    """All nodes, those of regions, too."""
+    for node in graph.nodes:
+        yield node
+        regions = []
+        cfx.map_aggregate((node.args, node.kwargs),
+                          lambda a: regions.append(a) if isinstance(a, cfx.Graph) else None)
+        for region in regions:
+            yield from nodes_of(region)
+
+
+def is_opaque(node, module, wraps):
+    """Whether a node calls Python code that is not a library's."""
+    if node.op == "call_function":
+        home = getattr(node.target, "__module__", None) or "builtins"
+        name = getattr(node.target, "__name__", "")
+        return home.split(".")[0] not in OURS and name not in wraps
+    if node.op == "call_module":
+        called = module.get_submodule(node.target)
+        return not type(called).__module__.startswith("torch.nn") and node.target not in wraps
+    return False
+
+
+@every()
+def test_nothing_is_opaque(program, note):
+    module = script(program)
+    opaque = [n.format_node() for n in nodes_of(module.graph)
+              if is_opaque(n, module, program.wraps)]
+    note("opaque nodes", len(opaque), 0)
+    assert not opaque
+
+
+# ---- from IR text, in another process ----------------------------------------------------------
+
+ELSEWHERE = r"""
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch, cfx
+folder = sys.argv[1]
+for name, given in torch.load(folder + "/programs.pt", weights_only=False).items():
+    root, done = torch.nn.Module(), []
+    try:
+        for path, thing in given["parts"].items():
+            *parents, last = path.split(".")
+            at = root
+            for parent in parents:
+                if not hasattr(at, parent):
+                    setattr(at, parent, torch.nn.Module())
+                at = getattr(at, parent)
+            setattr(at, last, thing)
+        module = cfx.GraphModule(root, cfx.parse(given["text"]))
+        for args, kwargs in given["calls"]:
+            try:
+                done.append(("value", module(*args, **kwargs), (args, kwargs)))
+            except Exception as e:
+                done.append((type(e).__name__, str(e), (args, kwargs)))
+    except Exception as e:
+        done = f"{type(e).__name__}: {e}"
+    given["done"] = done
+    torch.save(done, f"{folder}/{name}.out")
+assert not any("programs" in name.split(".")[0] for name in sys.modules)
+"""
+
+
+def parts_of(module):
+    """What the graph reads and calls, by path."""
+    paths = {str(n.target) for n in nodes_of(module.graph) if n.op in ("get_attr", "call_module")}
+
+    def find(path):
+        at = module
+        for name in path.split("."):
+            at = getattr(at, name)
+        return at
+
+    return {path: find(path) for path in sorted(paths)}
+
+
+def outcomes(done):
+    """Back from what the other process wrote."""
+    found = []
+    for kind, value, after in done:
+        if kind == "value":
+            found.append(programs.Outcome(value, None, after))
+        else:
+            found.append(programs.Outcome(None, type(kind, (Exception,), {})(value), after))
+    return found
+
+
+def test_elsewhere(tmp_path, note):
+    """All programs, in one process that cannot import them."""
+    if not hasattr(cfx, "script"):
+        pytest.skip("there is no cfx.script")
+    chosen = {f"{p.topic}.{p.name}": p for p in PROGRAMS if not p.local}
+    wrong, given = [], {}
+    for name, program in chosen.items():
+        try:
+            module = cfx.script(program.make())
+            given[name] = {"text": cfx.text(module.graph), "parts": parts_of(module),
+                           "calls": [(c.args, c.kwargs) for c in program.calls]}
+        except Exception as e:
+            wrong.append(f"{name}: {type(e).__name__}: {e}")
+    torch.save(given, tmp_path / "programs.pt")
+    env = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE, str(tmp_path)], cwd=tmp_path, env=env,
+                          capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        wrong.append(done.stderr[-2000:])
+    for name in given:
+        file = tmp_path / f"{name}.out"
+        got = torch.load(file, weights_only=False) if file.exists() else "was not run"
+        found = got if isinstance(got, str) else differences(chosen[name], outcomes(got))
+        if found:
+            wrong.append(f"{name}: {found}")
+    note("from text elsewhere", len(chosen) - len(wrong), len(chosen))
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)

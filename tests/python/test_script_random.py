@@ -1,0 +1,65 @@
+"""cfx.script on random programs with control flow: what they do is what they do in Python, called,
+interpreted, in C, and read back from IR text. Short programs come first, so that the first failure
+is the one to look at."""
+import os
+import types
+
+import cfx
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from programs import Call, disagreement, run  # noqa: E402
+from random_scripts import program  # noqa: E402
+
+COUNT = 2000 if os.environ.get("CFX_FULL") == "1" else 80
+SEEDS = sorted(range(COUNT), key=lambda seed: len(program(seed)[0]))
+CALLS = tuple(Call(args, {}) for args in (
+    (torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([2.0, -1.0, 0.5]), 3),
+    (torch.tensor([4.0, -3.0]), torch.tensor([0.0, 1.0]), 0),
+    (torch.tensor([-2.0]), torch.tensor([5.0]), 6),
+    (torch.tensor([0.125, -4.0, 2.0, 0.25]), torch.zeros(4), 1),
+))
+KINDS = {"append", "assign", "augment", "branch", "define_in_branch", "fail", "for_loop", "leave",
+         "swap", "while_loop"}
+
+
+def loaded(source, file):
+    """The function, from a file, for its source is looked for."""
+    file.write_text(source)
+    module = types.ModuleType("random_script")
+    exec(compile(source, str(file), "exec"), vars(module))
+    return module.program
+
+
+def test_programs_are_programs(tmp_path):
+    """They do all kinds of things, few of which end with an exception, always the same."""
+    kinds, raised = set(), []
+    for seed in SEEDS:
+        source, used = program(seed)
+        assert program(seed)[0] == source
+        kinds |= used
+        raised += [type(o.error) for o in run(loaded(source, tmp_path / "program.py"), CALLS)]
+    assert kinds == KINDS
+    assert set(raised) <= {types.NoneType, ValueError, UnboundLocalError}
+    assert raised.count(types.NoneType) > 0.8 * len(raised)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_script(seed, tmp_path):
+    if not hasattr(cfx, "script"):
+        pytest.skip("there is no cfx.script")
+    source, _ = program(seed)
+    function = loaded(source, tmp_path / "program.py")
+    want = run(function, CALLS)
+    module = cfx.script(function)
+    module.graph.lint()
+    ways = {
+        "called": module,
+        "read back": cfx.GraphModule(module, cfx.parse(cfx.text(module.graph))),
+        "in C": cfx.lower(module),
+    }
+    for way, callee in ways.items():
+        for i, (a, b) in enumerate(zip(want, run(callee, CALLS), strict=True)):
+            if found := disagreement(a, b):
+                pytest.fail(f"{way}, call {i}: {found}\n{source}", pytrace=False)
