@@ -253,6 +253,62 @@ TEST(all_that_cannot_be_written_is_named)
                  body_of("  output(b\"x\")\n"));
 }
 
+/* A file's name ends no comment, begins none, and turns no text around. */
+TEST(comments_with_odd_names)
+{
+    CHECK_STR_EQ("    (void)self;\n"
+                 "    cfx_var a = cfx_relu(s, x);  /* a?/?\xc3\xa9???b.c:3 */\n"
+                 "    return a;\n",
+                 body_of("  %a = call_function[target=torch.relu](%x) "
+                         "@ \"a*/\\\\\u00e9\u202eb.c\":3\n"
+                         "  output(%a)\n"));
+}
+
+/* ---- operators of a library ---------------------------------------------------------------- */
+
+static cfx_status like_x(cfx_kernel_call *c) { return cfx_kernel_describe_like(c, 0, 0); }
+
+static const cfx_custom_operator rows[] = {
+    {"my.scale", "(Tensor x, float by=2.0, *, Tensor? mask=None, bool minus=False) -> Tensor", 0,
+     like_x, like_x, NULL, NULL},
+};
+
+static const char custom[] = "graph():\n"
+                             "  %x = placeholder[target=x]()\n"
+                             "  %a = call_function[target=my.scale](%x)\n"
+                             "  %b = call_function[target=my.scale](%a, -0.5, minus=True)\n"
+                             "  %c = call_function[target=my.scale](%b, mask=%x)\n"
+                             "  output(%c)\n";
+
+/* By name, all by position. */
+TEST(operators_of_a_library)
+{
+    cfx_library *lib = cfx_library_new(rows, 1, NULL, NULL, NULL);
+    REQUIRE(lib != NULL);
+    const char *code = code_of(custom, &(cfx_modules){.library = lib});
+    CHECK(strstr(code, "    cfx_var a = cfx_apply_named(s, \"my.scale\", x);\n"
+                       "    cfx_var b = cfx_apply_named(s, \"my.scale\", a, cfx_v(-0.5), "
+                       "cfx_var_none(), cfx_var_bool(true));\n"
+                       "    cfx_var c = cfx_apply_named(s, \"my.scale\", b, cfx_v(2.0), x);\n")
+          != NULL);
+    cfx_library_release(lib);
+}
+
+static cfx_status write_custom(const cfx_allocator *a, void *arg)
+{
+    cfx_error err = {0};
+    cfx_buffer out;
+    cfx_library *lib = cfx_library_new(rows, 1, NULL, a, &err);
+    cfx_graph *g = lib ? cfx_graph_parse(arg, strlen(arg), a, NULL, &err) : NULL;
+    cfx_buffer_init(&out, a);
+    if (g)
+        cfx_codegen_c(g, &(cfx_modules){.library = lib}, NULL, cfx_buffer_sink(&out), &err);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+    cfx_library_release(lib);
+    return err.status;
+}
+
 /* ---- want of memory ------------------------------------------------------------------------ */
 
 static cfx_status write_with(const cfx_allocator *a, void *arg)
@@ -273,6 +329,7 @@ TEST(every_allocation_can_fail)
     char text[sizeof loop];
     memcpy(text, loop, sizeof loop);
     CHECK(test_oom_sweep(write_with, text) > 20);
+    CHECK(test_oom_sweep(write_custom, (void *)(uintptr_t)custom) > 20);
     cfx_buffer many = many_parameters(300);
     CHECK(test_oom_sweep(write_with, many.data) > 50);
     cfx_buffer_free(&many);
