@@ -109,7 +109,8 @@ CFX_API bool cfx_module_is_training(const cfx_module *m);
  * The caller's to free; NULL, and the scope fails. */
 CFX_API cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m);
 #define cfx_module_state(s, m) cfx_module_state_at(CFX_HERE(s), m)
-/* Gives them the tensors of `from`, or of a file (weights.h: CFX_TAKE_...). All or none. */
+/* Gives them the tensors of `from`, or of a file (weights.h: CFX_TAKE_...). All or none. Those that
+ * are one tensor stay one if they are given the same elements. */
 CFX_API void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigned flags);
 #define cfx_module_take(s, m, from, flags) cfx_module_take_at(CFX_HERE(s), m, from, flags)
 CFX_API void cfx_module_load_at(cfx_at at, cfx_module *m, const char *path, unsigned flags);

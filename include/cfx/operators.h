@@ -837,7 +837,7 @@ static inline cfx_var cfx_ceil__at(cfx_at at, cfx_var self)
 #define cfx_ceil_(s, self) cfx_ceil__at(CFX_HERE(s), cfx_v(self))
 
 /* round(Tensor self, *, int decimals=0) -> Tensor
- * torch.round, Tensor.round */
+ * torch.round, Tensor.round, builtins.round */
 typedef struct cfx_round_args { cfx_var decimals; } cfx_round_args;
 static inline cfx_var cfx_round_at(cfx_at at, cfx_var self, cfx_round_args o)
 {

@@ -286,8 +286,8 @@ _ITEM, _PROXY, _DEEP, _ALWAYS = 1, 2, 3, 4
 
 
 def _record_rules():
-    names = "int float bool complex round pow divmod sum abs hex oct bin chr bytes index"
-    rules: dict[Any, int] = {getattr(builtins, n): _ITEM for n in names.split() if n != "index"}
+    names = "int float bool complex round pow divmod sum abs hex oct bin chr bytes"
+    rules = {getattr(builtins, name): _ITEM for name in names.split()}
     rules[len] = _PROXY
     for function in (min, max, str, repr, ascii, format, print):
         rules[function] = _DEEP

@@ -145,7 +145,7 @@ def parameter_factory(job):
 
 
 def inline_graph(job):
-    """A call of a GraphModule, as a node that the nodes of its graph replace when the trace ends."""
+    """A call of a GraphModule, which the nodes of its graph replace when the trace ends."""
     tracer, module, args, kwargs = job
     path = tracer.submodule_paths.get(module)
     if path is None:

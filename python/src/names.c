@@ -87,8 +87,8 @@ static PyObject *guess_module(module_state *st, PyObject *function, PyObject *na
 static PyObject *module_of_method(module_state *st, PyObject *found, PyObject *function,
                                   PyObject *name)
 {
-    PyObject *self = found == Py_None && PyCFunction_Check(function) ? PyCFunction_GET_SELF(function)
-                                                                    : NULL;
+    bool lost = found == Py_None && PyCFunction_Check(function);
+    PyObject *self = lost ? PyCFunction_GET_SELF(function) : NULL;
     PyObject *home = self ? attr_or_none((PyObject *)Py_TYPE(self), st->str_module) : NULL;
     const char *text = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
     PyObject *module = text ? loaded_module(text) : NULL;

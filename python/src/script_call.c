@@ -1,8 +1,8 @@
 /* script_call.c - the world of scripts: calls of what is not evaluated from a source.
  *
- * Recorded are: methods of graph values, leaf modules, functions that are wrapped, and builtins with
- * a graph value among their arguments. All else is called as a trace would call it, in a mode that
- * records every function of torch's that makes or takes a tensor.
+ * Recorded are: methods of graph values, leaf modules, functions that are wrapped, and builtins
+ * with a graph value among their arguments. All else is called as a trace would call it, in a mode
+ * that records every function of torch's that makes or takes a tensor.
  */
 #include "scripting.h"
 
@@ -241,14 +241,14 @@ static PyObject *call_module(PyScript *w, const call *c)
     return result;
 }
 
-/* What `with torch.no_grad():` and its like do is recorded: cfx/_scripting.py says how. NULL without
- * an exception: it is no such context. */
+/* What `with torch.no_grad():` and its like do is recorded: cfx/_scripting.py says how. NULL
+ * without an exception: it is no such context. */
 static PyObject *call_context(PyScript *w, const call *c)
 {
     PyObject *self = PyMethod_GET_SELF(c->f);
     int found = w->st->script_contexts ? PyObject_IsInstance(self, w->st->script_contexts) : 0;
     PyObject *name = found > 0 ? PyObject_GetAttr(c->f, w->st->str_name) : NULL;
-    PyObject *job = name ? PyTuple_Pack(4, (PyObject *)w->tracer, w->grad_modes, self, name) : NULL;
+    PyObject *job = name ? PyTuple_Pack(4, (PyObject *)w->tracer, w->contexts, self, name) : NULL;
     PyObject *result = job ? call_glue(w->st, "script_context", job) : NULL;
     Py_XDECREF(job);
     Py_XDECREF(name);

@@ -80,9 +80,20 @@ static cfx_object *world_proxy(void *ctx, cfx_node *n, cfx_error *err)
                                           (PyObject *)w->tracer), err);
 }
 
+/* What no graph can hold, said in the words of who writes the program. */
+static int check_value(PyScript *w, PyObject *o)
+{
+    if (script_function_of(w, o) || PyFunction_Check(o) || PyMethod_Check(o))
+        script_refuse(w, "a function is no value that data can choose, carry or return: call it on "
+                      "each way, and choose between the results");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error *err)
 {
     PyScript *w = ctx;
+    if (check_value(w, py(o)) < 0)
+        return script_failed(w, err);
     PyGraph *graph = (PyGraph *)w->tracer->graph;
     struct PyTracer *outer = graph->tracer;
     cfx_iter held = hold(graph->g);

@@ -134,19 +134,18 @@ static const char *builtin_name(PyTypeObject *type)
     return "Exception";
 }
 
-/* What an exception says: its only argument, or all of it as text. */
+/* What an exception says, as cfx.fail takes it: nothing, its only argument, or all as a tuple. */
 static PyObject *message_of(PyObject *exc)
 {
     if (PyType_Check(exc))
-        return PyUnicode_FromString("");
+        Py_RETURN_NONE;
     PyObject *args = PyObject_GetAttrString(exc, "args");
-    PyObject *message = NULL;
-    if (args && PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1)
-        message = Py_NewRef(PyTuple_GET_ITEM(args, 0));
-    else if (args)
-        message = PyObject_Str(exc);
-    Py_XDECREF(args);
-    return message;
+    Py_ssize_t n = args && PyTuple_Check(args) ? PyTuple_GET_SIZE(args) : 0;
+    if (n == 0)
+        Py_XSETREF(args, args ? Py_NewRef(Py_None) : NULL);
+    else if (n == 1 && !PyTuple_Check(PyTuple_GET_ITEM(args, 0)))
+        Py_SETREF(args, Py_NewRef(PyTuple_GET_ITEM(args, 0)));
+    return args;
 }
 
 static cfx_status world_explain(void *ctx, cfx_object *exc, const char **kind,

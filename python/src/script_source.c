@@ -1,7 +1,7 @@
 /* script_source.c - the world of scripts: from code objects to functions of a parsed source.
  *
  * The text of a file is what linecache has, so that notebooks and doctests have a source, too. Each
- * is parsed once, and again when it has changed: `script_sources` maps the file to (lines, capsule).
+ * is parsed once, and again when it has changed: `script_sources` maps it to (lines, capsule).
  */
 #include "scripting.h"
 

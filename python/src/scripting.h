@@ -6,8 +6,8 @@
  *
  * Nothing is baked into the graph by accident. A tensor of the program stays itself while it is
  * handed around or asked for what never changes (its shape); whatever is computed with it reads it
- * with a get_attr. Functions that have no source are called as a trace would call them, in a mode of
- * torch's that records each of its functions, also those that make tensors of nothing. Attributes
+ * with a get_attr. Functions that have no source are called as a trace would call them, in a mode
+ * of torch's that records its functions, also those that make tensors of nothing. Attributes
  * that the program assigns to objects that outlive it are kept aside, so that nobody else sees
  * proxies in them, and containers that outlive it cannot be changed.
  *
@@ -24,7 +24,7 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(grad_modes) X(message)
+    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -36,7 +36,8 @@ typedef struct PyScript {
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
      * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
      * deleted; outside: {id: object} of containers and instances that the program found; defs:
-     * {code: address of its def, or None}; grad_modes: what cfx/_scripting.py notes of contexts; message: of the last `explain`. */
+     * {code: address of its def, or None}; contexts: what cfx/_scripting.py notes of those of
+     * torch's; message: of the last `explain`. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X

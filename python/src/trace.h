@@ -87,7 +87,7 @@ typedef struct PyTracer {
     PyObject *name_scopes;
     uint32_t scope_number;   /* the current scope in the graph */
     uint32_t origin;         /* the location of the traced function in the graph, or 0 */
-    uint32_t here;           /* of what is evaluated (script_graph.c): no need to look for it; or 0 */
+    uint32_t here;           /* likewise of what is evaluated (script_graph.c), or 0 */
     uint32_t overrides;
     uint32_t switches;
     unsigned version;        /* of the class when these were read; 0: read them again */
@@ -131,8 +131,8 @@ PyObject *attribute_new(module_state *st, PyObject *root, PyObject *attr);
 /* proxy.node and proxy.tracer, whatever a class makes of them; new references. */
 PyObject *proxy_node(module_state *st, PyObject *proxy);
 PyObject *proxy_tracer(module_state *st, PyObject *proxy);
-/* Calls `fn` for what is in tuples, lists, slices and the values of dicts, until it gives anything but
- * 0, and returns that; -1 with an exception if they nest too deep. */
+/* Calls `fn` for what is in tuples, lists, slices and the values of dicts, until it gives anything
+ * but 0, and returns that; -1 with an exception if they nest too deep. */
 typedef int leaf_fn(void *ctx, PyObject *leaf);
 int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx);
 /* The first Proxy inside `o`, which may be a container: borrowed, or NULL, perhaps with an
@@ -161,8 +161,8 @@ typedef struct trace_call {
 /* Records a call the way `tracer` does and returns the Proxy: a new reference. `tracer` may be any
  * object with a method create_proxy. */
 PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *call);
-/* Records a call of torch's function: a call_function or, for methods of Tensor, a call_method. A new
- * reference to the Proxy. `kwargs` may be NULL. */
+/* Records a call of torch's function: a call_function or, for methods of Tensor, a call_method. A
+ * new reference to the Proxy. `kwargs` may be NULL. */
 PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function, PyObject *args,
                        PyObject *kwargs);
 /* Reads again what the class overrides, if it may have changed; -1 with an exception. */

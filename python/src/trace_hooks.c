@@ -515,7 +515,8 @@ static int is_inlined(PyTracer *t, module_state *st, PyObject *module)
     PyObject *graph = PyObject_GetAttrString(module, "_graph");
     if (!graph)
         return -1;
-    int regions = is_graph(st, graph) && cfx_graph_visit_hosts(((PyGraph *)graph)->g, is_region, st);
+    cfx_graph *g = is_graph(st, graph) ? ((PyGraph *)graph)->g : NULL;
+    int regions = g && cfx_graph_visit_hosts(g, is_region, st);
     Py_DECREF(graph);
     int known = t->paths && PyDict_Check(t->paths) ? PyDict_Contains(t->paths, module) : 1;
     if (known < 0 || (known && !regions))

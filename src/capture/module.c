@@ -291,19 +291,20 @@ static bool has_children(const cfx_module *m)
 
 /* Mixes what is at and below `m` into *stamp. Other threads may read the same modules, so that they
  * are not marked; those without children, which most are, may be met again. */
-static bool mix_stamp(const cfx_module *m, cfxi_table *seen, uint64_t *stamp)
+static bool mix_stamp(const cfx_module *m, cfxi_table *seen, const cfx_allocator *allocator,
+                      uint64_t *stamp)
 {
     *stamp = cfxi_hash_mix(*stamp, (uint64_t)(uintptr_t)m);
     if (cfxi_keyed_find(seen, m))
         return true;
-    if (has_children(m) && !cfxi_keyed_add(seen, (cfx_module *)m, m->allocator))
+    if (has_children(m) && !cfxi_keyed_add(seen, (cfx_module *)m, allocator))
         return false;
     *stamp = cfxi_hash_mix(*stamp, 2 * m->version + m->training);
     if (m->graph)
         *stamp = cfxi_hash_mix(*stamp, graph_stamp(m->graph));
     for (size_t i = 0; i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
-        if (e->kind == CFXI_MEMBER_CHILD && !mix_stamp(e->child, seen, stamp))
+        if (e->kind == CFXI_MEMBER_CHILD && !mix_stamp(e->child, seen, allocator, stamp))
             return false;
     }
     return true;
@@ -313,7 +314,7 @@ bool cfxi_module_stamp(const cfx_module *m, uint64_t *out)
 {
     cfxi_table seen = {0};
     *out = 0;
-    const bool good = mix_stamp(m, &seen, out);
+    const bool good = mix_stamp(m, &seen, m->allocator, out);
     cfxi_table_free(&seen, m->allocator);
     return good;
 }

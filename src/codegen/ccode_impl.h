@@ -95,18 +95,39 @@ cfx_status cfxi_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err);
 
 /* `forward`, with all regions before it; *inputs is how many it has. */
 cfx_status cfxi_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err);
+
+/* What a function is for; `forward` and the regions of branches and loops. */
+typedef enum cfxi_c_role {
+    CFXI_C_FORWARD,
+    CFXI_C_BLOCK,
+    CFXI_C_TEST,
+    CFXI_C_STEP,  /* the body of a while loop */
+    CFXI_C_TURN   /* of a counted one: its first input is the index */
+} cfxi_c_role;
+
+typedef struct cfxi_c_function {
+    cfx_graph *g;
+    cfxi_c_role role;
+    const char *name;
+    size_t inputs;
+    size_t named;  /* so many inputs, the first, are parameters of their own; the rest is in[] */
+    bool single;   /* it gives the one variable of a loop, not a tuple */
+} cfxi_c_function;
+
 /* A graph with more nodes than this is written as several functions. */
 enum { CFXI_C_LONG = 500 };
-/* `forward` in parts, each of which a compiler can digest. (csplit.c) */
-cfx_status cfxi_c_long_forward(cfxi_ccode *c, size_t inputs, cfx_error *err);
+/* It in parts, each of which a compiler can digest. (csplit.c) */
+cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err);
 
-/* For those: an empty body; a statement; text of a function's head; "(void)x;" for what is not
- * used; the head of `forward`, up to its first statement; the inputs of a graph, one by one. */
+/* For those: an empty body; a statement; what the function gives (`output` may be NULL); text of a
+ * function's head; "(void)x;" for what is not used; the whole function, with what is in the
+ * body. */
 void cfxi_c_begin(cfxi_ccode *c);
 void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n);
+void cfxi_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *output);
 void cfxi_c_head(cfxi_ccode *c, const char *text);
 void cfxi_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size);
-void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count);
+void cfxi_c_finish(cfxi_ccode *c, const cfxi_c_function *f);
 
 /* The call of a branch or a loop: "cfx_if(s, pred, cond_then, cond_else, NULL, x)". */
 void cfxi_c_control(cfxi_ccode *c, const cfx_node *n);

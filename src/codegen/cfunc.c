@@ -12,9 +12,6 @@
 
 enum { MOST_SEPARATE = 3 };  /* inputs: forward, forward2, forward3 */
 
-/* What a function is for; `forward` and the regions of branches and loops. */
-typedef enum c_role { ROLE_FORWARD, ROLE_BLOCK, ROLE_TEST, ROLE_STEP, ROLE_TURN } c_role;
-
 /* ---- control flow -------------------------------------------------------------------------- */
 
 /* How the arguments of a row with regions lie. */
@@ -23,15 +20,16 @@ typedef struct c_form {
     const char *call;
     size_t regions[2];
     const char *suffix[2];
-    c_role roles[2];
+    cfxi_c_role roles[2];
     size_t num_regions;
     size_t operands;
 } c_form;
 
 static const c_form forms[] = {
-    {CFX_OPID_cond, "cfx_if", {1, 2}, {"_then", "_else"}, {ROLE_BLOCK, ROLE_BLOCK}, 2, 3},
-    {CFX_OPID_while_loop, "cfx_while", {0, 1}, {"_test", "_body"}, {ROLE_TEST, ROLE_STEP}, 2, 2},
-    {CFX_OPID_for_loop, "cfx_for", {1}, {"_body"}, {ROLE_TURN}, 1, 2},
+    {CFX_OPID_cond, "cfx_if", {1, 2}, {"_then", "_else"}, {CFXI_C_BLOCK, CFXI_C_BLOCK}, 2, 3},
+    {CFX_OPID_while_loop, "cfx_while", {0, 1}, {"_test", "_body"}, {CFXI_C_TEST, CFXI_C_STEP}, 2,
+     2},
+    {CFX_OPID_for_loop, "cfx_for", {1}, {"_body"}, {CFXI_C_TURN}, 1, 2},
 };
 
 static const c_form *form_of(const cfx_node *n)
@@ -190,11 +188,10 @@ static void put_single_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
     cfxi_c_text(c, ", 0)");
 }
 
-static void put_return(cfxi_ccode *c, const cfx_node *output, bool single)
+void cfxi_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *output)
 {
     const cfx_value v = output ? cfx_node_arg(output, 0) : cfx_none();
-    cfxi_c_text(c, "return ");
-    if (single)
+    if (f->single && output)
         put_single_result(c, output, v);
     else
         cfxi_c_result(c, output, v);
@@ -202,34 +199,32 @@ static void put_return(cfxi_ccode *c, const cfx_node *output, bool single)
     cfxi_c_end_line(c, NULL);
 }
 
-/* The inputs that come in an array, those that are used; and what else is not. */
-static void put_inputs(cfxi_ccode *c, const cfx_node *first, size_t count)
+/* The inputs that come in an array, those that are used. */
+static void put_inputs(cfxi_ccode *c, const cfxi_c_function *f)
 {
-    const cfx_node *n = first;
-    for (size_t i = 0; i < count && n; i++, n = cfxi_next_input(n->graph, n)) {
-        if (n->n_users == 0)
+    size_t i = 0;
+    for (const cfx_node *n = cfxi_next_input(f->g, NULL); n; n = cfxi_next_input(f->g, n)) {
+        if (i++ < f->named || n->n_users == 0)
             continue;
         cfxi_c_text(c, "cfx_var ");
         put_name(c, n);
-        cfxi_c_printf(c, " = in[%zu];", i);
+        cfxi_c_printf(c, " = in[%zu];", i - 1 - f->named);
         cfxi_c_end_line(c, NULL);
         c->in_used = true;
     }
 }
 
-static cfx_status put_statements(cfxi_ccode *c, const cfx_graph *g, bool single, cfx_error *err)
+static cfx_status put_statements(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err)
 {
-    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        if (n->op == CFX_OP_OUTPUT) {
-            put_return(c, n, single);
-            return c->nomem ? cfxi_nomem(err) : CFX_OK;
-        }
+    const cfx_node *n = f->g->root.next;
+    for (; n != &f->g->root && n->op != CFX_OP_OUTPUT; n = n->next) {
         if (n->op != CFX_OP_PLACEHOLDER)
             cfxi_c_statement(c, n);
         if (c->nomem)
             return cfxi_nomem(err);
     }
-    put_return(c, NULL, false);
+    cfxi_c_text(c, "return ");
+    cfxi_c_output(c, f, n != &f->g->root ? n : NULL);
     return c->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
@@ -264,42 +259,51 @@ static void unused_parameters(cfxi_ccode *c, const cfx_node *first, size_t count
         cfxi_c_unused(c, n->n_users > 0, n->name->data, n->name->size);
 }
 
-void cfxi_c_forward_head(cfxi_ccode *c, const cfx_graph *g, size_t count)
+static void forward_head(cfxi_ccode *c, const cfxi_c_function *f)
 {
-    const cfx_node *first = cfxi_next_input(g, NULL);
-    const bool separate = count >= 1 && count <= MOST_SEPARATE;
+    const cfx_node *first = cfxi_next_input(f->g, NULL);
+    const bool separate = f->named > 0;
     cfxi_c_head(c, "\nstatic cfx_var forward(cfx_scope *s, cfx_module *self");
-    if (separate)
-        put_parameters(c, first, count);
+    put_parameters(c, first, f->named);
     cfxi_c_head(c, separate ? ")\n{\n" : ", const cfx_var *in, size_t n)\n{\n");
     cfxi_c_unused(c, c->scope_used, "s", 1);
     cfxi_c_unused(c, c->self_used, "self", 4);
     cfxi_c_unused(c, separate || c->in_used, "in", 2);
     cfxi_c_unused(c, separate, "n", 1);
-    if (separate)
-        unused_parameters(c, first, count);
+    unused_parameters(c, first, f->named);
 }
 
-static void finish_region(cfxi_ccode *c, const cfx_graph *g, c_role role, const char *name)
+static void region_head(cfxi_ccode *c, const cfxi_c_function *f)
 {
-    const cfx_node *index = role == ROLE_TURN ? cfxi_next_input(g, NULL) : NULL;
+    const bool turn = f->role == CFXI_C_TURN;
+    const cfx_node *index = turn ? cfxi_next_input(f->g, NULL) : NULL;
     cfxi_c_head(c, "\nstatic cfx_var ");
-    cfxi_c_head(c, name);
+    cfxi_c_head(c, f->name);
     cfxi_c_head(c, "(cfx_scope *s, void *ctx");
     if (index)
         put_parameters(c, index, 1);
-    else if (role == ROLE_TURN)
+    else if (turn)
         cfxi_c_head(c, ", cfx_var i");
     cfxi_c_head(c, ", const cfx_var *in)\n{\n");
     if (c->self_used)
         cfxi_c_head(c, "    cfx_module *self = (cfx_module *)ctx;\n");
     cfxi_c_unused(c, c->scope_used, "s", 1);
     cfxi_c_unused(c, c->self_used, "ctx", 3);
-    if (role == ROLE_TURN && index)
+    if (index)
         unused_parameters(c, index, 1);
     else
-        cfxi_c_unused(c, role != ROLE_TURN, "i", 1);
+        cfxi_c_unused(c, !turn, "i", 1);
     cfxi_c_unused(c, c->in_used, "in", 2);
+}
+
+void cfxi_c_finish(cfxi_ccode *c, const cfxi_c_function *f)
+{
+    if (f->role == CFXI_C_FORWARD)
+        forward_head(c, f);
+    else
+        region_head(c, f);
+    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_c_head(c, "}\n");
 }
 
 void cfxi_c_begin(cfxi_ccode *c)
@@ -309,28 +313,26 @@ void cfxi_c_begin(cfxi_ccode *c)
     c->scope_used = c->self_used = c->in_used = false;
 }
 
-static cfx_status put_function(cfxi_ccode *c, cfx_graph *g, c_role role, const char *name,
-                               cfx_error *err)
+static cfxi_c_function function_of(cfx_graph *g, cfxi_c_role role, const char *name)
 {
-    const size_t count = count_inputs(g);
-    const bool array = role != ROLE_FORWARD || count == 0 || count > MOST_SEPARATE;
-    const cfx_node *first = cfxi_next_input(g, NULL);
-    const bool single = (role == ROLE_STEP && count == 1) || (role == ROLE_TURN && count == 2);
-    CFX_TRY(cfxi_c_rename(c, g, err));
-    if (role == ROLE_FORWARD && g->size > CFXI_C_LONG)
-        return cfxi_c_long_forward(c, count, err);
-    cfxi_c_begin(c);
-    if (role == ROLE_TURN && first)
-        put_inputs(c, cfxi_next_input(g, first), count - 1);
-    else if (array)
-        put_inputs(c, first, count);
-    CFX_TRY(put_statements(c, g, single, err));
-    if (role == ROLE_FORWARD)
-        cfxi_c_forward_head(c, g, count);
+    cfxi_c_function f = {.g = g, .role = role, .name = name, .inputs = count_inputs(g)};
+    if (role == CFXI_C_FORWARD)
+        f.named = f.inputs <= MOST_SEPARATE ? f.inputs : 0;
     else
-        finish_region(c, g, role, name);
-    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    cfxi_c_head(c, "}\n");
+        f.named = role == CFXI_C_TURN && f.inputs > 0;
+    f.single = (role == CFXI_C_STEP && f.inputs == 1) || (role == CFXI_C_TURN && f.inputs == 2);
+    return f;
+}
+
+static cfx_status put_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err)
+{
+    CFX_TRY(cfxi_c_rename(c, f->g, err));
+    if (f->g->size > CFXI_C_LONG)
+        return cfxi_c_long_function(c, f, err);
+    cfxi_c_begin(c);
+    put_inputs(c, f);
+    CFX_TRY(put_statements(c, f, err));
+    cfxi_c_finish(c, f);
     return c->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
@@ -356,7 +358,8 @@ static cfx_status put_region(cfxi_ccode *c, const cfx_node *n, const c_form *for
     if (!name || !cfxi_py_map_set(&c->function_of, region, (void *)(uintptr_t)name, c->allocator))
         return cfxi_nomem(err);
     CFX_TRY(put_regions(c, region, err));
-    return put_function(c, region, form->roles[i], name, err);
+    const cfxi_c_function f = function_of(region, form->roles[i], name);
+    return put_function(c, &f, err);
 }
 
 static cfx_status put_regions(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
@@ -372,7 +375,8 @@ static cfx_status put_regions(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
 cfx_status cfxi_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err)
 {
     CFX_TRY(inputs_first(c->g, NULL, err));
-    *inputs = count_inputs(c->g);
+    const cfxi_c_function f = function_of(c->g, CFXI_C_FORWARD, "forward");
+    *inputs = f.inputs;
     CFX_TRY(put_regions(c, c->g, err));
-    return put_function(c, c->g, ROLE_FORWARD, "forward", err);
+    return put_function(c, &f, err);
 }

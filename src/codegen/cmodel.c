@@ -135,6 +135,28 @@ static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
     cfxi_c_string(c, part->name, strlen(part->name));
 }
 
+static void put_child(cfxi_ccode *c, const cfxi_part *part)
+{
+    cfxi_c_text(c, "cfx_child(self, ");
+    cfxi_c_string(c, part->path, strlen(part->path));
+    cfxi_c_text(c, ")");
+}
+
+/* The tensor that a part is, or that it has: `cfx_param(s, self, "embed.weight")`. */
+static void put_twin(cfxi_ccode *c, const cfxi_part *twin, const char *inside)
+{
+    cfx_buffer path;
+    cfx_buffer_init(&path, c->allocator);
+    cfx_buffer_append(&path, twin->path, strlen(twin->path));
+    cfx_buffer_append(&path, ".", inside[0] != '\0');
+    if (cfx_buffer_append(&path, inside, strlen(inside)) != CFX_OK)
+        c->nomem = true;
+    cfxi_c_text(c, "cfx_param(s, self, ");
+    cfxi_c_string(c, path.data, path.size);
+    cfxi_c_text(c, ")");
+    cfx_buffer_free(&path);
+}
+
 static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
 {
     bool buffer;
@@ -146,9 +168,37 @@ static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error
     CFX_TRY(is_buffer(c, part, &buffer, err));
     put_owner(c, buffer ? "cfx_module_buffer" : "cfx_module_parameter", part);
     cfxi_c_comma(c);
-    CFX_TRY(put_tensor(c, part, err));
+    if (part->twin) {
+        cfxi_c_text(c, "cfx_var_tensor(s, ");
+        put_twin(c, part->twin, part->inside);
+        cfxi_c_text(c, ")");
+    } else {
+        CFX_TRY(put_tensor(c, part, err));
+    }
     cfxi_c_text(c, ");");
     return CFX_OK;
+}
+
+/* `cfx_module_set(s, cfx_child(self, "head"), "weight", cfx_param(s, self, "embed.weight"));` */
+static void put_ties(cfxi_ccode *c, const cfxi_part *part)
+{
+    for (const cfxi_tie *tie = part->ties; tie; tie = tie->next) {
+        const char *dot = strchr(tie->name, '.');  /* out_proj.weight */
+        const char *name = dot ? dot + 1 : tie->name;
+        cfxi_c_text(c, dot ? "cfx_module_set(s, cfx_child(" : "cfx_module_set(s, ");
+        put_child(c, part);
+        if (dot) {
+            cfxi_c_comma(c);
+            cfxi_c_string(c, tie->name, (size_t)(dot - tie->name));
+            cfxi_c_text(c, ")");
+        }
+        cfxi_c_comma(c);
+        cfxi_c_string(c, name, strlen(name));
+        cfxi_c_comma(c);
+        put_twin(c, tie->twin, tie->inside);
+        cfxi_c_text(c, ");");
+        cfxi_c_end_line(c, NULL);
+    }
 }
 
 /* Ends the function that has the statements so far. */
@@ -168,9 +218,8 @@ static void end_section(c_model *m)
     m->statements = 0;
 }
 
-static void end_statement(c_model *m, bool may_end)
+static void count_statement(c_model *m, bool may_end)
 {
-    cfxi_c_end_line(m->c, NULL);
     if (++m->statements >= SECTION && m->is_long && may_end)
         end_section(m);
 }
@@ -211,9 +260,7 @@ static cfx_status put_module(cfxi_ccode *c, const cfxi_part *part, cfx_error *er
     put_owner(c, "cfx_module_add", part);
     cfxi_c_comma(c);
     if (part->twin) {
-        cfxi_c_text(c, "cfx_child(self, ");
-        cfxi_c_string(c, part->twin->path, strlen(part->twin->path));
-        cfxi_c_text(c, ")");
+        put_child(c, part->twin);
     } else {
         CFX_TRY(put_constructor(c, part, err));
     }
@@ -230,7 +277,9 @@ static cfx_status put_part(c_model *m, cfxi_part *part, const cfxi_part *next, c
     case CFXI_PART_HOLDER: put_holder(m, part, used); break;
     case CFXI_PART_MODULE: CFX_TRY(put_module(m->c, part, err)); break;
     }
-    end_statement(m, !used);
+    cfxi_c_end_line(m->c, NULL);
+    put_ties(m->c, part);
+    count_statement(m, !used);
     return m->c->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
@@ -256,7 +305,8 @@ static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *e
     CFX_TRY(is_training(c, "", &all, err));
     if (!all) {
         cfxi_c_text(c, "cfx_module_train(self, false);");
-        end_statement(m, true);
+        cfxi_c_end_line(c, NULL);
+        count_statement(m, true);
     }
     for (size_t i = 0; i < parts->list.size; i++) {
         const cfxi_part *part = cfxi_part_at(parts, i);
@@ -268,18 +318,36 @@ static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *e
         cfxi_c_text(c, "cfx_module_train(cfx_child(self, ");
         cfxi_c_string(c, part->path, strlen(part->path));
         cfxi_c_text(c, one ? "), true);" : "), false);");
-        end_statement(m, true);
+        cfxi_c_end_line(c, NULL);
+        count_statement(m, true);
     }
     return CFX_OK;
 }
 
 /* ---- the class ----------------------------------------------------------------------------- */
 
-/* "x, mask=None"; other defaults than those that capture.h names must be passed. */
+/* Whether a class can have it as the default of an input: see capture.h. */
+static bool is_default(cfx_value v)
+{
+    return v.kind == CFX_KIND_NONE || v.kind == CFX_KIND_BOOL || v.kind == CFX_KIND_INT ||
+           (v.kind == CFX_KIND_FLOAT && v.as.f - v.as.f == 0);
+}
+
+/* The last input that must be passed, or NULL: what comes before it must be, too. */
+static const cfx_node *last_needed(const cfx_graph *g)
+{
+    const cfx_node *last = NULL;
+    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
+        last = is_default(cfx_node_arg(n, 0)) ? last : n;
+    return last;
+}
+
+/* "x, mask=None" */
 static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
 {
     cfx_buffer names;
     cfx_status status = CFX_OK;
+    const cfx_node *needed = last_needed(c->g);
     cfx_buffer_init(&names, c->allocator);
     const cfx_sink sink = cfx_buffer_sink(&names);
     for (const cfx_node *n = c->g->root.next; status == CFX_OK && n != &c->g->root; n = n->next) {
@@ -293,12 +361,12 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
         status = cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
         if (status == CFX_OK)
             status = cfx_buffer_append(&names, name->data, name->size);
-        if (status == CFX_OK && (value.kind == CFX_KIND_NONE || value.kind == CFX_KIND_BOOL ||
-                                 value.kind == CFX_KIND_INT || value.kind == CFX_KIND_FLOAT)) {
+        if (status == CFX_OK && !needed) {
             status = cfx_buffer_append(&names, "=", 1);
             if (status == CFX_OK)
                 status = cfx_value_repr(c->g, value, sink, err);
         }
+        needed = n == needed ? NULL : needed;
     }
     if (status == CFX_OK)
         cfxi_c_string(c, names.data, names.size);

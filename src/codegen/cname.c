@@ -17,11 +17,19 @@ static bool looks_like_macro(const char *name, size_t size)
     return size > 1;
 }
 
+/* forward_part2: the functions that a long one is made of are called so. */
+static bool is_part(const char *name, size_t size)
+{
+    size_t end = size;
+    while (end > 0 && cfxi_is_digit(name[end - 1]))
+        end--;
+    return end < size && end >= 5 && memcmp(name + end - 5, "_part", 5) == 0;
+}
+
 static bool is_free(const char *name, size_t size)
 {
     if (cfx_c_name_is_taken(name, size) || looks_like_macro(name, size) ||
-        strncmp(name, "cfx", 3) == 0 || strncmp(name, "CFX", 3) == 0 ||
-        strncmp(name, "forward_", 8) == 0)
+        strncmp(name, "cfx", 3) == 0 || strncmp(name, "CFX", 3) == 0 || is_part(name, size))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strncmp(others[i], name, size) == 0 && others[i][size] == '\0')

@@ -1,7 +1,7 @@
 /* csplit.c - a very long graph as several functions: compilers take more than twice as long for a
  * function of twice the length.
  *
- *     static void forward_2(cfx_scope *s, cfx_module *self, cfx_var *vars)
+ *     static void forward_part2(cfx_scope *s, cfx_module *self, cfx_var *vars)
  *     {
  *         cfx_var relu_199 = vars[3];                  what earlier parts made
  *         ...
@@ -27,14 +27,15 @@ typedef struct c_place {
 
 typedef struct c_split {
     cfxi_ccode *c;
+    const cfxi_c_function *f;
     uint32_t first;    /* the mark of the first node */
     c_place *places;
     uint32_t *free;    /* slots that nobody needs any more */
     size_t num_free;
     uint32_t slots;    /* so many were needed so far */
-    size_t parts;
     bool vars_used;    /* by the part that is being written */
-    const cfx_node *output;
+    cfxi_vec names;    /* of const char *: of the functions so far */
+    bool has_output;
 } c_split;
 
 /* The node whose name it has: the first item of a loop with one variable is the loop. */
@@ -69,7 +70,7 @@ static void find_readers(c_split *p, const cfx_graph *g)
         for (uint32_t i = 0; i < num_read(n); i++)
             place_of(p, named(n->inputs[i].def))->last = (n->mark - p->first) / PART;
         if (n->op == CFX_OP_OUTPUT) {
-            p->output = n;
+            p->has_output = true;
             return;
         }
     }
@@ -140,21 +141,42 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
     if (end != root && end->op == CFX_OP_OUTPUT) {
         p->vars_used = true;
         cfxi_c_text(c, "vars[0] = ");
-        cfxi_c_result(c, end, cfx_node_arg(end, 0));
-        cfxi_c_text(c, ";");
-        cfxi_c_end_line(c, NULL);
+        cfxi_c_output(c, p->f, end);
         return root;
     }
     return end;
 }
 
+/* "forward_part2": a name that no other function has; NULL if memory is out. */
+static const char *next_name(c_split *p)
+{
+    cfxi_ccode *c = p->c;
+    char number[32];
+    const char *name = NULL;
+    cfx_buffer wish;
+    cfx_buffer_init(&wish, c->allocator);
+    snprintf(number, sizeof number, "_part%zu", p->names.size + 1);
+    cfx_buffer_append(&wish, p->f->name, strlen(p->f->name));
+    if (cfx_buffer_append(&wish, number, strlen(number)) == CFX_OK &&
+        cfxi_vec_reserve(&p->names, 1, sizeof name, c->allocator))
+        name = cfx_namespace_create(c->functions, wish.data, wish.size, true, NULL);
+    cfx_buffer_free(&wish);
+    if (name)
+        ((const char **)p->names.data)[p->names.size++] = name;
+    else
+        c->nomem = true;
+    return name;
+}
+
 static void put_part_function(c_split *p)
 {
     cfxi_ccode *c = p->c;
-    char head[120];
-    snprintf(head, sizeof head, "\nstatic void forward_%zu(cfx_scope *s, cfx_module *self, "
-             "cfx_var *vars)\n{\n", ++p->parts);
-    cfxi_c_head(c, head);
+    const char *name = next_name(p);
+    if (!name)
+        return;
+    cfxi_c_head(c, "\nstatic void ");
+    cfxi_c_head(c, name);
+    cfxi_c_head(c, "(cfx_scope *s, cfx_module *self, cfx_var *vars)\n{\n");
     cfxi_c_unused(c, c->scope_used, "s", 1);
     cfxi_c_unused(c, c->self_used, "self", 4);
     cfxi_c_unused(c, p->vars_used, "vars", 4);
@@ -164,48 +186,50 @@ static void put_part_function(c_split *p)
 
 /* ---- the function that calls them ---------------------------------------------------------- */
 
-static void put_caller(c_split *p, size_t inputs)
+static void put_inputs(c_split *p)
+{
+    const cfxi_c_function *f = p->f;
+    size_t i = 0;
+    for (const cfx_node *n = cfxi_next_input(f->g, NULL); n; n = cfxi_next_input(f->g, n)) {
+        if (i++ < f->named) {
+            put_move(p, n, false);
+            continue;
+        }
+        cfxi_c_printf(p->c, "vars[%u] = in[%zu];", place_of(p, n)->slot, i - 1 - f->named);
+        cfxi_c_end_line(p->c, NULL);
+    }
+}
+
+static void put_caller(c_split *p)
 {
     cfxi_ccode *c = p->c;
-    const bool separate = inputs >= 1 && inputs <= 3;
     cfxi_c_begin(c);
     cfxi_c_text(c, "static void (*const parts[])(cfx_scope *, cfx_module *, cfx_var *) = {");
-    for (size_t i = 1; i <= p->parts; i++) {
-        if (i > 1)
+    for (size_t i = 0; i < p->names.size; i++) {
+        if (i > 0)
             cfxi_c_comma(c);
-        cfxi_c_printf(c, "forward_%zu", i);
+        cfxi_c_text(c, ((const char **)p->names.data)[i]);
     }
     cfxi_c_text(c, "};");
     cfxi_c_end_line(c, NULL);
     cfxi_c_printf(c, "cfx_var vars[%u];", p->slots);
     cfxi_c_end_line(c, NULL);
-    size_t i = 0;
-    for (const cfx_node *n = cfxi_next_input(c->g, NULL); n; n = cfxi_next_input(c->g, n)) {
-        if (separate)
-            put_move(p, n, false);
-        else {
-            cfxi_c_printf(c, "vars[%u] = in[%zu];", place_of(p, n)->slot, i);
-            cfxi_c_end_line(c, NULL);
-        }
-        i++;
-    }
+    put_inputs(p);
     cfxi_c_text(c, "for (size_t part = 0; part < sizeof parts / sizeof *parts; part++)");
     cfxi_c_end_line(c, NULL);
     cfxi_c_text(c, "    parts[part](s, self, vars);");
     cfxi_c_end_line(c, NULL);
-    cfxi_c_text(c, p->output ? "return vars[0];" : "return cfx_var_none();");
+    cfxi_c_text(c, p->has_output ? "return vars[0];" : "return cfx_var_none();");
     cfxi_c_end_line(c, NULL);
     c->scope_used = c->self_used = true;
-    c->in_used = inputs > 0;
-    cfxi_c_forward_head(c, c->g, inputs);
-    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    cfxi_c_head(c, "}\n");
+    c->in_used = p->f->inputs > p->f->named;
+    cfxi_c_finish(c, p->f);
 }
 
-cfx_status cfxi_c_long_forward(cfxi_ccode *c, size_t inputs, cfx_error *err)
+cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err)
 {
-    const cfx_graph *g = c->g;
-    c_split p = {.c = c, .first = cfxi_graph_number(c->g)};
+    const cfx_graph *g = f->g;
+    c_split p = {.c = c, .f = f, .first = cfxi_graph_number(f->g)};
     const size_t size = g->size * (sizeof *p.places + sizeof *p.free);  /* of nodes in memory */
     p.places = cfxi_alloc(c->allocator, size);
     if (!p.places)
@@ -221,7 +245,8 @@ cfx_status cfxi_c_long_forward(cfxi_ccode *c, size_t inputs, cfx_error *err)
         n = put_part(&p, n, (n->mark - p.first) / PART);
         put_part_function(&p);
     }
-    put_caller(&p, inputs);
+    put_caller(&p);
+    cfxi_vec_free(&p.names, sizeof(const char *), c->allocator);
     cfxi_free(c->allocator, p.places, size);
     return c->nomem ? cfxi_nomem(err) : CFX_OK;
 }

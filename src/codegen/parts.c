@@ -23,7 +23,7 @@ static bool has_path(const void *item, const void *key, size_t size)
     return strncmp(part->path, key, size) == 0 && part->path[size] == '\0';
 }
 
-static cfxi_part *find(const cfxi_parts *parts, const char *path, size_t size)
+cfxi_part *cfxi_parts_find(const cfxi_parts *parts, const char *path, size_t size)
 {
     return cfxi_table_find(&parts->table, hash_path(path, size), has_path, path, size);
 }
@@ -31,7 +31,7 @@ static cfxi_part *find(const cfxi_parts *parts, const char *path, size_t size)
 /* The part at path[:size], made if need be; NULL if memory is out. */
 static cfxi_part *part_at(cfxi_parts *parts, const char *path, size_t size, const cfx_node *n)
 {
-    cfxi_part *part = find(parts, path, size);
+    cfxi_part *part = cfxi_parts_find(parts, path, size);
     if (part)
         return part;
     size_t last = size;
@@ -107,46 +107,123 @@ static void drop_covered(cfxi_parts *parts)
     parts->list.size = kept;
 }
 
-static uint32_t hash_twin(const void *item)
+/* ---- what is under two names --------------------------------------------------------------- */
+
+/* Who has a module or a tensor first. */
+typedef struct holder {
+    const void *object;
+    const cfxi_part *part;
+    const char *inside;  /* the name of a parameter of the part; "" if it is the part itself */
+} holder;
+
+static uint32_t hash_holder(const void *item)
 {
-    return cfxi_hash_pointer(((const cfxi_part *)item)->label);
+    return cfxi_hash_pointer(((const holder *)item)->object);
 }
 
-static bool is_twin(const void *item, const void *key, size_t size)
+static bool is_held(const void *item, const void *key, size_t size)
 {
     (void)size;
-    return (const void *)((const cfxi_part *)item)->label == key;
+    return ((const holder *)item)->object == key;
 }
 
-/* A module under two names is made once. The labels hold identities meanwhile. */
+/* Who has had the object; if nobody, the part has it from now on, and *first is NULL. */
+static cfx_status hold(cfxi_parts *parts, cfxi_table *seen, const void *object,
+                       const cfxi_part *part, const char *inside, const holder **first,
+                       cfx_error *err)
+{
+    const uint32_t hash = cfxi_hash_pointer(object);
+    *first = cfxi_table_find(seen, hash, is_held, object, 0);
+    if (*first)
+        return CFX_OK;
+    holder *h = cfxi_arena_zeros(&parts->arena, 1, sizeof *h);
+    if (!h || !cfxi_table_reserve(seen, hash_holder, parts->allocator))
+        return cfxi_nomem(err);
+    *h = (holder){object, part, inside};
+    cfxi_table_insert(seen, hash, h);
+    return CFX_OK;
+}
+
+/* *id becomes what a tensor is known by; NULL if there is none at path.name. (None is no tensor: it
+ * is the same everywhere.) */
+static cfx_status tensor_id(const cfxi_parts *parts, const cfx_modules *modules, const char *path,
+                            const char *name, const void **id, cfx_error *err)
+{
+    cfx_buffer full;
+    cfx_value dtype = cfx_invalid();
+    *id = NULL;
+    cfx_buffer_init(&full, parts->allocator);
+    cfx_buffer_append(&full, path, strlen(path));
+    cfx_buffer_append(&full, ".", name[0] != '\0');
+    cfx_status status = cfx_buffer_append(&full, name, strlen(name)) == CFX_OK ? CFX_OK
+                                                                               : cfxi_nomem(err);
+    if (status == CFX_OK)
+        status = cfxi_module_attr(modules, parts->graph, full.data, "dtype", &dtype, err);
+    if (status == CFX_OK && dtype.kind == CFX_KIND_DTYPE)
+        *id = modules->identity(modules->ctx, full.data);
+    cfx_buffer_free(&full);
+    return status;
+}
+
+/* Those that people tie: an embedding with the layer that undoes it. */
+static const char *const tied_names[] = {"weight", "bias", "in_proj_weight", "in_proj_bias",
+                                         "out_proj.weight", "out_proj.bias"};
+
+static cfx_status find_ties(cfxi_parts *parts, cfxi_table *seen, const cfx_modules *modules,
+                            cfxi_part *part, cfx_error *err)
+{
+    cfxi_tie **end = &part->ties;
+    for (size_t i = 0; i < sizeof tied_names / sizeof *tied_names; i++) {
+        const holder *first = NULL;
+        const void *id;
+        CFX_TRY(tensor_id(parts, modules, part->path, tied_names[i], &id, err));
+        if (id)
+            CFX_TRY(hold(parts, seen, id, part, tied_names[i], &first, err));
+        if (!first)
+            continue;
+        cfxi_tie *tie = cfxi_arena_zeros(&parts->arena, 1, sizeof *tie);
+        if (!tie)
+            return cfxi_nomem(err);
+        *tie = (cfxi_tie){.name = tied_names[i], .twin = first->part, .inside = first->inside};
+        *end = tie;
+        end = &tie->next;
+    }
+    return CFX_OK;
+}
+
+static cfx_status find_twin(cfxi_parts *parts, cfxi_table *seen, const cfx_modules *modules,
+                            cfxi_part *part, cfx_error *err)
+{
+    const holder *first = NULL;
+    const void *id = NULL;
+    if (part->kind == CFXI_PART_MODULE)
+        id = modules->identity(modules->ctx, part->path);
+    else if (part->kind == CFXI_PART_VALUE)
+        CFX_TRY(tensor_id(parts, modules, part->path, "", &id, err));
+    if (id)
+        CFX_TRY(hold(parts, seen, id, part, "", &first, err));
+    part->twin = first ? first->part : NULL;
+    part->inside = first ? first->inside : "";
+    if (part->kind == CFXI_PART_MODULE && !first)
+        return find_ties(parts, seen, modules, part, err);
+    return CFX_OK;
+}
+
+/* A module or a tensor under two names is made once. */
 static cfx_status find_twins(cfxi_parts *parts, const cfx_modules *modules, cfx_error *err)
 {
     cfxi_table seen = {0};
     cfx_status status = CFX_OK;
-    for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++) {
-        cfxi_part *part = cfxi_part_at(parts, i);
-        const void *id = part->kind == CFXI_PART_MODULE
-                             ? modules->identity(modules->ctx, part->path) : NULL;
-        if (!id)
-            continue;
-        const uint32_t hash = cfxi_hash_pointer(id);
-        part->label = id;
-        part->twin = cfxi_table_find(&seen, hash, is_twin, id, 0);
-        if (!part->twin && cfxi_table_reserve(&seen, hash_twin, parts->allocator))
-            cfxi_table_insert(&seen, hash, part);
-        else if (!part->twin)
-            status = cfxi_nomem(err);
-    }
+    for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++)
+        status = find_twin(parts, &seen, modules, cfxi_part_at(parts, i), err);
     cfxi_table_free(&seen, parts->allocator);
-    for (size_t i = 0; i < parts->list.size; i++)
-        cfxi_part_at(parts, i)->label = NULL;
     return status;
 }
 
 cfx_status cfxi_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
                               cfx_error *err)
 {
-    *parts = (cfxi_parts){.allocator = g->allocator};
+    *parts = (cfxi_parts){.allocator = g->allocator, .graph = g};
     cfxi_arena_init(&parts->arena, g->allocator);
     CFX_TRY(collect(g, parts, err));
     drop_covered(parts);

@@ -21,11 +21,23 @@ typedef struct cfxi_part {
     const cfx_node *node;      /* the first that names it */
     const char *label;         /* what the generator calls it; NULL at first */
     size_t known;              /* the generator's: the last function that has it as a variable */
-    const struct cfxi_part *twin;  /* an earlier one that is the same module; or NULL */
+    const char *store;         /* where it is to be found, if not under its name; NULL at first */
+    const struct cfxi_part *twin;  /* an earlier one that is the same module or tensor, */
+    const char *inside;            /* or that has it, under this name; "" if it is it */
+    struct cfxi_tie *ties;         /* parameters of a module that others have, too */
 } cfxi_part;
+
+/* A parameter of a called module which an earlier part is, or has: a weight that is tied. */
+typedef struct cfxi_tie {
+    struct cfxi_tie *next;
+    const char *name;       /* "weight": of the module's parameter */
+    const cfxi_part *twin;  /* as in a part */
+    const char *inside;
+} cfxi_tie;
 
 typedef struct cfxi_parts {
     const cfx_allocator *allocator;
+    cfx_graph *graph;
     cfxi_arena arena;
     cfxi_table table;  /* by path */
     cfxi_vec list;     /* of cfxi_part *, parents first, else in the order of their first use */
@@ -35,6 +47,8 @@ typedef struct cfxi_parts {
 cfx_status cfxi_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
                               cfx_error *err);
 void cfxi_parts_free(cfxi_parts *parts);
+/* The part at path[:size], or NULL. */
+cfxi_part *cfxi_parts_find(const cfxi_parts *parts, const char *path, size_t size);
 
 static inline cfxi_part *cfxi_part_at(const cfxi_parts *parts, size_t i)
 {

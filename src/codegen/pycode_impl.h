@@ -75,6 +75,7 @@ struct cfx_pycode {
     const cfx_allocator *allocator;
     cfxi_py_memory *memory;
     bool names_only; /* host objects go by their qualified names, for a file */
+    const struct cfxi_parts *parts; /* what the file's constructor makes; or NULL */
     bool is_method;  /* in a file, where nothing but the module is called `self` */
     bool own_params; /* in a file: the parameters are called as the nodes are */
     const char *root;
@@ -178,13 +179,22 @@ void cfxi_py_end_piece(cfx_pycode *gen);  /* where a transformer sees a boundary
 void cfxi_py_note_line(cfx_pycode *gen);  /* one more line of the current node */
 void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size); /* whole lines */
 
-/* cfx_codegen_python, for options that are not NULL. */
-cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
-                            cfx_pycode_result *result, cfx_error *err);
+/* The constructor of a file: lines that stand before `forward` in the class, and what they make. */
+typedef struct cfxi_py_init {
+    const cfx_buffer *text;
+    const struct cfxi_parts *parts;
+} cfxi_py_init;
 
-/* A complete file; `init` (may be NULL) are lines that stand before `forward` in the class. */
-cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *init, cfx_sink sink,
-                        cfx_error *err);
+/* cfx_codegen_python, for options that are not NULL; for a file whose constructor is `init`. */
+cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
+                            const cfxi_py_init *init, cfx_pycode_result *result, cfx_error *err);
+
+/* A complete file; `init` may be NULL. */
+cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
+                        cfx_sink sink, cfx_error *err);
+
+/* Whether every torch.nn.Module has an attribute of that name. (pymember.c) */
+bool cfxi_py_is_member(const char *name);
 
 /* Finds out who uses each node last. */
 cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region);

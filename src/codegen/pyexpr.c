@@ -3,6 +3,7 @@
  * torch.fx formats lists, tuples, slices and the type of a named tuple itself, and leaves all that
  * is inside a dict, a set or a named tuple to Python's repr; so does this file (`plain`).
  */
+#include "parts.h"
 #include "pycode_impl.h"
 
 #include <math.h>
@@ -121,15 +122,30 @@ static void put_attribute_name(cfx_pycode *gen, const char *text, size_t size)
     cfxi_py_char(gen, '"');
 }
 
+/* The dictionary in which a part is to be found: `_modules`; NULL: it is an attribute. */
+static const char *store_of(const cfxi_parts *parts, const char *path, size_t size)
+{
+    const cfxi_part *part = parts ? cfxi_parts_find(parts, path, size) : NULL;
+    return part ? part->store : NULL;
+}
+
 /* The text of a receiver, written at `start` of the body, with `path` below it:
- * `self.layers` -> `getattr(self.layers, "0").weight`. */
-static void put_path(cfx_pycode *gen, size_t start, const char *path, size_t size)
+ * `self.layers` -> `getattr(self.layers, "0").weight`. `parts` (may be NULL) are those below it. */
+static void put_path(cfx_pycode *gen, size_t start, const cfxi_parts *parts, const char *path,
+                     size_t size)
 {
     const char *end = path + size;
     for (const char *atom = path;; atom++) {
         const char *dot = memchr(atom, '.', (size_t)(end - atom));
         size_t length = (size_t)((dot ? dot : end) - atom);
-        if (is_dotted(gen, atom, length)) {
+        const char *store = store_of(parts, path, (size_t)(atom - path) + length);
+        if (store) {
+            cfxi_py_char(gen, '.');
+            cfxi_py_put(gen, store, strlen(store));
+            cfxi_py_char(gen, '[');
+            put_attribute_name(gen, atom, length);
+            cfxi_py_char(gen, ']');
+        } else if (is_dotted(gen, atom, length)) {
             cfxi_py_char(gen, '.');
             cfxi_py_put(gen, atom, length);
         } else {
@@ -713,7 +729,7 @@ cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *calle
     } else {
         cfxi_py_put(gen, gen->root, gen->root_size);
     }
-    put_path(gen, start, target->data, target->size);
+    put_path(gen, start, method ? NULL : gen->parts, target->data, target->size);
     if (n->op == CFX_OP_GET_ATTR)
         return CFX_OK;
     cfxi_py_char(gen, '(');

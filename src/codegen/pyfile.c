@@ -149,8 +149,8 @@ static cfx_status check_class(const char *name, cfx_error *err)
                          "word such as Model", name);
 }
 
-cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *init, cfx_sink sink,
-                        cfx_error *err)
+cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
+                        cfx_sink sink, cfx_error *err)
 {
     cfx_pycode_options options = {0};
     cfx_pycode_result code;
@@ -159,7 +159,7 @@ cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *
         CFX_TRY(check_class(class_name, err));
     if (!class_name && !uses_module(g))
         options.signature = plain_signature;
-    CFX_TRY(cfxi_py_generate(g, &options, true, &code, err));
+    CFX_TRY(cfxi_py_generate(g, &options, true, init, &code, err));
     bool torch = class_name || (code.builtins & CFX_PYCODE_TORCH);
     bool any = false;
     cfxi_out_begin(&out, sink);
@@ -174,7 +174,7 @@ cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfx_buffer *
         cfxi_out_str(&out, "(torch.nn.Module):\n");
     }
     if (init)
-        cfxi_out_write(&out, init->data, init->size);
+        cfxi_out_write(&out, init->text->data, init->text->size);
     write_function(&out, &code, class_name ? 4 : 0);
     cfx_pycode_free(&code);
     return cfxi_out_end(&out, err);

@@ -103,6 +103,32 @@ static void put_quoted(py_init *p, const char *text)
         p->nomem = true;
 }
 
+static void put_part(py_init *p, const cfxi_part *part);
+
+/* Whether getattr must find it: "0" of a Sequential. */
+static bool is_by_name(const cfxi_part *part)
+{
+    return !part->store && !cfxi_py_is_plain(part->name, strlen(part->name));
+}
+
+/* `self.fc`; `self.layers, "0"` for getattr; `self._modules["half"]` if every module has that name.
+ */
+static void put_access(py_init *p, const cfxi_part *part)
+{
+    const bool plain = !part->store && !is_by_name(part);
+    put_part(p, part->parent);
+    put_str(p, is_by_name(part) ? ", " : ".");
+    if (part->store) {
+        put_str(p, part->store);
+        put_str(p, "[");
+    }
+    if (plain)
+        put_str(p, part->name);
+    else
+        put_quoted(p, part->name);
+    put_str(p, part->store ? "]" : "");
+}
+
 /* `self.layers`, `getattr(self.layers, "0")` */
 static void put_part(py_init *p, const cfxi_part *part)
 {
@@ -110,30 +136,26 @@ static void put_part(py_init *p, const cfxi_part *part)
         put_str(p, "self");
         return;
     }
-    const bool plain = cfxi_py_is_plain(part->name, strlen(part->name));
-    put_str(p, plain ? "" : "getattr(");
-    put_part(p, part->parent);
-    put_str(p, plain ? "." : ", ");
-    if (plain)
-        put_str(p, part->name);
-    else
-        put_quoted(p, part->name);
-    put_str(p, plain ? "" : ")");
+    put_str(p, is_by_name(part) ? "getattr(" : "");
+    put_access(p, part);
+    put_str(p, is_by_name(part) ? ")" : "");
 }
 
 /* `self.fc = `, `setattr(self.layers, "0", `; true if a parenthesis is to be closed. */
 static bool begin_assignment(py_init *p, const cfxi_part *part)
 {
-    const bool plain = cfxi_py_is_plain(part->name, strlen(part->name));
-    put_str(p, plain ? "        " : "        setattr(");
-    put_part(p, part->parent);
-    put_str(p, plain ? "." : ", ");
-    if (plain)
-        put_str(p, part->name);
-    else
-        put_quoted(p, part->name);
-    put_str(p, plain ? " = " : ", ");
-    return !plain;
+    put_str(p, is_by_name(part) ? "        setattr(" : "        ");
+    put_access(p, part);
+    put_str(p, is_by_name(part) ? ", " : " = ");
+    return is_by_name(part);
+}
+
+/* What else a part is, or is part of: `self.embed.weight`. */
+static void put_twin(py_init *p, const cfxi_part *twin, const char *inside)
+{
+    put_part(p, twin);
+    put_str(p, inside[0] ? "." : "");
+    put_str(p, inside);
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -223,8 +245,30 @@ static cfx_status put_constructor(py_init *p, const cfxi_part *part, cfx_error *
 
 /* ---- values -------------------------------------------------------------------------------- */
 
+/* `self.register_buffer("mask", `, `self._buffers["type"] = `; true if a parenthesis is to be
+ * closed. */
+static bool begin_buffer(py_init *p, cfxi_part *part)
+{
+    if (cfxi_py_is_member(part->name)) {
+        part->store = "_buffers";
+        return begin_assignment(p, part);
+    }
+    put_str(p, "        ");
+    put_part(p, part->parent);
+    put_str(p, ".register_buffer(");
+    put_quoted(p, part->name);
+    put_str(p, ", ");
+    return true;
+}
+
+static bool begin_parameter(py_init *p, cfxi_part *part)
+{
+    part->store = cfxi_py_is_member(part->name) ? "_parameters" : NULL;
+    return begin_assignment(p, part);
+}
+
 /* What is learned is a parameter, other tensors are buffers. */
-static cfx_status put_tensor(py_init *p, const cfxi_part *part, cfx_value dtype, cfx_error *err)
+static cfx_status put_tensor(py_init *p, cfxi_part *part, cfx_value dtype, cfx_error *err)
 {
     cfx_value shape;
     cfx_value learned;
@@ -232,26 +276,21 @@ static cfx_status put_tensor(py_init *p, const cfxi_part *part, cfx_value dtype,
     cfx_status status = cfxi_module_attr(p->modules, p->g, part->path, "requires_grad", &learned,
                                          err);
     const bool buffer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
-    bool close = true;
-    if (buffer) {
-        put_str(p, "        ");
-        put_part(p, part->parent);
-        put_str(p, ".register_buffer(");
-        put_quoted(p, part->name);
-        put_str(p, ", ");
-    } else {
-        close = begin_assignment(p, part);
-        put_str(p, "torch.nn.Parameter(");
-    }
-    if (status == CFX_OK)
+    const bool close = buffer ? begin_buffer(p, part) : begin_parameter(p, part);
+    if (part->twin) {
+        put_twin(p, part->twin, part->inside);
+    } else if (status == CFX_OK) {
+        put_str(p, buffer ? "" : "torch.nn.Parameter(");
         status = put_zeros(p, dtype, shape, err);
-    put_str(p, buffer || !close ? ")\n" : "))\n");
+        put_str(p, buffer ? "" : ")");
+    }
+    put_str(p, close ? ")\n" : "\n");
     cfx_value_discard(p->g, shape);
     cfx_value_discard(p->g, learned);
     return status;
 }
 
-static cfx_status put_attribute(py_init *p, const cfxi_part *part, cfx_error *err)
+static cfx_status put_attribute(py_init *p, cfxi_part *part, cfx_error *err)
 {
     cfx_value v;
     cfx_value dtype;
@@ -273,10 +312,23 @@ static cfx_status put_attribute(py_init *p, const cfxi_part *part, cfx_error *er
 
 /* ---- the constructor ----------------------------------------------------------------------- */
 
-static cfx_status put_statement(py_init *p, const cfxi_part *part, cfx_error *err)
+/* `self.head.weight = self.embed.weight` */
+static void put_ties(py_init *p, const cfxi_part *part)
+{
+    for (const cfxi_tie *tie = part->ties; tie; tie = tie->next) {
+        put_str(p, "        ");
+        put_twin(p, part, tie->name);
+        put_str(p, " = ");
+        put_twin(p, tie->twin, tie->inside);
+        put_str(p, "\n");
+    }
+}
+
+static cfx_status put_statement(py_init *p, cfxi_part *part, cfx_error *err)
 {
     if (part->kind == CFXI_PART_VALUE)
         return put_attribute(p, part, err);
+    part->store = cfxi_py_is_member(part->name) ? "_modules" : NULL;
     const bool close = begin_assignment(p, part);
     if (part->kind == CFXI_PART_HOLDER)
         put_str(p, "torch.nn.Module()");
@@ -285,6 +337,7 @@ static cfx_status put_statement(py_init *p, const cfxi_part *part, cfx_error *er
     else
         CFX_TRY(put_constructor(p, part, err));
     put_str(p, close ? ")\n" : "\n");
+    put_ties(p, part);
     return p->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
@@ -340,9 +393,10 @@ cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
     CFX_TRY(cfxi_expect(modules, "tree of modules", err));
     py_init p = {.g = g, .modules = modules};
     cfx_buffer_init(&p.text, g->allocator);
+    const cfxi_py_init init = {&p.text, &p.parts};
     cfx_status status = put_init(&p, err);
     if (status == CFX_OK)
-        status = cfxi_py_file(g, class_name ? class_name : "Model", &p.text, out, err);
+        status = cfxi_py_file(g, class_name ? class_name : "Model", &init, out, err);
     cfx_buffer_free(&p.text);
     cfxi_parts_free(&p.parts);
     return status;

@@ -498,7 +498,7 @@ static bool has_odd_inputs(const cfx_graph *g, bool is_method)
 }
 
 cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
-                            cfx_pycode_result *result, cfx_error *err)
+                            const cfxi_py_init *init, cfx_pycode_result *result, cfx_error *err)
 {
     const cfx_allocator *allocator = g->allocator;
     memset(result, 0, sizeof *result);
@@ -508,6 +508,7 @@ cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, boo
     cfx_pycode gen = {.graph = g,
                       .options = options,
                       .names_only = names_only,
+                      .parts = init ? init->parts : NULL,
                       .is_method = names_only && !options->signature,
                       .own_params = names_only && has_odd_inputs(g, !options->signature),
                       .allocator = allocator,
@@ -537,7 +538,8 @@ cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
     memset(result, 0, sizeof *result);
     CFX_TRY(cfxi_expect(g, "graph", err));
     cfxi_graph_freeze(g);
-    cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, result, err);
+    cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, NULL,
+                                               result, err);
     cfxi_graph_thaw(g);
     return status;
 }

@@ -280,6 +280,19 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
     return result;
 }
 
+enum { MOST_TOLD = 300 };  /* characters of the arguments, in a message */
+
+/* A sink for the beginning of a text: lists that are in many places print ever longer. */
+static cfx_status write_beginning(void *ctx, const char *data, size_t size)
+{
+    cfx_buffer *text = ctx;
+    const size_t room = text->size < MOST_TOLD ? MOST_TOLD - text->size : 0;
+    const cfx_status status = cfx_buffer_append(text, data, size < room ? size : room);
+    return status == CFX_OK && size > room ? CFX_E_LIMIT : status;
+}
+
+static cfx_sink beginning(cfx_buffer *text) { return (cfx_sink){write_beginning, text}; }
+
 /* Whether it prints as the other does: good enough for what a message leaves out. */
 static bool prints_as(const cfxi_call *c, cfx_datum a, cfx_datum b)
 {
@@ -287,8 +300,8 @@ static bool prints_as(const cfxi_call *c, cfx_datum a, cfx_datum b)
     cfx_buffer second;
     cfx_buffer_init(&first, c->rt->allocator);
     cfx_buffer_init(&second, c->rt->allocator);
-    const bool same = cfx_datum_print(a, c->dims, cfx_buffer_sink(&first), NULL) == CFX_OK &&
-                      cfx_datum_print(b, c->dims, cfx_buffer_sink(&second), NULL) == CFX_OK &&
+    const bool same = cfx_datum_print(a, c->dims, beginning(&first), NULL) == CFX_OK &&
+                      cfx_datum_print(b, c->dims, beginning(&second), NULL) == CFX_OK &&
                       strcmp(first.data, second.data) == 0;
     cfx_buffer_free(&first);
     cfx_buffer_free(&second);
@@ -319,9 +332,10 @@ void cfxi_call_explain(const cfxi_call *c, const char *name, const cfxi_signatur
             continue;
         if (text.size)
             cfx_buffer_append(&text, ", ", 2);
-        cfx_datum_print(c->args[i], c->dims, cfx_buffer_sink(&text), NULL);
+        cfx_datum_print(c->args[i], c->dims, beginning(&text), NULL);
     }
-    cfx_error_set(c->err, c->err->status, "%s(%.300s): %.160s", name, text.data, what);
+    cfx_error_set(c->err, c->err->status, "%s(%.*s): %.160s", name, MOST_TOLD, text.data,
+                  what);
     cfx_buffer_free(&text);
 }
 

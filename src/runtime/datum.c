@@ -31,24 +31,69 @@ static bool is_seq(cfx_datum d)
 }
 
 /* Lists and dicts count as at least this deep: items may be assigned later. */
-enum { ROOM = 8 };
+enum { ROOM = 64 };
 
-bool cfxi_has_room(cfx_datum container, cfx_datum value)
+static bool is_mutable(cfx_datum_kind kind)
 {
-    return !is_seq(value) || value.as.seq->depth < container.as.seq->depth;
+    return kind == CFX_DATUM_LIST || kind == CFX_DATUM_DICT;
+}
+
+/* What counted as so deep before. */
+typedef struct lowered {
+    cfx_data *seq;
+    uint32_t depth;
+} lowered;
+
+/* Makes `d` count as at most `depth` deep, and what is in it as less. Whoever holds it counts as
+ * deeper still. What was done is in `log`, also if it fails. Recursive, and no deeper than `depth`;
+ * a container that is met again counts as less by then. */
+static cfx_status lower(cfx_datum d, uint32_t depth, const cfx_data *container, cfxi_vec *log,
+                        cfx_error *err)
+{
+    if (!is_seq(d) || d.as.seq->depth <= depth)
+        return CFX_OK;
+    cfx_data *s = d.as.seq;
+    if (s == container)
+        return cfx_error_set(err, CFX_E_VALUE, "a container that would hold itself");
+    if (depth == 0 || s->fixed)
+        return cfx_error_set(err, CFX_E_LIMIT, "containers would nest too deeply: make new ones of "
+                             "their items");
+    if (!cfxi_vec_reserve(log, 1, sizeof(lowered), container->allocator))
+        return cfxi_nomem(err);
+    ((lowered *)log->data)[log->size++] = (lowered){s, s->depth};
+    s->depth = depth;
+    for (size_t i = 0; i < s->size; i++)
+        CFX_TRY(lower(s->items[i], depth - 1, container, log, err));
+    return CFX_OK;
+}
+
+cfx_status cfxi_make_room(cfx_datum container, cfx_datum value, cfx_error *err)
+{
+    const cfx_data *c = container.as.seq;
+    cfxi_vec log = {0};
+    if (!is_seq(value) || value.as.seq->depth < c->depth)
+        return CFX_OK;
+    const cfx_status status = lower(value, c->depth - 1, c, &log, err);
+    const lowered *all = log.data;
+    for (size_t i = log.size; status != CFX_OK && i-- > 0;)
+        all[i].seq->depth = all[i].depth;
+    cfxi_vec_free(&log, sizeof(lowered), c->allocator);
+    return status;
 }
 
 /* Containers are walked recursively, and a loop can put its state into a list at every turn: their
  * depth is checked where they are made. */
 static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_t n,
-                              uint32_t *depth, cfx_error *err)
+                              uint32_t *depth, bool *fixed, cfx_error *err)
 {
-    *depth = kind == CFX_DATUM_LIST || kind == CFX_DATUM_DICT ? ROOM : 1;
+    *fixed = !is_mutable(kind);
+    *depth = *fixed ? 1 : ROOM;
     for (size_t i = 0; i < n; i++) {
         if (items[i].kind == CFX_DATUM_INVALID)
             return cfxi_expect(NULL, "an item of a list", err);
         if (is_seq(items[i]) && items[i].as.seq->depth >= *depth)
             *depth = items[i].as.seq->depth + 1;
+        *fixed = *fixed && (!is_seq(items[i]) || items[i].as.seq->fixed);
     }
     if (*depth >= CFX_MAX_DEPTH + ROOM)
         return cfx_error_set(err, CFX_E_LIMIT, "lists and tuples nest more than %d deep",
@@ -63,7 +108,8 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
 {
     cfx_datum d = cfx_datum_invalid();
     uint32_t depth;
-    if (check_items(kind, items, n, &depth, err) != CFX_OK)
+    bool fixed;
+    if (check_items(kind, items, n, &depth, &fixed, err) != CFX_OK)
         return d;
     size_t block;
     allocator = cfxi_allocator(allocator);
@@ -76,6 +122,7 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     atomic_init(&s->refs, 1);
     s->op = 0;
     s->depth = depth;
+    s->fixed = fixed;
     s->size = n;
     s->allocator = allocator;
     for (size_t i = 0; i < n; i++)
@@ -186,7 +233,7 @@ static void print_seq(cfxi_out *out, cfx_datum d, const cfx_dims *dims)
     cfx_datum *items = cfx_datum_items(d, &n);
     cfxi_out_str(out, d.kind == CFX_DATUM_SLICE ? "slice" : "");
     cfxi_out_char(out, pair[0]);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && out->status == CFX_OK; i++) {
         if (i)
             cfxi_out_str(out, d.kind == CFX_DATUM_DICT && i % 2 ? ": " : ", ");
         print_datum(out, items[i], dims);

@@ -27,6 +27,8 @@ typedef struct compiler {
     cfx_buffer complaints; /* what cannot be run, for one message */
     size_t num_complaints;
     cfx_status why;        /* of the first of them */
+    cfx_operator op;       /* that is being called */
+    enum { UNKNOWN, NO, YES } keeps;  /* see may_be_kept */
     cfx_error *err;
 } compiler;
 
@@ -197,12 +199,25 @@ static cfx_status fold(compiler *c, cfx_datum_kind kind, size_t n)
     return add_constant(c, whole);
 }
 
+/* Whether a list that is an argument of the call, or is returned, may be changed later: what takes
+ * anything may keep it, and give it away. */
+static bool may_be_kept(compiler *c)
+{
+    cfx_param param;
+    for (size_t i = 0; c->keeps == UNKNOWN && cfx_operator_param(c->op, i, &param); i++)
+        if (strncmp(param.type, "Any", 3) == 0)
+            c->keeps = YES;
+    c->keeps = c->keeps == UNKNOWN ? NO : c->keeps;
+    return c->keeps == YES;
+}
+
 static cfx_status add_items(compiler *c, cfx_datum_kind kind, const cfx_value *items, size_t n)
 {
     const size_t first = c->p->pieces.size;
     for (size_t i = 0; i < n; i++)
         CFX_TRY(add_value(c, items[i]));
-    bool constant = c->p->pieces.size == first + n;
+    const bool mutable = kind == CFX_DATUM_LIST || kind == CFX_DATUM_DICT;
+    bool constant = c->p->pieces.size == first + n && !(mutable && may_be_kept(c));
     for (size_t i = first; constant && i < first + n; i++)
         constant = ((cfxi_piece *)c->p->pieces.data)[i].kind == CFXI_PIECE_CONSTANT;
     return constant ? fold(c, kind, n) : add_piece(c, CFXI_PIECE_SEQ, kind, n);
@@ -253,6 +268,7 @@ static cfx_status add_input(compiler *c, const cfx_node *n)
         return CFX_E_NOMEM;
     CFX_TRY(take_slot(c, n, &input->slot));
     if (value.kind != CFX_KIND_INVALID) {  /* as a constant that then moves here */
+        c->keeps = NO;
         CFX_TRY(add_value(c, value));
         if (((cfxi_piece *)c->p->pieces.data)[--c->p->pieces.size].kind != CFXI_PIECE_CONSTANT)
             return cfx_error_set(c->err, CFX_E_TYPE, "the default of %%%s is no constant",
@@ -313,6 +329,8 @@ static cfx_status add_call(compiler *c, const cfx_node *n)
             snprintf(what, sizeof what, "'%.100s' has keywords: the graph is not lowered", target);
         CFX_TRY(complain(c, CFX_E_TYPE, n, what));
     }
+    c->op = i.op;
+    c->keeps = UNKNOWN;
     for (size_t k = 0; k < args && c->num_complaints == 0; k++)
         CFX_TRY(add_value(c, n->args->items[k]));
     i.end = (uint32_t)c->p->pieces.size;
@@ -333,6 +351,7 @@ static cfx_status add_output(compiler *c, const cfx_node *n)
     const size_t first = c->p->pieces.size;
     if (c->num_complaints > 0 || cfx_node_num_args(n) == 0)
         return CFX_OK;
+    c->keeps = YES;
     CFX_TRY(add_value(c, cfx_node_arg(n, 0)));
     c->p->result = (uint32_t)first;
     if (c->p->pieces.size - first > c->p->most_pieces)

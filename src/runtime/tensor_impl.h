@@ -45,7 +45,8 @@ struct cfx_text {
 struct cfx_data {
     atomic_int refs;
     uint32_t op;  /* cfx_operator whose results these are, which names them; 0: none */
-    uint32_t depth;  /* containers nest at most so deep in it, itself included */
+    uint32_t depth;  /* greater than that of any container in it: they nest at most so deep */
+    bool fixed;      /* nothing in it can be exchanged, and `depth` is how deep they do nest */
     size_t size;
     const cfx_allocator *allocator;
     cfx_datum items[];
@@ -61,9 +62,10 @@ static inline size_t cfxi_itemsize(const cfx_tensor *t)
     return cfx_dtype_size((cfx_dtype)t->dtype);
 }
 
-/* Whether `value` may become an item of `container`, which exists already. What nests less deeply
- * than it does cannot hold it, and changes no depth, of those that it is in neither. (datum.c) */
-bool cfxi_has_room(cfx_datum container, cfx_datum value);
+/* Lets `value` become an item of the list or dict `container`, which others may hold already: what
+ * is in it counts as less deep from now on. CFX_E_VALUE if the container would hold itself,
+ * CFX_E_LIMIT if it would be too deep; nothing has changed then. (datum.c) */
+cfx_status cfxi_make_room(cfx_datum container, cfx_datum value, cfx_error *err);
 
 /* Whether its strides are whole elements: those of memory from elsewhere may be any (complex
  * numbers in an array of structs). */

@@ -29,7 +29,7 @@ typedef struct block {
     size_t n;
     int depth;
     bool writes;
-    char last[256];   /* the last plain statement, to be said again */
+    char last[400];   /* the last plain statement, to be said again */
     char last_kind;
 } block;
 
@@ -386,7 +386,8 @@ static void loop(block *b)
     }
     pick(b, 'N', count);
     name_next(b, name);
-    put(b, counts ? "call_function[target=cfx.for_loop](" : "call_function[target=cfx.while_loop](");
+    put(b, "call_function[target=cfx.");
+    put(b, counts ? "for_loop](" : "while_loop](");
     if (counts) {
         put(b, count);
         put(b, ", ");

@@ -196,7 +196,10 @@ class Writer:
         kind(self, depth)
 
     def result(self):
-        return f"{self.rng.choice(self.tensors)}, {self.rng.choice(self.numbers)}"
+        """Of one structure, but for a few."""
+        names = [self.rng.choice(self.tensors), self.tensors[-1], self.rng.choice(self.numbers),
+                 self.numbers[-1], "items"]
+        return ", ".join(names if self.rng.random() < 0.97 else names[1:3])
 
     def function(self, name, size):
         self.line(0, f"def {name}(x, y, n):")
@@ -204,8 +207,7 @@ class Writer:
         self.line(1, "items = [x]")
         for _ in range(size):
             self.statement(1)
-        results = [*self.tensors[-4:], *self.numbers[-3:], "items"]
-        self.line(1, f"return {', '.join(results)}")
+        self.line(1, f"return {self.result()}")
 
     def helper(self, name, size):
         """Takes and gives a tensor."""

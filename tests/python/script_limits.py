@@ -61,6 +61,13 @@ def function_by_branch(x):
 
 
 @case(X, LESS)
+def tuples_of_other_lengths(x):
+    if x.sum() > 0:
+        return x, 1
+    return x, -x, 2
+
+
+@case(X, LESS)
 def class_by_branch(x):
     if x.sum() > 0:
         container = [x]

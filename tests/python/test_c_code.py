@@ -140,6 +140,39 @@ def test_training_flags():
     assert 'getattr(self, "1").eval()' in source and "self.eval()" not in source
 
 
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(7, 4)
+        self.l = nn.Linear(4, 4, bias=False)
+        self.head = nn.Linear(4, 7, bias=False)  # whose bias is None, as the other's is
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.head(self.l(self.embed(x))) + self.embed.weight.sum(1)
+
+
+def test_tied_weights_stay_one(tmp_path):
+    module = cfx.symbolic_trace(Tied().eval())
+    names = {}
+    exec(cfx.python_module(module, "Again"), names)
+    again = names["Again"]()
+    assert again.head.weight is again.embed.weight
+    assert len(list(again.parameters())) == 2
+    assert cfx.c_code(module).count('cfx_param(s, self, "embed.weight")') == 2  # read, tied
+    check(tmp_path, module, torch.arange(5))
+
+
+def test_defaults(tmp_path):
+    """What C cannot say must be passed, and what comes before it, too."""
+    class Defaults(nn.Module):
+        def forward(self, x, n=2, big=math.inf, mask=None, scale=0.5):
+            return x * n * scale if big else x
+
+    code = cfx.c_code(cfx.symbolic_trace(Defaults(), concrete_args={"big": 1}))
+    assert '.inputs = "x, n, big_1, mask=None, scale=0.5"' in code
+
+
 def test_what_cannot_be_written():
     class Own(nn.Module):
         def forward(self, x):
@@ -203,9 +236,47 @@ def test_very_long_models(tmp_path):
     text = "\n".join(lines)
     done = subprocess.run([str(BUILD / "cfx"), "code", "--c", "-"], input=text,
                           capture_output=True, text=True, timeout=60, check=True)
-    assert "forward_7(" in done.stdout
+    assert "forward_part7(" in done.stdout
     got = call(program(tmp_path, "long", done.stdout), "text")
     assert canonical(cfx.parse(got)) == canonical(lowered(text))
+
+
+def long_region(inputs, output, indent="      "):
+    """600 nodes, the last of which is %n599, that read all inputs and an attribute."""
+    lines = ["graph {", *(f"  %{x} = placeholder[target={x}]()" for x in inputs),
+             "  %w = get_attr[target=w]()"]
+    names = ["w", *inputs]
+    for i in range(600):
+        a, b = names[-1], names[i * 7919 % len(names)]
+        lines.append(f"  %n{i} = call_function[target=cfx.ops.maximum](%{a}, %{b})")
+        names.append(f"n{i}")
+    return ("\n" + indent).join([*lines, f"  output({output})", "}"])
+
+
+LONG_REGIONS = f"""graph():
+  %x = placeholder[target=x]()
+  %y = placeholder[target=y]()
+  %cond = call_function[target=cfx.cond](True, {long_region("ab", "(2, 3, %n599)")},
+      {long_region("ab", "(2, 3, %n0)")}, (%x, %y))
+  %for_loop = call_function[target=cfx.for_loop](3, {long_region("iab", "(%n599, %b)")}, (%x, %y))
+  %for_loop_1 = call_function[target=cfx.for_loop](2, {long_region("ia", "(%n599,)")}, (%y,))
+  %while_loop = call_function[target=cfx.while_loop]({long_region("a", "%n599")},
+      {long_region("a", "(%n599,)")}, (%x,))
+  %first = call_function[target=operator.getitem](%for_loop_1, 0)
+  %second = call_function[target=operator.getitem](%while_loop, 0)
+  output((%cond, %for_loop, %first, %second))
+"""
+
+
+def test_very_long_regions(tmp_path):
+    done = subprocess.run([str(BUILD / "cfx"), "code", "--c", "-"], input=LONG_REGIONS,
+                          capture_output=True, text=True, timeout=60, check=True)
+    parts = re.findall(r"^static void (\w+)_part\d+\(", done.stdout, re.M)
+    assert {p: parts.count(p) for p in parts} == {
+        "cond_then": 4, "cond_else": 4, "for_loop_body": 4, "for_loop_1_body": 4,
+        "while_loop_test": 4, "while_loop_body": 4}
+    got = call(program(tmp_path, "long", done.stdout), "text")
+    assert canonical(cfx.parse(got)) == canonical(lowered(LONG_REGIONS))
 
 
 # ---- every graph of the tests that can be lowered ---------------------------------------------

@@ -40,28 +40,83 @@ def generated(folder):
     return model()
 
 
-# The buffers and how many parameters of what is generated: integers are never learned.
-@pytest.mark.parametrize("name, buffers, parameters", [
-    ("flow", ["limit"], 4),
-    ("numbers", [], 0),
-    ("gpt", ["layers.0.attn.mask", "layers.1.attn.mask", "layers.2.attn.mask"], 35),
-    ("writes", ["columns"], 0),
-])
-def test_every_way(name, buffers, parameters, tmp_path):
-    program = tmp_path / name
+def make(source, folder):
+    """Compiles and runs a model with five_ways.h."""
+    program = folder / "program"
     run("gcc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *SANITIZERS, "-rdynamic",
-        "-I", ROOT / "include", MODELS / f"{name}.c", "-o", program,
-        "-Wl,--whole-archive", BUILD / "libcfx.a", "-Wl,--no-whole-archive", "-lm", "-pthread",
-        "-ldl")
-    assert run(program, tmp_path).endswith("All ways give the same.\n")
-    model = generated(tmp_path)
-    assert [n for n, _ in model.named_buffers()] == buffers
-    assert len(list(model.parameters())) == parameters
+        "-I", ROOT / "include", source, "-o", program, "-Wl,--whole-archive", BUILD / "libcfx.a",
+        "-Wl,--no-whole-archive", "-lm", "-pthread", "-ldl")
+    assert run(program, folder).endswith("All ways give the same.\n")
+
+
+def check(model, tmp_path):
+    """What is generated as Python gives the same, with the weights by their names."""
     model.load_state_dict({k: torch.from_dlpack(t).clone() for k, t in
                            cfx.load_tensors(tmp_path / "transformed.safetensors").items()})
     with torch.no_grad():
         got = model(tensor(tmp_path / "x.npy"))
     torch.testing.assert_close(got, tensor(tmp_path / "y.npy"), rtol=1e-4, atol=1e-4)
+
+
+# The buffers and how many parameters of what is generated: integers are never learned.
+@pytest.mark.parametrize("name, buffers, parameters", [
+    ("flow", ["limit"], 4),
+    ("names", ["type", "mask"], 15),
+    ("numbers", [], 0),
+    ("gpt", ["layers.0.attn.mask", "layers.1.attn.mask", "layers.2.attn.mask"], 35),
+    ("writes", ["columns"], 0),
+])
+def test_every_way(name, buffers, parameters, tmp_path):
+    make(MODELS / f"{name}.c", tmp_path)
+    model = generated(tmp_path)
+    assert [n for n, _ in model.named_buffers()] == buffers
+    assert len(list(model.parameters())) == parameters
+    check(model, tmp_path)
+
+
+def test_tied_weights_stay_one(tmp_path):
+    make(MODELS / "names.c", tmp_path)
+    model = generated(tmp_path)
+    assert model.head.weight is model.embed.weight and model.again is model.embed.weight
+    assert model.two.out_proj.weight is model.one.out_proj.weight
+    text = (tmp_path / "model.c").read_text()
+    assert text.count('cfx_param(s, self, "embed.weight")') == 2
+    assert text.count('cfx_param(s, self, "one.out_proj.weight")') == 1
+
+
+EVERY_NAME = """#include <cfx/cfx.h>
+static const char *const names[] = {%s};
+static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        x = cfx_add(s, x, cfx_param(s, self, names[i]));
+    return x;
+}
+static const cfx_class model_class = {.name = "Model", .forward = forward};
+cfx_module *cfx_model(cfx_scope *s)
+{
+    cfx_module *m = cfx_module_new(s, &model_class);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cfx_tensor *t = cfx_var_tensor(s, cfx_rand(s, cfx_ints(2)));
+        if (i %% 2)
+            cfx_module_buffer(s, m, names[i], t);
+        else
+            cfx_module_parameter(s, m, names[i], t);
+    }
+    return m;
+}
+cfx_var cfx_example(cfx_scope *s) { return cfx_ones(s, cfx_ints(2)); }
+#include "five_ways.h"
+"""
+
+
+def test_parts_are_called_as_what_every_module_has(tmp_path):
+    names = sorted(set(dir(torch.nn.Module())) - {"training"})
+    (tmp_path / "model_.c").write_text(EVERY_NAME % ", ".join(f'"{n}"' for n in names))
+    make(tmp_path / "model_.c", tmp_path)
+    model = generated(tmp_path)
+    assert sorted(model.state_dict()) == names
+    check(model, tmp_path)
 
 
 def test_numbers_are_pythons(tmp_path):

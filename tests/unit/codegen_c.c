@@ -188,8 +188,8 @@ TEST(results_that_are_integers)
     cfx_buffer_append(&text, "  output((1, 2))\n", 17);
     const char *code = code_of(text.data, NULL);
     CHECK(strstr(code, "    vars[0] = cfx_tuple(s, cfx_v(1), cfx_v(2));\n") != NULL);
-    CHECK(strstr(code, "static void forward_2(cfx_scope *s, cfx_module *self, cfx_var *vars)\n{\n"
-                       "    (void)s;\n    (void)self;\n    (void)vars;\n}\n") != NULL);
+    CHECK(strstr(code, "static void forward_part2(cfx_scope *s, cfx_module *self, cfx_var *vars)\n"
+                       "{\n    (void)s;\n    (void)self;\n    (void)vars;\n}\n") != NULL);
     cfx_buffer_free(&text);
 }
 
@@ -333,4 +333,45 @@ TEST(every_allocation_can_fail)
     cfx_buffer many = many_parameters(300);
     CHECK(test_oom_sweep(write_with, many.data) > 50);
     cfx_buffer_free(&many);
+}
+
+/* A loop whose body is so long that it becomes several functions. */
+static void write_long(char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "graph():\n  %%x = placeholder[target=x]()\n"
+                                   "  %%loop = call_function[target=cfx.for_loop](3, graph {\n"
+                                   "      %%i = placeholder[target=i]()\n"
+                                   "      %%n0 = placeholder[target=n0]()\n");
+    for (int i = 1; i <= 600; i++)
+        used += (size_t)snprintf(text + used, size - used, "      %%n%d = call_function[target="
+                                 "cfx.ops.add](%%n%d, %%i)\n", i, i - 1);
+    snprintf(text + used, size - used, "      output((%%n600,))\n    }, (%%x,))\n"
+             "  output(%%loop)\n");
+}
+
+TEST(a_long_region_is_several_functions)
+{
+    static char text[64000];
+    write_long(text, sizeof text);
+    const char *code = code_of(text, NULL);
+    CHECK(strstr(code, "static void loop_body_part4(cfx_scope *s, cfx_module *self, "
+                       "cfx_var *vars)\n") != NULL);
+    CHECK(strstr(code,
+                 "static cfx_var loop_body(cfx_scope *s, void *ctx, cfx_var i, const cfx_var *in)\n"
+                 "{\n"
+                 "    cfx_module *self = (cfx_module *)ctx;\n"
+                 "    static void (*const parts[])(cfx_scope *, cfx_module *, cfx_var *) = {") !=
+          NULL);
+    CHECK(strstr(code, "    vars[0] = i;\n    vars[1] = in[0];\n") != NULL);
+    CHECK(strstr(code, "    vars[0] = n600;\n}\n") != NULL);
+    for (size_t fail_at = 0; fail_at < 20000; fail_at += 83) { /* each would take long */
+        test_alloc ta;
+        const cfx_allocator a = test_alloc_init(&ta);
+        ta.fail_at = fail_at;
+        const cfx_status status = write_with(&a, text);
+        CHECK_INT_EQ(ta.count > fail_at ? CFX_E_NOMEM : CFX_OK, status);
+        test_alloc_check(&ta);
+        if (status == CFX_OK)
+            break;
+    }
 }

@@ -9,8 +9,7 @@ typedef struct run {
     char result[600];
     char ir[3000];
     cfx_error err;
-    cfx_script_place places[8];
-    size_t n_places;
+    char places[300];  /* of a failure: "file:line:column function" for each call */
 } run;
 
 static cfx_status put_input(toy_world *w, cfx_error *err)
@@ -38,7 +37,8 @@ static void take_result(toy_world *w, run *r, const cfx_allocator *a)
 static void evaluate(const char *source, const cfx_allocator *a, run *r)
 {
     toy_world w = {0};
-    *r = (run){.n_places = 0};
+    cfx_script_place p;
+    *r = (run){.err = {.status = CFX_OK}};
     cfx_error *err = &r->err;
     cfx_graph *g = cfx_graph_new(a, NULL, err);
     cfx_script *script = g ? cfx_script_parse(source, strlen(source), "/dir/m.py", true, a, err)
@@ -48,9 +48,9 @@ static void evaluate(const char *source, const cfx_allocator *a, run *r)
         w.ev = cfx_evaluator_new(&w.world, g, NULL, err);
         if (w.ev && cfx_evaluator_run(w.ev, script, O(w.globals), err) == CFX_OK)
             take_result(&w, r, a);
-        while (w.ev && r->n_places < 8 &&
-               cfx_evaluator_where(w.ev, r->n_places, &r->places[r->n_places]))
-            r->n_places++;
+        for (size_t i = 0; w.ev && cfx_evaluator_where(w.ev, i, &p); i++)
+            snprintf(r->places + strlen(r->places), sizeof r->places - strlen(r->places),
+                     "%s:%u:%u %s\n", p.file, (unsigned)p.line, (unsigned)p.column, p.function);
         cfx_evaluator_free(w.ev);
     }
     if (w.a)
@@ -277,14 +277,7 @@ TEST(where)
     evaluate("def f(a):\n  return a // 0\n\ndef g():\n  return [f(i) for i in [1]]\n\ng()", NULL,
              &r);
     CHECK_INT_EQ(CFX_E_HOST, r.err.status);
-    CHECK_INT_EQ(3, r.n_places);
-    CHECK_STR_EQ("f", r.places[0].function);
-    CHECK_INT_EQ(2, r.places[0].line);
-    CHECK_INT_EQ(9, r.places[0].column);
-    CHECK_STR_EQ("g", r.places[1].function);
-    CHECK_INT_EQ(5, r.places[1].line);
-    CHECK_INT_EQ(7, r.places[2].line);
-    CHECK_STR_EQ("/dir/m.py", r.places[2].file);
+    CHECK_STR_EQ("/dir/m.py:2:9 f\n/dir/m.py:5:10 g\n/dir/m.py:7:0 <module>\n", r.places);
 }
 
 TEST(limits)
@@ -294,7 +287,7 @@ TEST(limits)
     check_fails("def f(): return f()\nf()", CFX_E_LIMIT,
                 "m.py:1: calls are nested more than 200 deep here; end the recursion earlier, or "
                 "write it as a loop\n  def f(): return f()\n                  ^\n"
-                "called from m.py:1 in f (199 times)\ncalled from m.py:2 in <module>");
+                "called from m.py:1 in f (198 times)\ncalled from m.py:2 in <module>");
     strcpy(source, "result = 1");
     for (int i = 0; i < 2500; i++)
         strcat(source, " + 1");

@@ -252,14 +252,123 @@ TEST(a_list_never_holds_itself)
     rt = rt ? rt : cfx_runtime_new(NULL, NULL);
     cfx_datum x = cfx_datum_seq(CFX_DATUM_LIST, &zero, 1, NULL, NULL);
     cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, &x, 1, NULL, NULL);
-    CHECK(REFUSED(CFX_E_LIMIT, setitem, cfx_datum_retain(x), zero, cfx_datum_retain(x)));
-    CHECK(REFUSED(CFX_E_LIMIT, setitem, cfx_datum_retain(x), zero, tuple));
+    CHECK(REFUSED(CFX_E_VALUE, setitem, cfx_datum_retain(x), zero, cfx_datum_retain(x)));
+    CHECK(REFUSED(CFX_E_VALUE, setitem, cfx_datum_retain(x), zero, tuple));
     cfx_datum pair = cfx_datum_seq(CFX_DATUM_TUPLE, (cfx_datum[]){zero, zero}, 2, NULL, NULL);
     cfx_datum done = CALL(setitem, cfx_datum_retain(x), zero, pair);
     CHECK(done.kind == CFX_DATUM_NONE);
     size_t n;
     CHECK_INT_EQ(CFX_DATUM_TUPLE, cfx_datum_items(x, &n)[0].kind);
     cfx_datum_release(x);
+}
+
+static cfx_datum list_of(cfx_datum a, cfx_datum b)
+{
+    const cfx_datum items[] = {a, b};
+    cfx_datum made = cfx_datum_seq(CFX_DATUM_LIST, items, 2, NULL, NULL);
+    cfx_datum_release(a);
+    cfx_datum_release(b);
+    return made;
+}
+
+/* l = [None]; l[0] = [1]: each list can take others, so long as they do not nest endlessly. */
+TEST(a_list_takes_a_list)
+{
+    const cfx_datum zero = cfx_datum_int(0);
+    rt = rt ? rt : cfx_runtime_new(NULL, NULL);
+    cfx_datum first = list_of(zero, zero);
+    cfx_datum inner = cfx_datum_retain(first);
+    int deep = 1;
+    for (; deep < 1000; deep++) {  /* [[[...]]], from the outside in */
+        cfx_datum next = list_of(zero, zero);
+        cfx_error why = {0};
+        const cfx_datum args[] = {inner, zero, next};
+        cfx_datum done = cfx_operator_run(rt, CFX_OPID_setitem, args, 3, &why);
+        cfx_datum_release(inner);
+        inner = next;
+        if (done.kind == CFX_DATUM_INVALID) {
+            CHECK_INT_EQ(CFX_E_LIMIT, why.status);
+            break;
+        }
+    }
+    CHECK(deep >= 32 && deep < 1000);
+    /* What failed has changed nothing: it goes where there is room. */
+    CHECK(CALL(setitem, cfx_datum_retain(first), zero, cfx_datum_retain(inner)).kind ==
+          CFX_DATUM_NONE);
+    CHECK(CALL(setitem, cfx_datum_retain(inner), zero, list_of(zero, zero)).kind ==
+          CFX_DATUM_NONE);
+    CHECK(REFUSED(CFX_E_VALUE, setitem, cfx_datum_retain(inner), zero, cfx_datum_retain(first)));
+    cfx_datum_release(inner);
+    cfx_datum_release(first);
+}
+
+TEST(lists_in_many_places_are_looked_at_once)
+{
+    const cfx_datum zero = cfx_datum_int(0);
+    rt = rt ? rt : cfx_runtime_new(NULL, NULL);
+    cfx_datum many = list_of(zero, zero);
+    cfx_datum pairs = cfx_datum_seq(CFX_DATUM_TUPLE, &zero, 1, NULL, NULL);
+    for (int i = 0; i < 60; i++) {  /* 2^60 ways to the innermost */
+        const cfx_datum both[] = {pairs, pairs};
+        many = list_of(many, cfx_datum_retain(many));
+        cfx_datum next = cfx_datum_seq(CFX_DATUM_TUPLE, both, 2, NULL, NULL);
+        cfx_datum_release(pairs);
+        pairs = next;
+    }
+    cfx_datum taker = list_of(zero, zero);
+    CHECK(CALL(setitem, cfx_datum_retain(taker), zero, cfx_datum_retain(many)).kind ==
+          CFX_DATUM_NONE);
+    CHECK(REFUSED(CFX_E_VALUE, setitem, many, zero, cfx_datum_retain(taker)));
+    cfx_datum small = list_of(zero, zero);
+    for (int i = 0; i < 40; i++) {  /* then little room is left */
+        cfx_datum outer = list_of(zero, zero);
+        CHECK(CALL(setitem, cfx_datum_retain(outer), zero, cfx_datum_retain(small)).kind ==
+              CFX_DATUM_NONE);
+        cfx_datum_release(small);
+        small = outer;
+    }
+    size_t n;
+    cfx_datum at = small;
+    for (int i = 0; i < 30; i++)
+        at = cfx_datum_items(at, &n)[0];
+    CHECK(REFUSED(CFX_E_LIMIT, setitem, cfx_datum_retain(at), zero, taker));
+    CHECK(REFUSED(CFX_E_LIMIT, setitem, cfx_datum_retain(at), zero, pairs));
+    cfx_datum_release(small);
+}
+
+/* A list that a graph has as a constant is a new one each time: who gets it may change it. */
+TEST(what_a_run_changes_is_not_there_for_the_next)
+{
+    static const char text[] = "graph():\n"
+                               "  %x = placeholder[target=x]()\n"
+                               "  %all = call_function[target=cfx.ops.list]([[1, 2], {\"a\": 3}])\n"
+                               "  %l = call_function[target=cfx.ops.getitem](%all, 0)\n"
+                               "  %old = call_function[target=cfx.ops.getitem](%l, 0)\n"
+                               "  %set = call_function[target=cfx.ops.setitem](%l, 0, [%x, [4]])\n"
+                               "  %d = call_function[target=cfx.ops.getitem](%all, 1)\n"
+                               "  %was = call_function[target=cfx.ops.getitem](%d, \"a\")\n"
+                               "  %put = call_function[target=cfx.ops.setitem](%d, \"a\", %l)\n"
+                               "  output([%old, %was, [5, 6]])\n";
+    const cfx_datum x = cfx_datum_int(9);
+    const cfx_datum zero = cfx_datum_int(0);
+    rt = rt ? rt : cfx_runtime_new(NULL, NULL);
+    cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, NULL);
+    cfx_program *p = g ? cfx_program_new(g, NULL, NULL, NULL) : NULL;
+    for (int i = 0; p && i < 2; i++) {
+        size_t n;
+        size_t m;
+        cfx_datum got = cfx_program_run(p, rt, &x, 1, NULL);
+        REQUIRE(got.kind == CFX_DATUM_LIST);
+        const cfx_datum *items = cfx_datum_items(got, &n);
+        CHECK_INT_EQ(1, items[0].as.i);
+        CHECK_INT_EQ(3, items[1].as.i);
+        CHECK_INT_EQ(5, cfx_datum_items(items[2], &m)[0].as.i);
+        CALL(setitem, cfx_datum_retain(items[2]), zero, x);
+        cfx_datum_release(got);
+    }
+    CHECK(p != NULL);
+    cfx_program_free(p);
+    cfx_graph_release(g);
 }
 
 TEST(an_expanded_tensor_is_not_written_to)

@@ -75,6 +75,74 @@ TEST(a_change_far_below_is_seen)
     cfx_scope_free(s);
 }
 
+TEST(what_has_no_weights_is_looked_into_once)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = net(s);
+    cfx_module_add(s, m, "many", diamonds(s, cfx_nn_relu(s)));
+    cfx_state *state = cfx_module_state(s, m);
+    CHECK(state != NULL && cfx_state_size(state) == 2);
+    cfx_module_take(s, m, state, 0);
+    cfx_state_free(state);
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+}
+
+/* ---- tied weights ---------------------------------------------------------------------------- */
+
+static cfx_tensor *weight_of(const cfx_module *m, const char *name)
+{
+    const cfx_datum d = cfx_module_attribute(m, name);
+    return CHECK_INT_EQ(CFX_DATUM_TENSOR, d.kind) ? d.as.tensor : NULL;
+}
+
+static cfx_module *tied(cfx_scope *s)
+{
+    cfx_module *m = cfx_module_new(s, NULL);
+    cfx_module *a = cfx_module_add(s, m, "a", cfx_nn_linear(s, 3, 2));
+    cfx_module_set(s, cfx_module_add(s, m, "b", cfx_nn_linear(s, 3, 2)), "weight",
+                   cfx_param(s, a, "weight"));
+    return m;
+}
+
+/* A copy of the state in which every name has a tensor of its own; the last one's first element is
+ * another if `differs`. */
+static cfx_state *copies(cfx_scope *s, const cfx_state *from, const char *differs)
+{
+    cfx_state *to = cfx_state_new(NULL, NULL);
+    for (size_t i = 0; i < cfx_state_size(from); i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_at(from, i, &t);
+        cfx_var copy = cfx_add(s, cfx_from_tensor(s, t), 1);
+        cfx_tensor *own = cfx_var_tensor(s, copy);
+        if (strcmp(name, differs) == 0)
+            *(float *)cfx_tensor_data(own) += 1;
+        CHECK_INT_EQ(CFX_OK, cfx_state_set(to, name, own, NULL));
+    }
+    return to;
+}
+
+TEST(weights_stay_tied_if_what_is_loaded_is_the_same)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = tied(s);
+    cfx_state *was = cfx_module_state(s, m);
+    cfx_state *same = copies(s, was, "");
+    cfx_module_take(s, m, same, 0);
+    CHECK(weight_of(m, "a.weight") == weight_of(m, "b.weight"));
+    CHECK(weight_of(m, "a.weight") == cfx_state_get(same, "a.weight"));
+    CHECK(weight_of(m, "a.bias") != weight_of(m, "b.bias"));
+    cfx_state *other = copies(s, was, "b.weight");
+    cfx_module_take(s, m, other, 0);
+    CHECK(weight_of(m, "b.weight") == cfx_state_get(other, "b.weight"));
+    CHECK(weight_of(m, "a.weight") == cfx_state_get(other, "a.weight"));
+    CHECK_STR_EQ("", cfx_scope_error(s)->message);
+    cfx_state_free(was);
+    cfx_state_free(same);
+    cfx_state_free(other);
+    cfx_scope_free(s);
+}
+
 /* ---- one owner ------------------------------------------------------------------------------- */
 
 static float bias_of(const cfx_module *m)
@@ -164,6 +232,10 @@ static cfx_status everything(const cfx_allocator *a, void *arg)
     cfx_var x = cfx_ones(s, cfx_ints(1, 2));
     cfx_call(s, t, x);
     cfx_call(s, t, x);
+    cfx_state *state = cfx_module_state(s, tied(s));
+    if (state)
+        cfx_module_take(s, tied(s), state, 0);
+    cfx_state_free(state);
     const cfx_status status = cfx_scope_error(s)->status;
     cfx_scope_free(s);
     return status;

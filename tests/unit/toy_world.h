@@ -784,6 +784,20 @@ static inline cfx_object *toy_method(toy_world *w, toy *bound, cfx_call_args arg
     return toy_raise(w, "AttributeError", bound->text, err);
 }
 
+static inline cfx_object *toy_range(toy_world *w, int64_t count, cfx_error *err)
+{
+    cfx_object *all[100];
+    cfx_object *list = NULL;
+    size_t n = 0;
+    while ((int64_t)n < count && n < 100 && (all[n] = O(toy_int(w, (int64_t)n, err))) != NULL)
+        n++;
+    if ((int64_t)n == count)
+        list = O(toy_items(w, TOY_VALUE, CFX_OBJECT_LIST, all, n, err));
+    for (size_t i = 0; i < n; i++)
+        toy_release(w, T(all[i]));
+    return list;
+}
+
 static inline cfx_object *toy_builtin(toy_world *w, const char *name, cfx_call_args args,
                                       cfx_error *err)
 {
@@ -791,24 +805,8 @@ static inline cfx_object *toy_builtin(toy_world *w, const char *name, cfx_call_a
         return T(args.args[0])->node
                    ? toy_record(w, CFX_OP_CALL_FUNCTION, "builtins.len", args.args, 1, err)
                    : O(toy_int(w, (int64_t)T(args.args[0])->n, err));
-    if (strcmp(name, "range") == 0) {
-        cfx_object *all[100];
-        size_t n = 0;
-        for (; (int64_t)n < T(args.args[0])->i && n < 100; n++)
-            all[n] = O(toy_int(w, (int64_t)n, err));
-        for (size_t i = 0; i < n; i++) {
-            if (!all[i])
-                n = SIZE_MAX - 1;
-        }
-        if (n == SIZE_MAX - 1)
-            n = SIZE_MAX;
-        const size_t count = n == SIZE_MAX ? (size_t)T(args.args[0])->i : n;
-        cfx_object *list = n == SIZE_MAX ? NULL
-                           : O(toy_items(w, TOY_VALUE, CFX_OBJECT_LIST, all, n, err));
-        for (size_t i = 0; i < count; i++)
-            toy_release(w, T(all[i]));
-        return list;
-    }
+    if (strcmp(name, "range") == 0)
+        return toy_range(w, T(args.args[0])->i, err);
     if (strcmp(name, "isinstance") == 0)
         return O(toy_bool(w, w_matches(w, args.args[0], args.args[1], err) > 0, err));
     if (strcmp(name, "call") == 0)  /* calls back */

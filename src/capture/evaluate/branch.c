@@ -146,6 +146,8 @@ static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const 
     cfxi_merged_places *places = NULL;
     *out = (cfxi_outcome){.mask = a->out.mask | b->out.mask};
     cfxi_merge_begin(&m, ev);
+    m.in_a = a->region;
+    m.in_b = b->region;
     bool fine = true;
     if (!is_single(out->mask)) {
         code = cfxi_merge_outlet(&m, code_of(ev, &a->out), code_of(ev, &b->out), CFX_OBJECT_INT);

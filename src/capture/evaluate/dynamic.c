@@ -242,7 +242,8 @@ static carried *new_place(attempt *a, const cfxi_change *c)
     carried *more = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *more);
     if (!more)
         return NULL;
-    memcpy(more, a->places, a->n_places * sizeof *more);
+    if (a->n_places > 0)
+        memcpy(more, a->places, a->n_places * sizeof *more);
     more[a->n_places] = (carried){.place = c->place, .before = c->before, .start = c->before};
     a->places = more;
     return &a->places[a->n_places++];
@@ -383,6 +384,7 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
     a->n_leaves = m->outlets.size;
     cfxi_merge_end(&a->merge);
     a->merge = *m;
+    a->merge.always = NULL;
     return true;
 }
 
@@ -393,7 +395,8 @@ static bool name_outlets(cfx_evaluator *ev, const char ***names, size_t from, si
     const char **more = cfxi_ev_alloc(ev, (to + 1) * sizeof *more);
     if (!more)
         return false;
-    memcpy(more, *names, from * sizeof *more);
+    if (from > 0)
+        memcpy(more, *names, from * sizeof *more);
     for (size_t i = from; i < to; i++)
         more[i] = name;
     *names = more;
@@ -410,6 +413,7 @@ static bool follow(attempt *a)
     bool fine = true;
     cfxi_merge_begin(&m, ev);
     m.always = &a->stand_ins;
+    m.in_b = r;
     for (size_t i = 0; fine && i < r->n; i++) {
         const cfxi_change *change = &r->changes[i];
         carried *c = find_place(a, &change->place);

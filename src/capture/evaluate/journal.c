@@ -111,7 +111,8 @@ static bool note_state(cfx_evaluator *ev, cfxi_region *r, const cfxi_place *p,
         cfxi_change *more = cfxi_ev_alloc(ev, capacity * sizeof *more);
         if (!more)
             return false;
-        memcpy(more, r->changes, r->n * sizeof *more);
+        if (r->n > 0)
+            memcpy(more, r->changes, r->n * sizeof *more);
         r->changes = more;
         r->capacity = capacity;
     }

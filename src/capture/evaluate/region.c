@@ -111,7 +111,8 @@ static cfx_status note_operand(void *ctx, cfx_node *n)
         cfx_node **more = cfxi_ev_alloc(ev, capacity * sizeof *more);
         if (!more)
             return CFX_E_NOMEM;
-        memcpy(more, c->operands, c->n * sizeof *more);
+        if (c->n > 0)
+            memcpy(more, c->operands, c->n * sizeof *more);
         c->operands = more;
         c->capacity = capacity;
     }

@@ -1,8 +1,9 @@
 /* control.c - branches and loops: operators that run regions, which are programs.
  *
  * When only types and shapes are asked for, both branches are followed, and the body of a loop
- * until nothing changes any more: what is not the same every time around is a size that nobody
- * knows.
+ * until nothing changes any more: what is not the same every time around is a number that nobody
+ * knows. Where the predicate is known, the result is that of the one branch, and a loop that is
+ * known to run a few times is followed as often: then its state may even change its type.
  */
 #include "../dim_impl.h"
 #include "../python_impl.h"
@@ -103,6 +104,28 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t wide
     return both;
 }
 
+static bool can_be_unknown(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_FLOAT || d.kind == CFX_DATUM_COMPLEX;
+}
+
+static bool same_number(cfx_datum a, cfx_datum b)
+{
+    if (a.kind == CFX_DATUM_BOOL)
+        return a.as.b == b.as.b;
+    return memcmp(a.as.c, b.as.c, (a.kind == CFX_DATUM_COMPLEX ? 2 : 1) * sizeof *a.as.c) == 0;
+}
+
+/* There are no texts that nobody knows. */
+static bool same_text(cfx_datum a, cfx_datum b)
+{
+    size_t n;
+    size_t m;
+    const char *x = cfx_datum_str(a, &n);
+    const char *y = cfx_datum_str(b, &m);
+    return n == m && memcmp(x, y, n) == 0;
+}
+
 /* What is known of a value that is either `a` or `b`. */
 static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
 {
@@ -116,8 +139,10 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
     if (a.kind == CFX_DATUM_INT && a.as.i != b.as.i &&
         !(a.symbolic && is_widened(a.as.i, widened)))
         return cfxi_unknown_int(c);
-    if (a.kind == CFX_DATUM_BOOL || a.kind == CFX_DATUM_FLOAT || a.kind == CFX_DATUM_COMPLEX)
-        a.symbolic = a.symbolic || b.symbolic || memcmp(&a.as, &b.as, sizeof a.as) != 0;
+    if (can_be_unknown(a))
+        a.symbolic = a.symbolic || b.symbolic || !same_number(a, b);
+    else if (a.kind == CFX_DATUM_STR && !same_text(a, b))
+        return cannot_join(c, a, b);
     return cfx_datum_retain(a);
 }
 
@@ -131,21 +156,51 @@ static size_t count_known(cfx_datum d, int64_t widened)
         count += count_known(items[i], widened);
     if (d.kind == CFX_DATUM_INT)
         count = !(d.symbolic && is_widened(d.as.i, widened));
+    if (can_be_unknown(d))
+        count = !d.symbolic;
     for (size_t i = 0; d.kind == CFX_DATUM_TENSOR && i < d.as.tensor->ndim; i++)
         count += !is_widened(d.as.tensor->size[i], widened);
     return count;
 }
 
+/* Whether it is known, when only types are, what Python's bool() gives. */
+static bool truth_is_known(cfx_datum d, bool *yes)
+{
+    *yes = d.kind == CFX_DATUM_BOOL ? d.as.b
+           : d.kind == CFX_DATUM_INT ? d.as.i != 0
+           : d.kind == CFX_DATUM_FLOAT && d.as.f != 0;
+    return !d.symbolic && (d.kind == CFX_DATUM_NONE || d.kind == CFX_DATUM_BOOL ||
+                           d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT);
+}
+
 /* ---- cond ---------------------------------------------------------------------------------- */
+
+/* Who watches sees the other branch, too, but whatever is wrong there does not matter. */
+static cfx_datum infer_branch(cfxi_call *c, const cfx_datum *operands, size_t n, bool yes)
+{
+    cfx_error ignored = {.status = CFX_OK};
+    cfxi_call other = *c;
+    cfx_datum result = cfxi_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    other.err = &ignored;
+    if (c->watch && result.kind)
+        cfx_datum_release(cfxi_region_run(&other, c->args[yes ? 2 : 1], operands, n));
+    return result;
+}
 
 cfx_status cfxi_rule_cond(cfxi_call *c)
 {
     size_t n;
+    bool way;
     const cfx_datum *operands = cfxi_list(c, 3, &n);
     CFX_TRY(is_region(c, 1, "then"));
     CFX_TRY(is_region(c, 2, "otherwise"));
     if (!c->infer)
         return CFX_OK;
+    if (truth_is_known(c->args[0], &way)) {
+        cfx_datum one = infer_branch(c, operands, n, way);
+        cfxi_result_datum(c, 0, one);
+        return one.kind ? CFX_OK : status_of(c);
+    }
     cfx_datum yes = cfxi_region_run(c, c->args[1], operands, n);
     cfx_datum no = yes.kind ? cfxi_region_run(c, c->args[2], operands, n) : cfx_datum_invalid();
     cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : cfx_datum_invalid();
@@ -236,6 +291,69 @@ static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_
     return status;
 }
 
+enum { MOST_TURNS = 16 };
+
+/* Whether there is a turn after `done` of them: *known is false if that cannot be told. */
+static cfx_status has_turn(cfxi_call *c, cfx_datum state, int64_t done, bool *more, bool *known)
+{
+    if (c->op == CFX_OPID_for_loop) {
+        *known = c->args[0].kind == CFX_DATUM_INT && !c->args[0].symbolic;
+        *more = *known && done < c->args[0].as.i;
+        return CFX_OK;
+    }
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(state, &n);
+    cfx_datum test = cfxi_region_run(c, c->args[0], items, n);
+    *known = truth_is_known(test, more);
+    cfx_datum_release(test);
+    return test.kind ? CFX_OK : status_of(c);
+}
+
+static cfx_datum index_of(const cfxi_call *c, int64_t i)
+{
+    return c->op == CFX_OPID_for_loop ? cfx_datum_int(i) : cfx_datum_invalid();
+}
+
+/* Follows a loop as often as it runs; *known is false if that is not known, or too often. */
+static cfx_status infer_turns(cfxi_call *c, cfx_datum *state, int64_t *turns, bool *known)
+{
+    cfxi_call unseen = *c;
+    bool more = true;
+    unseen.watch = NULL;
+    for (*turns = 0; *turns <= MOST_TURNS; ++*turns) {
+        CFX_TRY(has_turn(&unseen, *state, *turns, &more, known));
+        if (!*known || !more)
+            return CFX_OK;
+        if (*turns < MOST_TURNS)
+            CFX_TRY(turn(&unseen, c->args[1], index_of(c, *turns), state));
+    }
+    *known = false;
+    return CFX_OK;
+}
+
+/* Who watches is to see what holds in every turn; if that is nothing, because a type changes, the
+ * first one. */
+static cfx_status show_turns(cfxi_call *c, int64_t turns)
+{
+    cfx_error ignored = {.status = CFX_OK};
+    cfxi_call general = *c;
+    cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_unknown_int(c) : cfx_datum_invalid();
+    cfx_datum state = first_state(c, 2);
+    if (!c->watch || turns == 0 || state.kind == CFX_DATUM_INVALID) {
+        cfx_datum_release(state);
+        return state.kind ? CFX_OK : status_of(c);
+    }
+    general.err = &ignored;
+    cfx_status status = infer_loop(&general, c->args[1], index, &state);
+    cfx_datum_release(state);
+    if (status == CFX_OK || status == CFX_E_NOMEM)
+        return status == CFX_OK ? CFX_OK : cfxi_nomem(c->err);
+    state = first_state(c, 2);
+    status = state.kind ? turn(c, c->args[1], index_of(c, 0), &state) : status_of(c);
+    cfx_datum_release(state);
+    return status;
+}
+
 static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)
 {
     if (status == CFX_OK)
@@ -245,16 +363,41 @@ static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)
     return status;
 }
 
+/* The test sees every state that the body gives, and may be wrong for it. */
+static cfx_status infer_test(cfxi_call *c, cfx_datum state)
+{
+    bool more;
+    bool known;
+    cfxi_call seen = *c;
+    if (c->watch && c->watch->meter)
+        seen.watch = NULL;
+    return has_turn(&seen, state, 0, &more, &known);
+}
+
+static cfx_status rule_loop(cfxi_call *c)
+{
+    int64_t turns = 0;
+    bool known = false;
+    cfx_datum state = first_state(c, 2);
+    cfx_status status = state.kind ? infer_turns(c, &state, &turns, &known) : status_of(c);
+    if (status == CFX_OK && known)
+        status = show_turns(c, turns);
+    if (status == CFX_OK && !known) {
+        cfx_datum_release(state);
+        state = first_state(c, 2);
+        cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_unknown_int(c) : cfx_datum_invalid();
+        status = state.kind ? infer_loop(c, c->args[1], index, &state) : status_of(c);
+    }
+    if (status == CFX_OK && c->op == CFX_OPID_while_loop)
+        status = infer_test(c, state);
+    return end_loop(c, status, state);
+}
+
 cfx_status cfxi_rule_while_loop(cfxi_call *c)
 {
     CFX_TRY(is_region(c, 0, "test"));
     CFX_TRY(is_region(c, 1, "body"));
-    if (!c->infer)
-        return CFX_OK;
-    cfx_datum state = first_state(c, 2);
-    if (state.kind == CFX_DATUM_INVALID)
-        return status_of(c);
-    return end_loop(c, infer_loop(c, c->args[1], cfx_datum_invalid(), &state), state);
+    return c->infer ? rule_loop(c) : CFX_OK;
 }
 
 cfx_status cfxi_kernel_while_loop(cfxi_call *c)
@@ -278,13 +421,7 @@ cfx_status cfxi_kernel_while_loop(cfxi_call *c)
 cfx_status cfxi_rule_for_loop(cfxi_call *c)
 {
     CFX_TRY(is_region(c, 1, "body"));
-    if (!c->infer)
-        return CFX_OK;
-    cfx_datum index = cfxi_unknown_int(c);
-    cfx_datum state = first_state(c, 2);
-    if (state.kind == CFX_DATUM_INVALID)
-        return status_of(c);
-    return end_loop(c, infer_loop(c, c->args[1], index, &state), state);
+    return c->infer ? rule_loop(c) : CFX_OK;
 }
 
 cfx_status cfxi_kernel_for_loop(cfxi_call *c)

@@ -455,9 +455,7 @@ cfx_status cfxi_rule_setitem(cfxi_call *c)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object does not support item assignment",
                          kind_of(a));
     CFX_TRY(find_item(c, a, c->args[1], &item));
-    if (!cfxi_has_room(a, c->args[2]))
-        return cfxi_fail(c, CFX_E_LIMIT, "a %s takes no %s that nests as deeply as itself: make a "
-                         "new one of its items", kind_of(a), kind_of(c->args[2]));
+    CFX_TRY(cfxi_make_room(a, c->args[2], c->err));
     cfx_datum old = *item;
     *item = cfx_datum_retain(c->args[2]);
     cfx_datum_release(old);

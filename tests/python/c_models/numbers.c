@@ -41,7 +41,7 @@ static cfx_var add_up(cfx_scope *s, void *self, cfx_var i, const cfx_var *in)
     part = cfx_maximum(s, part, cfx_neg(s, i));
     part = cfx_add(s, part, cfx_sqrt(s, cfx_add(s, i, in[2])));
     part = cfx_add(s, part, cfx_floor(s, cfx_div(s, i, 2)));
-    part = cfx_sub(s, part, cfx_pow(s, i, 2));
+    part = cfx_sub_(s, part, cfx_round(s, cfx_pow(s, i, 2.5)));
     cfx_var x = cfx_add(s, in[0], cfx_mul(s, part, 0.01));
     return cfx_tuple(s, x, cfx_add(s, in[1], part), in[2]);
 }

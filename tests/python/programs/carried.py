@@ -93,6 +93,26 @@ def two_names_for_a_list(x):
     return items, len(same), items is same
 
 
+@program(randn(4), -randn(2).abs(), tags="alias list return")
+def list_grows_after_a_return(x):
+    items = [x]
+    if x.sum() < 0:
+        return items
+    items.append(x * 2)
+    return items
+
+
+@program((randn(3), 0), (randn(2), 3), tags="alias list loop return")
+def list_grows_around_a_loop(x, n: int):
+    items = []
+    for i in range(n):
+        items.append(x + i)
+        if x.sum() < i:
+            return items, i
+    items.append(x)
+    return items, -1
+
+
 def add_to(items, value):
     items.append(value)
     if len(items) > 2:
