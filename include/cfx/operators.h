@@ -178,7 +178,7 @@ static inline cfx_var cfx_fmod__at(cfx_at at, cfx_var self, cfx_var other)
 #define cfx_fmod_(s, self, other) cfx_fmod__at(CFX_HERE(s), cfx_v(self), cfx_v(other))
 
 /* pow(Tensor self, Tensor exponent) -> Tensor
- * torch.pow, Tensor.pow, operator.pow */
+ * torch.pow, Tensor.pow, operator.pow, builtins.pow */
 static inline cfx_var cfx_pow_at(cfx_at at, cfx_var self, cfx_var exponent)
 {
     const cfx_var args[] = {self, exponent};
@@ -7130,6 +7130,285 @@ static inline cfx_var cfx_math_prod_at(cfx_at at, cfx_var iterable, cfx_math_pro
 #define cfx_math_prod(s, iterable, ...)                                                            \
     cfx_math_prod_at(CFX_HERE(s), cfx_v(iterable), CFX_OPTIONS(cfx_math_prod_args,                 \
         __VA_ARGS__))
+
+/* math_acos(Any x) -> float */
+static inline cfx_var cfx_math_acos_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_acos, args, 1);
+}
+#define cfx_math_acos(s, x) cfx_math_acos_at(CFX_HERE(s), cfx_v(x))
+
+/* math_acosh(Any x) -> float */
+static inline cfx_var cfx_math_acosh_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_acosh, args, 1);
+}
+#define cfx_math_acosh(s, x) cfx_math_acosh_at(CFX_HERE(s), cfx_v(x))
+
+/* math_asin(Any x) -> float */
+static inline cfx_var cfx_math_asin_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_asin, args, 1);
+}
+#define cfx_math_asin(s, x) cfx_math_asin_at(CFX_HERE(s), cfx_v(x))
+
+/* math_asinh(Any x) -> float */
+static inline cfx_var cfx_math_asinh_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_asinh, args, 1);
+}
+#define cfx_math_asinh(s, x) cfx_math_asinh_at(CFX_HERE(s), cfx_v(x))
+
+/* math_atan(Any x) -> float */
+static inline cfx_var cfx_math_atan_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_atan, args, 1);
+}
+#define cfx_math_atan(s, x) cfx_math_atan_at(CFX_HERE(s), cfx_v(x))
+
+/* math_atanh(Any x) -> float */
+static inline cfx_var cfx_math_atanh_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_atanh, args, 1);
+}
+#define cfx_math_atanh(s, x) cfx_math_atanh_at(CFX_HERE(s), cfx_v(x))
+
+/* math_cbrt(Any x) -> float */
+static inline cfx_var cfx_math_cbrt_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_cbrt, args, 1);
+}
+#define cfx_math_cbrt(s, x) cfx_math_cbrt_at(CFX_HERE(s), cfx_v(x))
+
+/* math_cosh(Any x) -> float */
+static inline cfx_var cfx_math_cosh_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_cosh, args, 1);
+}
+#define cfx_math_cosh(s, x) cfx_math_cosh_at(CFX_HERE(s), cfx_v(x))
+
+/* math_degrees(Any x) -> float */
+static inline cfx_var cfx_math_degrees_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_degrees, args, 1);
+}
+#define cfx_math_degrees(s, x) cfx_math_degrees_at(CFX_HERE(s), cfx_v(x))
+
+/* math_erf(Any x) -> float */
+static inline cfx_var cfx_math_erf_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_erf, args, 1);
+}
+#define cfx_math_erf(s, x) cfx_math_erf_at(CFX_HERE(s), cfx_v(x))
+
+/* math_erfc(Any x) -> float */
+static inline cfx_var cfx_math_erfc_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_erfc, args, 1);
+}
+#define cfx_math_erfc(s, x) cfx_math_erfc_at(CFX_HERE(s), cfx_v(x))
+
+/* math_exp2(Any x) -> float */
+static inline cfx_var cfx_math_exp2_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_exp2, args, 1);
+}
+#define cfx_math_exp2(s, x) cfx_math_exp2_at(CFX_HERE(s), cfx_v(x))
+
+/* math_expm1(Any x) -> float */
+static inline cfx_var cfx_math_expm1_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_expm1, args, 1);
+}
+#define cfx_math_expm1(s, x) cfx_math_expm1_at(CFX_HERE(s), cfx_v(x))
+
+/* math_log1p(Any x) -> float */
+static inline cfx_var cfx_math_log1p_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_log1p, args, 1);
+}
+#define cfx_math_log1p(s, x) cfx_math_log1p_at(CFX_HERE(s), cfx_v(x))
+
+/* math_radians(Any x) -> float */
+static inline cfx_var cfx_math_radians_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_radians, args, 1);
+}
+#define cfx_math_radians(s, x) cfx_math_radians_at(CFX_HERE(s), cfx_v(x))
+
+/* math_sinh(Any x) -> float */
+static inline cfx_var cfx_math_sinh_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_sinh, args, 1);
+}
+#define cfx_math_sinh(s, x) cfx_math_sinh_at(CFX_HERE(s), cfx_v(x))
+
+/* math_isfinite(Any x) -> bool */
+static inline cfx_var cfx_math_isfinite_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_isfinite, args, 1);
+}
+#define cfx_math_isfinite(s, x) cfx_math_isfinite_at(CFX_HERE(s), cfx_v(x))
+
+/* math_isinf(Any x) -> bool */
+static inline cfx_var cfx_math_isinf_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_isinf, args, 1);
+}
+#define cfx_math_isinf(s, x) cfx_math_isinf_at(CFX_HERE(s), cfx_v(x))
+
+/* math_isnan(Any x) -> bool */
+static inline cfx_var cfx_math_isnan_at(cfx_at at, cfx_var x)
+{
+    const cfx_var args[] = {x};
+    return cfx_apply_at(at, CFX_OPID_math_isnan, args, 1);
+}
+#define cfx_math_isnan(s, x) cfx_math_isnan_at(CFX_HERE(s), cfx_v(x))
+
+/* math_atan2(Any y, Any x) -> float */
+static inline cfx_var cfx_math_atan2_at(cfx_at at, cfx_var y, cfx_var x)
+{
+    const cfx_var args[] = {y, x};
+    return cfx_apply_at(at, CFX_OPID_math_atan2, args, 2);
+}
+#define cfx_math_atan2(s, y, x) cfx_math_atan2_at(CFX_HERE(s), cfx_v(y), cfx_v(x))
+
+/* math_copysign(Any x, Any y) -> float */
+static inline cfx_var cfx_math_copysign_at(cfx_at at, cfx_var x, cfx_var y)
+{
+    const cfx_var args[] = {x, y};
+    return cfx_apply_at(at, CFX_OPID_math_copysign, args, 2);
+}
+#define cfx_math_copysign(s, x, y) cfx_math_copysign_at(CFX_HERE(s), cfx_v(x), cfx_v(y))
+
+/* math_fmod(Any x, Any y) -> float */
+static inline cfx_var cfx_math_fmod_at(cfx_at at, cfx_var x, cfx_var y)
+{
+    const cfx_var args[] = {x, y};
+    return cfx_apply_at(at, CFX_OPID_math_fmod, args, 2);
+}
+#define cfx_math_fmod(s, x, y) cfx_math_fmod_at(CFX_HERE(s), cfx_v(x), cfx_v(y))
+
+/* math_remainder(Any x, Any y) -> float */
+static inline cfx_var cfx_math_remainder_at(cfx_at at, cfx_var x, cfx_var y)
+{
+    const cfx_var args[] = {x, y};
+    return cfx_apply_at(at, CFX_OPID_math_remainder, args, 2);
+}
+#define cfx_math_remainder(s, x, y) cfx_math_remainder_at(CFX_HERE(s), cfx_v(x), cfx_v(y))
+
+/* math_hypot(*Any coordinates) -> float */
+static inline cfx_var cfx_math_hypot_at(cfx_at at, cfx_var coordinates)
+{
+    const cfx_var args[] = {coordinates};
+    return cfx_apply_at(at, CFX_OPID_math_hypot, args, 1);
+}
+#define cfx_math_hypot(s, coordinates) cfx_math_hypot_at(CFX_HERE(s), cfx_v(coordinates))
+
+/* math_gcd(*Any integers) -> int */
+static inline cfx_var cfx_math_gcd_at(cfx_at at, cfx_var integers)
+{
+    const cfx_var args[] = {integers};
+    return cfx_apply_at(at, CFX_OPID_math_gcd, args, 1);
+}
+#define cfx_math_gcd(s, integers) cfx_math_gcd_at(CFX_HERE(s), cfx_v(integers))
+
+/* math_isqrt(Any n) -> int */
+static inline cfx_var cfx_math_isqrt_at(cfx_at at, cfx_var n)
+{
+    const cfx_var args[] = {n};
+    return cfx_apply_at(at, CFX_OPID_math_isqrt, args, 1);
+}
+#define cfx_math_isqrt(s, n) cfx_math_isqrt_at(CFX_HERE(s), cfx_v(n))
+
+/* ---- Python's functions of numbers and lists ------------------------------------------------ */
+
+/* builtin_min(*Any(a) values) -> Any(a)
+ * builtins.min */
+static inline cfx_var cfx_builtin_min_at(cfx_at at, cfx_var values)
+{
+    const cfx_var args[] = {values};
+    return cfx_apply_at(at, CFX_OPID_builtin_min, args, 1);
+}
+#define cfx_builtin_min(s, values) cfx_builtin_min_at(CFX_HERE(s), cfx_v(values))
+
+/* builtin_max(*Any(a) values) -> Any(a)
+ * builtins.max */
+static inline cfx_var cfx_builtin_max_at(cfx_at at, cfx_var values)
+{
+    const cfx_var args[] = {values};
+    return cfx_apply_at(at, CFX_OPID_builtin_max, args, 1);
+}
+#define cfx_builtin_max(s, values) cfx_builtin_max_at(CFX_HERE(s), cfx_v(values))
+
+/* builtin_round(Any number, Any ndigits=None) -> Any
+ * builtins.round */
+typedef struct cfx_builtin_round_args { cfx_var ndigits; } cfx_builtin_round_args;
+static inline cfx_var cfx_builtin_round_at(cfx_at at, cfx_var number, cfx_builtin_round_args o)
+{
+    const cfx_var args[] = {number, o.ndigits};
+    return cfx_apply_at(at, CFX_OPID_builtin_round, args, 2);
+}
+#define cfx_builtin_round(s, number, ...)                                                          \
+    cfx_builtin_round_at(CFX_HERE(s), cfx_v(number), CFX_OPTIONS(cfx_builtin_round_args,           \
+        __VA_ARGS__))
+
+/* builtin_sum(Any iterable, Any start=0) -> Any
+ * builtins.sum */
+typedef struct cfx_builtin_sum_args { cfx_var start; } cfx_builtin_sum_args;
+static inline cfx_var cfx_builtin_sum_at(cfx_at at, cfx_var iterable, cfx_builtin_sum_args o)
+{
+    const cfx_var args[] = {iterable, o.start};
+    return cfx_apply_at(at, CFX_OPID_builtin_sum, args, 2);
+}
+#define cfx_builtin_sum(s, iterable, ...)                                                          \
+    cfx_builtin_sum_at(CFX_HERE(s), cfx_v(iterable), CFX_OPTIONS(cfx_builtin_sum_args,             \
+        __VA_ARGS__))
+
+/* builtin_any(Any iterable) -> bool
+ * builtins.any */
+static inline cfx_var cfx_builtin_any_at(cfx_at at, cfx_var iterable)
+{
+    const cfx_var args[] = {iterable};
+    return cfx_apply_at(at, CFX_OPID_builtin_any, args, 1);
+}
+#define cfx_builtin_any(s, iterable) cfx_builtin_any_at(CFX_HERE(s), cfx_v(iterable))
+
+/* builtin_all(Any iterable) -> bool
+ * builtins.all */
+static inline cfx_var cfx_builtin_all_at(cfx_at at, cfx_var iterable)
+{
+    const cfx_var args[] = {iterable};
+    return cfx_apply_at(at, CFX_OPID_builtin_all, args, 1);
+}
+#define cfx_builtin_all(s, iterable) cfx_builtin_all_at(CFX_HERE(s), cfx_v(iterable))
+
+/* builtin_divmod(Any x, Any y) -> Any
+ * builtins.divmod */
+static inline cfx_var cfx_builtin_divmod_at(cfx_at at, cfx_var x, cfx_var y)
+{
+    const cfx_var args[] = {x, y};
+    return cfx_apply_at(at, CFX_OPID_builtin_divmod, args, 2);
+}
+#define cfx_builtin_divmod(s, x, y) cfx_builtin_divmod_at(CFX_HERE(s), cfx_v(x), cfx_v(y))
 
 #ifdef __cplusplus
 }

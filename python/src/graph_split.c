@@ -190,6 +190,21 @@ static int take_names(split_job *job)
 
 /* ---- the parts ----------------------------------------------------------------------------- */
 
+/* What regions of a part name keeps its path; -1 with an exception. */
+static int add_region_paths(PyGraph *part, PyObject *paths)
+{
+    PyObject *all = graph_paths(part, Py_False);
+    Py_ssize_t n = all ? PyList_GET_SIZE(all) : 0;
+    int failed = all ? 0 : -1;
+    for (Py_ssize_t i = 0; !failed && i < n; i++) {
+        PyObject *path = PyList_GET_ITEM(all, i);
+        if (!PyDict_SetDefault(paths, path, path))
+            failed = -1;
+    }
+    Py_XDECREF(all);
+    return failed;
+}
+
 /* The paths that a part names, with what they are in the source. */
 static PyObject *paths_of(PyGraph *part, cfx_node *const *origins, size_t n)
 {
@@ -209,6 +224,8 @@ static PyObject *paths_of(PyGraph *part, cfx_node *const *origins, size_t n)
         Py_XDECREF(here);
         Py_XDECREF(there);
     }
+    if (paths && add_region_paths(part, paths) < 0)
+        Py_CLEAR(paths);
     return paths;
 }
 

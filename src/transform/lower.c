@@ -90,20 +90,47 @@ static cfx_status lower_node(cfxi_lower *l, cfx_node *n)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err);
+
+/* A node with its regions, which come first: what they give tells what the node gives. */
+static cfx_status lower_with_regions(cfxi_lower *l, cfx_node *n)
+{
+    size_t n_values;
+    if (cfx_operator_regions(cfx_node_operator(n)) == 0)
+        return lower_node(l, n);
+    CFX_TRY(cfxi_lower_note_inputs(l, n));
+    const cfx_value all[] = {cfx_node_args(n), cfx_node_kwargs(n)};
+    for (size_t k = 0; k < 2; k++) {
+        const cfx_value *values = cfx_value_items(all[k], &n_values);
+        for (size_t i = 0; i < n_values; i++)
+            if (values[i].kind == CFX_KIND_GRAPH)
+                CFX_TRY(lower_graph(cfx_value_graph(values[i]), l, l->err));
+    }
+    return lower_node(l, n);
+}
+
+/* A region that was lowered already, with the node that holds it or as another's, has an entry for
+ * its last node. */
 static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err)
 {
     cfxi_lower *l = ctx;
     cfx_graph *outer = l->g;
     cfx_iter it;  /* the host is asked for attributes, and may run any code */
     cfx_status status = CFX_OK;
+    const cfx_node *last = cfx_graph_last(g);
+    if (!last || cfx_node_map_get(l->what, last).kind != CFX_KIND_INVALID)
+        return CFX_OK;
     l->g = g;
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
         if (cfx_node_map_get(l->what, n).kind == CFX_KIND_INVALID)  /* else it is new, and ready */
-            status = lower_node(l, n);
+            status = lower_with_regions(l, n);
     cfx_iter_end(&it);
     if (status == CFX_OK)
         status = cfxi_each_region(g, lower_graph, l, err);
+    last = cfx_graph_last(g);
+    if (status == CFX_OK && last)
+        status = cfx_node_map_set(l->what, last, cfx_int(CFXI_WHAT_ANY), err);
     l->g = outer;
     return status;
 }

@@ -297,6 +297,29 @@ static void tell_choices(cfxi_lowered *c, const cfx_param *param, cfx_value v)
         add_why(c, ", which is ", param->type);
 }
 
+/* [x] + [y], (1, 2) == (1, 2), "a" * 3: rows that do with containers what Python does. */
+static bool is_sign_of_python(const cfx_node *n, cfx_operator op)
+{
+    static const cfx_operator signs[] = {CFX_OPID_add, CFX_OPID_add_, CFX_OPID_mul, CFX_OPID_mul_,
+                                         CFX_OPID_eq, CFX_OPID_ne, CFX_OPID_lt, CFX_OPID_le,
+                                         CFX_OPID_gt, CFX_OPID_ge};
+    const char *spelling = cfxi_node_spelling(n);
+    if (!spelling || (*spelling && strncmp(spelling, "operator.", 9) != 0))
+        return false;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (op == signs[i])
+            return true;
+    return false;
+}
+
+static bool is_container(const cfxi_lower *l, cfx_value v)
+{
+    const cfxi_what what = cfxi_lower_what(l, v);
+    return v.kind == CFX_KIND_LIST || v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_STR ||
+           v.kind == CFX_KIND_NONE || what == CFXI_WHAT_TENSORS || what == CFXI_WHAT_NUMBERS ||
+           what == CFXI_WHAT_NONE;
+}
+
 /* Checks one argument of the row; None for what cannot be None is not given. */
 static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly)
 {
@@ -309,7 +332,8 @@ static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly
     if (c->args[i].kind == CFX_KIND_INVALID)
         return c->defaults[i].text || optional || misfit(c, "it needs", param.name);
     c->args[i] = translate(l, c, &param, c->args[i]);
-    if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly))
+    if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly) ||
+        (c->of_python && strcmp(param.type, "Tensor") == 0 && is_container(l, c->args[i])))
         return true;
     misfit(c, "this is nothing for", param.name);
     tell_choices(c, &param, c->args[i]);
@@ -350,6 +374,7 @@ bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const ch
 {
     binding b = {.n = 0};
     cfxi_lowered_begin(c, op);
+    c->of_python = is_sign_of_python(n, op);
     for (; b.n < CFXI_MOST_PARAMS && cfxi_listed_param(op, list, b.n, &b.params[b.n]); b.n++) {
         b.values[b.n] = cfx_invalid();
         b.params[b.n].keyword_only &= !calls_row(n);

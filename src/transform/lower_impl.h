@@ -52,6 +52,7 @@ typedef struct cfxi_lowered {
     cfx_value max_norm;                         /* of rows that an embedding reads, or INVALID */
     cfx_value norm_type;                        /* likewise; INVALID: 2 */
     bool first_only;                            /* of several results the first is given */
+    bool of_python;                             /* a sign of Python's, which takes containers */
     bool batch_mean;                            /* what it gives is to be divided by the batch */
     char why[200];                              /* why it is not one */
 } cfxi_lowered;
@@ -64,6 +65,13 @@ cfx_status cfxi_lower_note(cfxi_lower *l, const cfx_node *n);
 /* Whether a value can be what a parameter of this type takes; `strictly`: of what it may also take
  * for the sake of convenience, nothing. */
 bool cfxi_lower_fits(const cfxi_lower *l, const char *type, cfx_value v, bool strictly);
+
+/* ---- regions (lower_region.c) --------------------------------------------------------------- */
+
+/* Notes what the inputs of a node's regions are. */
+cfx_status cfxi_lower_note_inputs(cfxi_lower *l, const cfx_node *n);
+/* What item `i` of what such a node gives is; SIZE_MAX: all of it. */
+cfxi_what cfxi_lower_region_item(const cfxi_lower *l, const cfx_node *n, size_t i);
 
 /* ---- calls (lower_bind.c, lower_forms.c) --------------------------------------------------- */
 

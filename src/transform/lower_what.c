@@ -76,6 +76,11 @@ static const cfx_value *literal_item(cfx_value whole, cfx_value index)
                ? &items[index.as.i] : NULL;
 }
 
+static bool takes_regions(cfx_value v)
+{
+    return v.kind == CFX_KIND_NODE && cfx_operator_regions(cfx_node_operator(v.as.node)) > 0;
+}
+
 static cfxi_what item_gives(const cfxi_lower *l, const cfx_node *n)
 {
     const cfx_value index = cfx_node_arg(n, 1);
@@ -85,6 +90,8 @@ static cfxi_what item_gives(const cfxi_lower *l, const cfx_node *n)
     const cfx_value *item = literal_item(whole, index);
     if (item)
         return cfxi_lower_what(l, *item);
+    if (takes_regions(whole) && index.kind == CFX_KIND_INT && index.as.i >= 0)
+        return cfxi_lower_region_item(l, whole.as.node, (size_t)index.as.i);
     switch (base) {
     case CFXI_WHAT_TENSOR: return CFXI_WHAT_TENSOR;
     case CFXI_WHAT_TENSORS: return part ? CFXI_WHAT_TENSORS : CFXI_WHAT_TENSOR;
@@ -93,21 +100,30 @@ static cfxi_what item_gives(const cfxi_lower *l, const cfx_node *n)
     }
 }
 
-/* Arithmetic on numbers gives numbers, on sizes sizes. */
+/* Arithmetic on numbers gives numbers, on sizes sizes, on lists of tensors such lists. An empty
+ * list may be either. */
 static cfxi_what tensor_or_number(const cfxi_lower *l, const cfx_node *n, cfx_operator op)
 {
     cfx_param param;
     bool all_numbers = true;
+    cfxi_what list = CFXI_WHAT_ANY;
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
         if (strcmp(param.type, "Tensor") != 0)
             continue;
-        switch (cfxi_lower_what(l, cfx_node_arg(n, i))) {
-        case CFXI_WHAT_TENSOR: return CFXI_WHAT_TENSOR;
-        case CFXI_WHAT_NUMBER: break;
-        case CFXI_WHAT_NUMBERS: return CFXI_WHAT_NUMBERS;
-        default: all_numbers = false; break;
-        }
+        size_t size;
+        const cfx_value v = cfx_node_arg(n, i);
+        const cfxi_what what = cfxi_lower_what(l, v);
+        if (what == CFXI_WHAT_TENSOR)
+            return what;
+        if (what == CFXI_WHAT_TENSORS)
+            list = what;
+        all_numbers = all_numbers && what == CFXI_WHAT_NUMBER;
+        if (what == CFXI_WHAT_NUMBERS && list == CFXI_WHAT_ANY &&
+            (v.kind == CFX_KIND_NODE || (cfx_value_items(v, &size) && size > 0)))
+            list = what;
     }
+    if (list != CFXI_WHAT_ANY)
+        return op == CFX_OPID_add || op == CFX_OPID_mul ? list : CFXI_WHAT_NUMBER;
     const bool sign = cfx_operator_num_params(op) > 0 && cfx_operator_param(op, 0, &param) &&
                       strcmp(param.type, "Tensor") == 0;
     return sign && all_numbers ? CFXI_WHAT_NUMBER : sign ? CFXI_WHAT_ANY : CFXI_WHAT_TENSOR;
@@ -149,6 +165,8 @@ static cfxi_what call_gives(const cfxi_lower *l, const cfx_node *n)
         return item_gives(l, n);
     if (op == CFX_OPID_getattr)
         return attribute_gives(l, n);
+    if (cfx_operator_regions(op) > 0)
+        return cfxi_lower_region_item(l, n, SIZE_MAX);
     if (op == CFX_OPID_size)
         return cfx_node_num_args(n) > 1 ? CFXI_WHAT_NUMBER : CFXI_WHAT_NUMBERS;
     if (cfx_operator_num_results(op) != 1 || !cfx_operator_result(op, 0, &result))

@@ -103,7 +103,22 @@ def calls():
         "tuple": [(tuple, [1, 2])],
         "lp_pool2d": [(torch.nn.functional.lp_pool2d, image, 2.0, [2, 2])],
         **{f"math_{name}": [(getattr(math, name), 0.75), (getattr(math, name), 0.5)]
-           for name in "ceil cos exp fabs floor log log10 log2 sin sqrt tan tanh trunc".split()},
+           for name in ("acos asin asinh atan atanh cbrt ceil cos cosh degrees erf erfc exp exp2 "
+                        "expm1 fabs floor isfinite isinf isnan log log10 log1p log2 radians sin "
+                        "sinh sqrt tan tanh trunc").split()},
+        "math_acosh": [(math.acosh, 2.5)],
+        **{f"math_{name}": [(getattr(math, name), 7, -2.5)]
+           for name in "atan2 copysign fmod remainder".split()},
+        "math_hypot": [(lambda numbers: math.hypot(*numbers), [3, 4.0])],
+        "math_gcd": [(lambda numbers: math.gcd(*numbers), [12, 18])],
+        "math_isqrt": [(math.isqrt, 17)],
+        "builtin_min": [(min, [2, 5]), (lambda a: min(a), [[3, 1.5]])],
+        "builtin_max": [(max, [2, 5])],
+        "builtin_round": [(round, 2.675, 2), (round, -0.5)],
+        "builtin_sum": [(sum, [1, 2.5]), (sum, x)],
+        "builtin_any": [(any, [0, 3])],
+        "builtin_all": [(all, [0, 3])],
+        "builtin_divmod": [(divmod, -7, 2)],
         "math_pow": [(math.pow, 2, 0.5)],
         "math_prod": [(math.prod, [2, 3, 4]), (math.prod, [])],
         "max_dim": [(aten.max.dim, x, 1), (aten.max.dim, numbers, 0, True)],

@@ -120,7 +120,7 @@ class Maker:
         self.keep("i", self.call(operator.mod, self.value("i"), 5))
 
     def module(self):
-        path = self.rng.choice(["layer", "blocks", "blocks.0"])
+        path = self.rng.choice(["layer", "blocks.0", "blocks.1"])
         self.keep("t", self.graph.call_module(path, (self.value("t"),)))
 
     def sizes(self):

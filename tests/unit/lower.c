@@ -252,3 +252,61 @@ TEST(every_allocation_can_fail)
              "  output(%%o)\n");
     test_oom_sweep(lower_with, text);
 }
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+/* What is passed to a region, and what it gives, tells which row a call means: max of a tensor and
+ * a number is another than that of two tensors; lists are joined, and stacked. */
+static const char with_regions[] =
+    "graph():\n"
+    "  %x = placeholder[target=x]()\n"
+    "  %c = call_function[target=cfx.cond](%x, graph {\n"
+    "      %a = placeholder[target=a]()\n"
+    "      %n = placeholder[target=n]()\n"
+    "      %max = call_function[target=torch.max](%a, %n)\n"
+    "      output((1, %a))\n"
+    "    }, graph {\n"
+    "      %a = placeholder[target=a]()\n"
+    "      %n = placeholder[target=n]()\n"
+    "      output((2, %a))\n"
+    "    }, (%x, 0))\n"
+    "  %n = call_function[target=operator.getitem](%c, 0)\n"
+    "  %y = call_function[target=operator.getitem](%c, 1)\n"
+    "  %other = call_function[target=torch.max](%y, %n)\n"
+    "  %l = call_function[target=cfx.for_loop](3, graph {\n"
+    "      %i = placeholder[target=i]()\n"
+    "      %out = placeholder[target=out]()\n"
+    "      %a = placeholder[target=a]()\n"
+    "      %both = call_function[target=torch.max](%a, %a)\n"
+    "      %add = call_function[target=operator.add](%out, [%both])\n"
+    "      output((%add, %a))\n"
+    "    }, ([], %y))\n"
+    "  %all = call_function[target=operator.getitem](%l, 0)\n"
+    "  %stack = call_function[target=torch.stack](%all)\n"
+    "  output(%stack)\n";
+
+TEST(regions_tell_what_values_are)
+{
+    const char *text = lowered(with_regions, NULL);
+    CHECK(strstr(text, "%max = call_function[target=cfx.ops.max_dim](%a, %n"));
+    CHECK(strstr(text, "%other = call_function[target=cfx.ops.max_dim](%y, %n"));
+    CHECK(strstr(text, "%both = call_function[target=cfx.ops.maximum](%a, %a"));
+    CHECK(strstr(text, "%add = call_function[target=cfx.ops.add](%out, [%both]"));
+    if (!CHECK(strstr(text, "%stack = call_function[target=cfx.ops.stack](%all")))
+        printf("    %s\n", text);
+}
+
+static cfx_status lower_regions(const cfx_allocator *a, void *arg)
+{
+    cfx_error err = {0};
+    cfx_graph *g = parse(arg, a, &err);
+    if (g)
+        cfx_graph_lower(g, NULL, NULL, &err);
+    cfx_graph_release(g);
+    return err.status;
+}
+
+TEST(regions_without_memory)
+{
+    CHECK(test_oom_sweep(lower_regions, (void *)(uintptr_t)with_regions) > 10);
+}

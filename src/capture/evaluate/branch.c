@@ -53,7 +53,10 @@ bool cfxi_record_raise(cfx_evaluator *ev)
     const char *kind;
     cfx_object *message;
     cfx_object *exc = ev->raised;
-    ev->raised = NULL;
+    const cfxi_ast *at = ev->raised_in == ev->frame ? ev->raised_at : NULL;
+    cfxi_forget_failure(ev);
+    if (!cfxi_check_unguarded(ev, at))
+        return false;
     if (ev->w->explain(ev->w->ctx, exc, &kind, &message, ev->err) != CFX_OK)
         return false;
     cfx_object *in[2] = {cfxi_str(ev, kind), message};

@@ -120,6 +120,8 @@ static bool is_container(cfx_object_kind kind)
            kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_INSTANCE;
 }
 
+static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form);
+
 static cfxi_merged merge_items(cfxi_merge *m, cfx_object *like, cfx_object **a, cfx_object **b,
                                size_t n, bool keyed, cfxi_form **form)
 {
@@ -132,7 +134,8 @@ static cfxi_merged merge_items(cfxi_merge *m, cfx_object *like, cfx_object **a, 
     for (size_t i = 0; i < n; i++) {
         const bool is_key = keyed && i % 2 == 0;
         cfxi_merged done = is_key ? known(m, a[i], &built->items[i])
-                                  : cfxi_merge_values(m, a[i], b ? b[i] : NULL, &built->items[i]);
+                           : b    ? cfxi_merge_values(m, a[i], b[i], &built->items[i])
+                                  : merge_one(m, a[i], &built->items[i]);
         if (done != CFXI_MERGED)
             return done;
     }
@@ -209,6 +212,8 @@ static cfx_object *as_of(cfx_evaluator *ev, const cfxi_region *r, cfx_object *o)
     const cfxi_change *c = contents_in(r, o);
     if (c && c->after.value)
         return c->after.value;
+    if (!c && cfxi_current(ev, o) != o)
+        return cfxi_current(ev, o);
     if (c) {
         items = c->after.items;
         n = c->after.n;

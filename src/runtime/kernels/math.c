@@ -29,17 +29,25 @@ static cfx_status give_float(cfxi_call *c, double f, bool known)
     return CFX_OK;
 }
 
+static cfx_status give_whole(cfxi_call *c, int64_t i, bool known)
+{
+    cfx_datum d = cfx_datum_int(known ? i : cfxi_fresh(c));
+    d.symbolic = !known;
+    cfxi_result_datum(c, 0, d);
+    return CFX_OK;
+}
+
 /* A whole number; of a symbol one that nobody knows. */
 static cfx_status give_int(cfxi_call *c, double f, bool known)
 {
     if (known && !(f > -9.3e18 && f < 9.2e18))
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
                          f != f ? "NaN" : "infinity or one that large");
-    cfx_datum d = cfx_datum_int(known ? (int64_t)f : cfxi_fresh(c));
-    d.symbolic = !known;
-    cfxi_result_datum(c, 0, d);
-    return CFX_OK;
+    return give_whole(c, known ? (int64_t)f : 0, known);
 }
+
+static double degrees(double x) { return x * (180 / 3.14159265358979323846); }
+static double radians(double x) { return x * (3.14159265358979323846 / 180); }
 
 typedef double math_fn(double);
 
@@ -56,6 +64,22 @@ static math_fn *function_of(cfx_operator op)
     case CFX_OPID_math_tan: return tan;
     case CFX_OPID_math_tanh: return tanh;
     case CFX_OPID_math_fabs: return fabs;
+    case CFX_OPID_math_acos: return acos;
+    case CFX_OPID_math_acosh: return acosh;
+    case CFX_OPID_math_asin: return asin;
+    case CFX_OPID_math_asinh: return asinh;
+    case CFX_OPID_math_atan: return atan;
+    case CFX_OPID_math_atanh: return atanh;
+    case CFX_OPID_math_cbrt: return cbrt;
+    case CFX_OPID_math_cosh: return cosh;
+    case CFX_OPID_math_degrees: return degrees;
+    case CFX_OPID_math_erf: return erf;
+    case CFX_OPID_math_erfc: return erfc;
+    case CFX_OPID_math_exp2: return exp2;
+    case CFX_OPID_math_expm1: return expm1;
+    case CFX_OPID_math_log1p: return log1p;
+    case CFX_OPID_math_radians: return radians;
+    case CFX_OPID_math_sinh: return sinh;
     case CFX_OPID_math_ceil: return ceil;
     case CFX_OPID_math_floor: return floor;
     default: return trunc;
@@ -74,11 +98,115 @@ cfx_status cfxi_rule_math(cfxi_call *c)
     bool known;
     CFX_TRY(number(c, 0, &x, &known));
     const double y = function_of(c->op)(x);
-    const bool pole = isinf(y) && !isinf(x) && (c->op == CFX_OPID_math_log2 ||
-                                                c->op == CFX_OPID_math_log10);
-    if ((isnan(y) && !isnan(x)) || pole)
+    const bool grows = c->op == CFX_OPID_math_exp || c->op == CFX_OPID_math_exp2 ||
+                       c->op == CFX_OPID_math_expm1 || c->op == CFX_OPID_math_sinh ||
+                       c->op == CFX_OPID_math_cosh;
+    if (isinf(y) && !isinf(x) && grows)
+        return cfxi_fail(c, CFX_E_VALUE, "math range error");
+    if ((isnan(y) && !isnan(x)) || (isinf(y) && !isinf(x)))
         return domain_error(c);
     return give_float(c, y, known);
+}
+
+cfx_status cfxi_rule_math_test(cfxi_call *c)
+{
+    double x;
+    bool known;
+    CFX_TRY(number(c, 0, &x, &known));
+    cfx_datum d = cfx_datum_bool(c->op == CFX_OPID_math_isnan   ? isnan(x)
+                                 : c->op == CFX_OPID_math_isinf ? isinf(x)
+                                                                : isfinite(x));
+    d.symbolic = !known;
+    cfxi_result_datum(c, 0, d);
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_math_two(cfxi_call *c)
+{
+    double x, y;
+    bool known, also;
+    CFX_TRY(number(c, 0, &x, &known));
+    CFX_TRY(number(c, 1, &y, &also));
+    const double z = c->op == CFX_OPID_math_atan2      ? atan2(x, y)
+                     : c->op == CFX_OPID_math_copysign ? copysign(x, y)
+                     : c->op == CFX_OPID_math_fmod     ? fmod(x, y)
+                                                       : remainder(x, y);
+    if (isnan(z) && !isnan(x) && !isnan(y))
+        return domain_error(c);
+    return give_float(c, z, known && also);
+}
+
+/* ---- of any number of numbers ---------------------------------------------------------------- */
+
+/* Item `i` of the arguments, which come in a list, as a call of one argument. */
+static cfx_status number_at(cfxi_call *c, const cfx_datum *items, size_t i, double *out,
+                            bool *known)
+{
+    cfxi_call one = *c;
+    one.args = (cfx_datum *)(uintptr_t)items;
+    return number(&one, i, out, known);
+}
+
+cfx_status cfxi_rule_math_hypot(cfxi_call *c)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(c->args[0], &n);
+    double sum = 0;
+    bool known = true;
+    for (size_t i = 0; i < n; i++) {
+        double x;
+        bool this_known;
+        CFX_TRY(number_at(c, items, i, &x, &this_known));
+        sum = hypot(sum, x);
+        known = known && this_known;
+    }
+    return give_float(c, sum, known);
+}
+
+/* A whole number; false, with a message, if it is none. */
+static cfx_status whole_number(cfxi_call *c, cfx_datum d, int64_t *out)
+{
+    if (d.kind != CFX_DATUM_INT && d.kind != CFX_DATUM_BOOL)
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object cannot be interpreted as an integer",
+                         cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    *out = d.symbolic ? 1 : d.kind == CFX_DATUM_BOOL ? d.as.b : d.as.i;
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_math_gcd(cfxi_call *c)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(c->args[0], &n);
+    uint64_t gcd = 0;
+    bool known = true;
+    for (size_t i = 0; i < n; i++) {
+        int64_t x = 0;
+        CFX_TRY(whole_number(c, items[i], &x));
+        known = known && !items[i].symbolic;
+        uint64_t b = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+        while (b) {
+            const uint64_t rest = gcd % b;
+            gcd = b;
+            b = rest;
+        }
+    }
+    if (gcd > INT64_MAX)
+        return cfxi_fail(c, CFX_E_VALUE, "an integer of more than 64 bits");
+    return give_whole(c, (int64_t)gcd, known);
+}
+
+cfx_status cfxi_rule_math_isqrt(cfxi_call *c)
+{
+    int64_t n = 0;
+    CFX_TRY(whole_number(c, c->args[0], &n));
+    if (n < 0)
+        return cfxi_fail(c, CFX_E_VALUE, "isqrt() argument must be nonnegative");
+    int64_t root = (int64_t)sqrt((double)n);
+    while (root > 3037000499 || root * root > n)  /* the largest whose square fits */
+        root--;
+    while (root < 3037000499 && (root + 1) * (root + 1) <= n)
+        root++;
+    return give_whole(c, root, !c->args[0].symbolic);
 }
 
 cfx_status cfxi_rule_math_whole(cfxi_call *c)

@@ -1,0 +1,195 @@
+/* builtins.c - Python's functions of numbers and lists: min, max, round, sum, any, all, divmod. */
+#include "../python_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static cfx_status give(cfxi_call *c, cfx_datum d)
+{
+    if (d.kind == CFX_DATUM_INVALID)
+        return c->err->status != CFX_OK ? c->err->status : CFX_E_TYPE;
+    cfxi_result_datum(c, 0, d);
+    return CFX_OK;
+}
+
+static const char *kind_of(cfx_datum d) { return cfx_datum_kind_name((cfx_datum_kind)d.kind); }
+
+/* What an iterable gives: a list or tuple, owned by the caller; INVALID has failed. */
+static cfx_datum items_of(cfxi_call *c, cfx_datum d)
+{
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfxi_sub(c, CFX_OPID_unbind, &d, 1);
+    if (d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE)
+        return cfx_datum_retain(d);
+    cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable", kind_of(d));
+    return cfxi_invalid();
+}
+
+/* ---- min and max --------------------------------------------------------------------------- */
+
+/* The smaller or larger of two: the first if neither is. Of tensors it may depend on elements that
+ * nobody knows; then they are taken to be alike. */
+static cfx_datum choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger)
+{
+    if (a.kind != CFX_DATUM_TENSOR && b.kind != CFX_DATUM_TENSOR)
+        return cfxi_python_choose(c, a, b, larger);
+    cfxi_truth other;
+    const cfx_datum both[] = {b, a};
+    cfx_datum less = cfxi_sub(c, larger ? CFX_OPID_gt : CFX_OPID_lt, both, 2);
+    if (less.kind == CFX_DATUM_INVALID)
+        return less;
+    const cfx_status status = cfxi_python_truth(c, less, &other);
+    cfx_datum_release(less);
+    return status != CFX_OK ? cfxi_invalid() : cfx_datum_retain(other == CFXI_TRUE ? b : a);
+}
+
+static cfx_status extreme(cfxi_call *c, bool larger)
+{
+    size_t n;
+    const char *name = larger ? "max" : "min";
+    const cfx_datum *args = cfx_datum_items(c->args[0], &n);
+    if (n == 0)
+        return cfxi_fail(c, CFX_E_TYPE, "%s expected at least 1 argument, got 0", name);
+    cfx_datum all = n == 1 ? items_of(c, args[0]) : cfx_datum_retain(c->args[0]);
+    if (all.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    const cfx_datum *items = cfx_datum_items(all, &n);
+    cfx_datum best = n > 0 ? cfx_datum_retain(items[0]) : cfxi_invalid();
+    if (n == 0)
+        cfxi_fail(c, CFX_E_VALUE, "%s() arg is an empty sequence", name);
+    for (size_t i = 1; i < n && best.kind != CFX_DATUM_INVALID; i++) {
+        cfx_datum next = choose(c, best, items[i], larger);
+        cfx_datum_release(best);
+        best = next;
+    }
+    cfx_datum_release(all);
+    return give(c, best);
+}
+
+cfx_status cfxi_rule_builtin_min(cfxi_call *c) { return extreme(c, false); }
+cfx_status cfxi_rule_builtin_max(cfxi_call *c) { return extreme(c, true); }
+
+/* ---- round --------------------------------------------------------------------------------- */
+
+/* To so many digits after the point: the decimal that is nearest to what the float is exactly. */
+static double round_to(double x, int64_t digits)
+{
+    enum { MOST = 323 };  /* a double has no more */
+    char text[2 * MOST + 8];
+    double nearest;
+    if (!isfinite(x) || digits > MOST)
+        return x;
+    if (digits < -MOST)
+        return copysign(0, x);
+    if (digits < 0) {
+        const double unit = pow(10, (double)-digits);
+        return nearbyint(x / unit) * unit;
+    }
+    const int size = snprintf(text, sizeof text, "%.*f", (int)digits, x);
+    for (int i = 0; i < size; i++)
+        if (text[i] != '-' && (text[i] < '0' || text[i] > '9'))
+            text[i] = '.';  /* whatever the locale has in its place */
+    return cfxi_parse_float(text, (size_t)size, &nearest) ? nearest : x;
+}
+
+/* An integer to tens, hundreds, ...; of two that are as near, the even one. */
+static cfx_datum round_whole(cfxi_call *c, int64_t x, int64_t digits)
+{
+    int64_t unit = 1;
+    for (int64_t i = 0; i > digits; i--)
+        if (unit > INT64_MAX / 10)
+            return cfx_datum_int(0);
+        else
+            unit *= 10;
+    const int64_t rest = ((x % unit) + unit) % unit;
+    const int64_t down = (x - rest) / unit;
+    const bool up = rest > unit - rest || (rest == unit - rest && down % 2 != 0);
+    return cfxi_py_arithmetic(c, CFXI_PY_MUL, cfx_datum_int(down + up), cfx_datum_int(unit));
+}
+
+cfx_status cfxi_rule_builtin_round(cfxi_call *c)
+{
+    cfx_datum x = c->args[0];
+    cfx_datum digits = cfx_datum_int(0);
+    const bool whole = cfxi_is_none(c, 1);
+    if (!whole)
+        CFX_TRY(cfxi_python_index(c, c->args[1], &digits));
+    if (x.kind == CFX_DATUM_TENSOR) {
+        const cfx_datum args[] = {x, digits};
+        return give(c, cfxi_sub(c, CFX_OPID_round, args, 2));
+    }
+    if (!cfxi_py_is_integral(x) && x.kind != CFX_DATUM_FLOAT)
+        return cfxi_fail(c, CFX_E_TYPE, "type %s doesn't define __round__ method", kind_of(x));
+    if (x.symbolic || digits.symbolic)
+        return give(c, cfxi_py_is_integral(x) && !x.symbolic ? cfxi_py_unknown(CFX_DATUM_INT)
+                       : cfxi_py_is_integral(x)              ? x
+                       : whole                               ? cfxi_py_unknown(CFX_DATUM_INT)
+                                                : cfxi_py_unknown(CFX_DATUM_FLOAT));
+    if (cfxi_py_is_integral(x))
+        return give(c, round_whole(c, cfxi_py_int(x), digits.as.i));
+    if (!whole)
+        return give(c, cfx_datum_float(round_to(x.as.f, digits.as.i)));
+    const double f = nearbyint(x.as.f);
+    if (!(f >= -0x1p63 && f < 0x1p63))
+        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
+                         f != f ? "NaN" : "infinity or one that large");
+    return give(c, cfx_datum_int((int64_t)f));
+}
+
+/* ---- sum, any, all, divmod ----------------------------------------------------------------- */
+
+cfx_status cfxi_rule_builtin_sum(cfxi_call *c)
+{
+    size_t n;
+    cfx_datum all = items_of(c, c->args[0]);
+    if (all.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    const cfx_datum *items = cfx_datum_items(all, &n);
+    cfx_datum sum = cfx_datum_retain(c->args[1]);
+    for (size_t i = 0; i < n && sum.kind != CFX_DATUM_INVALID; i++) {
+        const cfx_datum both[] = {sum, items[i]};
+        cfx_datum next = cfxi_sub(c, CFX_OPID_add, both, 2);
+        cfx_datum_release(sum);
+        sum = next;
+    }
+    cfx_datum_release(all);
+    return give(c, sum);
+}
+
+/* Whether one item is true, or all are; what is left then does not count. */
+static cfx_status truths(cfxi_call *c, cfxi_truth decisive)
+{
+    size_t n;
+    cfxi_truth result = decisive == CFXI_TRUE ? CFXI_FALSE : CFXI_TRUE;
+    cfx_datum all = items_of(c, c->args[0]);
+    if (all.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    const cfx_datum *items = cfx_datum_items(all, &n);
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; status == CFX_OK && i < n && result != decisive; i++) {
+        cfxi_truth one;
+        status = cfxi_python_truth(c, items[i], &one);
+        if (status == CFX_OK && (one == decisive || one == CFXI_DEPENDS))
+            result = one;
+    }
+    cfx_datum_release(all);
+    return status == CFX_OK ? give(c, cfxi_truth_datum(result)) : status;
+}
+
+cfx_status cfxi_rule_builtin_any(cfxi_call *c) { return truths(c, CFXI_TRUE); }
+cfx_status cfxi_rule_builtin_all(cfxi_call *c) { return truths(c, CFXI_FALSE); }
+
+cfx_status cfxi_rule_builtin_divmod(cfxi_call *c)
+{
+    cfx_datum both[2];
+    both[0] = cfxi_sub(c, CFX_OPID_floor_divide, c->args, 2);
+    if (both[0].kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    both[1] = cfxi_sub(c, CFX_OPID_remainder, c->args, 2);
+    cfx_datum pair = cfxi_invalid();
+    if (both[1].kind != CFX_DATUM_INVALID)
+        pair = cfx_datum_seq(CFX_DATUM_TUPLE, both, 2, c->rt->allocator, c->err);
+    cfx_datum_release(both[0]);
+    cfx_datum_release(both[1]);
+    return give(c, pair);
+}
