@@ -91,7 +91,7 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 /* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
 
 extern const cli_option show_options[], code_options[], opt_options[], ops_options[],
-    run_options[], passes_options[], diff_options[], stats_options[], trace_options[];
+    run_options[], passes_options[], diff_options[], stats_options[], trace_options[], script_options[];
 int cmd_show(const cli_args *args);
 int cmd_code(const cli_args *args);
 int cmd_opt(const cli_args *args);
@@ -102,6 +102,7 @@ int cmd_run(const cli_args *args);
 int cmd_diff(const cli_args *args);
 int cmd_stats(const cli_args *args);
 int cmd_trace(const cli_args *args);
+int cmd_script(const cli_args *args);
 int cmd_demo(const cli_args *args);
 int cmd_completion(const cli_args *args);
 
@@ -112,6 +113,7 @@ cfx_status cli_print_diff(cfx_graph *a, cfx_graph *b, cfx_error *err);
 
 typedef struct cli_input {
     const char *name;  /* for messages: the path, or "<stdin>" */
+    const char *what;  /* it should hold: "IR text" */
     char *text;
     size_t size;
     cfx_graph *graph;
@@ -119,6 +121,8 @@ typedef struct cli_input {
 
 /* Reads and parses `file`; false after a message. Close it in both cases. */
 bool cli_open(cli_input *in, const char *file);
+/* Reads `file` alone, which is to be `what`, for messages. Likewise. */
+bool cli_read(cli_input *in, const char *file, const char *what);
 void cli_close(cli_input *in);
 
 /* ---- programs (program.c) ------------------------------------------------------------------- */
@@ -191,6 +195,18 @@ typedef struct cli_scratch {
 } cli_scratch;
 const cli_scratch *cli_scratch_begin(void);
 void cli_scratch_end(void);
+
+/* ---- captured models (captured.c) ---------------------------------------------------------- */
+
+typedef struct cli_written {
+    const char *output;   /* NULL: standard output */
+    const char *weights;  /* or NULL */
+    bool keep_modules;    /* not lowered */
+    bool python;          /* not IR text */
+} cli_written;
+
+/* Writes a captured model, and says so if standard output is free. Returns what to exit with. */
+int cli_write_captured(const cli_model *m, cfx_module *captured, const cli_written *what);
 
 /* ---- messages (io.c, findings.c) ----------------------------------------------------------- */
 

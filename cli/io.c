@@ -127,8 +127,8 @@ void cli_progress_end(void)
 static bool not_readable(const cli_input *in, const char *why)
 {
     cli_progress_end();
-    fprintf(stderr, "%s: %s; give the path of a file with IR text, or - for standard input\n",
-            in->name, why);
+    fprintf(stderr, "%s: %s; give the path of a file with %s, or - for standard input\n",
+            in->name, why, in->what);
     return false;
 }
 
@@ -164,11 +164,16 @@ static bool read_file(cli_input *in, const char *file)
     return good;
 }
 
+bool cli_read(cli_input *in, const char *file, const char *what)
+{
+    *in = (cli_input){.name = strcmp(file, "-") == 0 ? "<stdin>" : file, .what = what};
+    return read_file(in, file);
+}
+
 bool cli_open(cli_input *in, const char *file)
 {
     cfx_error err = {.status = CFX_OK};
-    *in = (cli_input){.name = strcmp(file, "-") == 0 ? "<stdin>" : file};
-    if (!read_file(in, file))
+    if (!cli_read(in, file, "IR text"))
         return false;
     cli_progress("parsing", in->size);
     in->graph = cfx_graph_parse(in->text, in->size, NULL, NULL, &err);

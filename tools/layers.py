@@ -16,7 +16,7 @@ PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "va
           "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
           "datum": "runtime", "dim": "runtime", "dlpack": "runtime", "lower": "transform",
           "weights": "format", "nn": "ops", "scope": "capture", "operators": "capture",
-          "layers": "capture", "syntax": "capture", "script": "capture",
+          "layers": "capture", "syntax": "capture", "script": "capture", "pyscript": "capture",
           "pass": "transform", "check": "transform", "split": "transform", "match": "transform",
           "partition": "transform", "repeated": "transform"}
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')

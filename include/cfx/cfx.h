@@ -23,9 +23,11 @@
 #include <cfx/partition.h>
 #include <cfx/pass.h>
 #include <cfx/placement.h>
+#include <cfx/pyscript.h>
 #include <cfx/repeated.h>
 #include <cfx/runtime.h>
 #include <cfx/scope.h>
+#include <cfx/script.h>
 #include <cfx/split.h>
 #include <cfx/stats.h>
 #include <cfx/syntax.h>

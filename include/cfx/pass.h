@@ -64,7 +64,9 @@ typedef struct cfx_annotate_options {
 
 /* cse: replaces each call, and each get_attr, by an earlier node with the same opcode, target and
  * arguments, and erases it. Arguments are compared exactly (1, 1.0 and True differ, 0.0 and -0.0
- * do, nan equals nothing; host objects and regions by identity). Only nodes without an effect are
+ * do, nan equals nothing; host objects by identity, regions by what they compute). A call
+ * in a region of a branch or loop that was made before it, with the same arguments, is replaced by
+ * a further input, unless something in the whole graph writes. Only nodes without an effect are
  * merged, none across a call that may write to what it reads (cfx_node_each_touch), and none whose
  * value may be written to. `modules` tells what modules share. Fails with
  * CFX_E_GRAPH, before any change, on a graph that cfx_graph_lint complains about.

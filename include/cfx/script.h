@@ -321,6 +321,9 @@ typedef struct cfx_script_place {
  * CFX_E_HOST, whose exception knows nothing of the program. */
 CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
 
+/* Whatever was changed so far stays: cfx_evaluator_finish asks for what is assigned from now on. To
+ * be called between a run that makes a model and the call that is captured. */
+CFX_API void cfx_evaluator_accept(cfx_evaluator *ev);
 /* After the last call: what was assigned to modules is kept, or an error says why it cannot be. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 

@@ -28,6 +28,7 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->aside = PyDict_New();
     w->outside = PyDict_New();
     w->defs = PyDict_New();
+    w->classes = PySet_New(NULL);
     w->world.ctx = w;
     w->world.callee = script_callee;
     w->world.call = script_world_call;

@@ -284,7 +284,9 @@ static int set_by_users(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 
 static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
 {
-    int outside = PyType_Check(o) || PyModule_Check(o) ? 1 : is_outside(w, o);
+    int outside = PyType_Check(o)     ? PySet_Contains(w->classes, o) == 0
+                  : PyModule_Check(o) ? 1
+                                      : is_outside(w, o);
     if (outside > 0)
         script_refuse(w, "the attribute '%U' of %s, which comes from outside of the function, is "
                       "assigned to; that would happen once, while it is captured, and not in each "
@@ -403,7 +405,11 @@ static cfx_object *world_make_class(void *ctx, const char *name, cfx_object *con
                                     const char *const *names, cfx_object *const *values, size_t m,
                                     cfx_error *err)
 {
-    return script_result(ctx, make_class(name, bases, n, names, values, m), err);
+    PyScript *w = ctx;
+    PyObject *made = make_class(name, bases, n, names, values, m);
+    if (made && PySet_Add(w->classes, made) < 0)
+        Py_CLEAR(made);
+    return script_result(w, made, err);
 }
 
 void script_attribute_entries(cfx_world *world)

@@ -45,11 +45,22 @@ static PyObject *function_bind(PyObject *self, PyObject *o, PyObject *type)
     return o && o != Py_None ? PyMethod_New(self, o) : Py_NewRef(self);
 }
 
-static PyObject *function_name_(PyScriptFunction *self, void *unused)
+/* The name that the source gives it, unless somebody has set another, as functools.wraps does. */
+static PyObject *function_name_(PyScriptFunction *self, void *key)
 {
-    (void)unused;
     const char *name = cfx_function_name(self->f);
-    return str_from_utf8(name, strlen(name));
+    PyObject *set = self->dict ? PyDict_GetItemString(self->dict, key) : NULL;
+    return set ? Py_NewRef(set) : str_from_utf8(name, strlen(name));
+}
+
+static int set_function_name(PyScriptFunction *self, PyObject *name, void *key)
+{
+    if (!self->dict)
+        self->dict = PyDict_New();
+    if (!self->dict)
+        return -1;
+    return name ? PyDict_SetItemString(self->dict, key, name)
+                : PyDict_DelItemString(self->dict, key);
 }
 
 static PyObject *function_repr(PyScriptFunction *self)
@@ -88,8 +99,8 @@ static PyMemberDef members[] = {
 };
 
 static PyGetSetDef getset[] = {
-    {"__name__", (getter)function_name_, NULL, NULL, NULL},
-    {"__qualname__", (getter)function_name_, NULL, NULL, NULL},
+    {"__name__", (getter)function_name_, (setter)set_function_name, NULL, "__name__"},
+    {"__qualname__", (getter)function_name_, (setter)set_function_name, NULL, "__qualname__"},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

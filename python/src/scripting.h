@@ -24,7 +24,7 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message)
+    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message) X(classes)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -37,7 +37,7 @@ typedef struct PyScript {
      * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
      * deleted; outside: {id: object} of containers and instances that the program found; defs:
      * {code: address of its def, or None}; contexts: what cfx/_scripting.py notes of those of
-     * torch's; message: of the last `explain`. */
+     * torch's; message: of the last `explain`; classes: a set of those that the program made. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X

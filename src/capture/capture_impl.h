@@ -8,7 +8,7 @@
  *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
  *     facts.c   what is known of its nodes        keyed.c   tables by address
- *     inputs.c  the inputs of users' classes
+ *     inputs.c  the inputs of users' classes      places.c  paths of modules and tensors
  *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
@@ -198,7 +198,7 @@ cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
  * is out. */
 cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
 
-/* ---- a trace (trace.c) --------------------------------------------------------------------- */
+/* ---- what is where (places.c) -------------------------------------------------------------- */
 
 typedef struct cfxi_place {  /* where a module or a parameter of it is, below the root */
     cfxi_keyed by;           /* it */
@@ -206,6 +206,22 @@ typedef struct cfxi_place {  /* where a module or a parameter of it is, below th
     size_t size;             /* of its memory */
     cfx_node *reader;        /* of a parameter: its get_attr in the outermost graph */
 } cfxi_place;
+
+typedef struct cfxi_places {
+    cfxi_table table;        /* of cfxi_place *, by object */
+    const cfx_allocator *allocator;
+} cfxi_places;
+
+/* Adds `root`, all modules below it, and all tensors of those: each by the first path that leads
+ * there. A module is known by its address; a parameter by that of its tensor. */
+cfx_status cfxi_places_fill(cfxi_places *places, cfx_module *root, cfx_error *err);
+/* Adds one, `name` in the module at `path`; what is there already stays. */
+cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *path,
+                           const char *name, cfx_error *err);
+cfxi_place *cfxi_places_find(const cfxi_places *places, const void *object);  /* or NULL */
+void cfxi_places_free(cfxi_places *places);
+
+/* ---- a trace (trace.c) --------------------------------------------------------------------- */
 
 struct cfxi_trace {
     cfx_graph *graph;        /* nodes go here: the graph, or a region */
@@ -215,7 +231,7 @@ struct cfxi_trace {
     cfx_dims *dims;          /* symbols of shapes; NULL: nothing is known of shapes */
     const cfx_trace_options *options;
     uint32_t scope;          /* of the graph: the modules that are being called */
-    cfxi_table places;       /* of cfxi_place *, by object */
+    cfxi_places places;
     cfxi_table facts;        /* of cfxi_fact *, by node */
     size_t constants;
 };

@@ -8,52 +8,9 @@
 
 /* ---- what is where ------------------------------------------------------------------------- */
 
-static cfx_status add_place(cfxi_trace *t, const void *object, const char *path, const char *name,
-                            cfx_error *err)
-{
-    const cfx_allocator *allocator = t->root->allocator;
-    const size_t before = strlen(path);
-    const size_t size = before + 1 + strlen(name) + 1;
-    if (cfxi_keyed_find(&t->places, object))
-        return CFX_OK;
-    cfxi_place *p = cfxi_alloc(allocator, sizeof *p);
-    char *text = p ? cfxi_alloc(allocator, size) : NULL;
-    if (text) {
-        snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
-        *p = (cfxi_place){.by = {object}, .path = text, .size = size};
-        if (cfxi_keyed_add(&t->places, p, allocator))
-            return CFX_OK;
-    }
-    cfxi_free(allocator, text, size);
-    cfxi_free(allocator, p, sizeof *p);
-    return cfxi_nomem(err);
-}
-
-/* A module is known by its address; a parameter by that of its tensor. */
-static cfx_status add_places(void *ctx, cfx_module *m, const char *path, cfx_error *err)
-{
-    cfxi_trace *t = ctx;
-    CFX_TRY(add_place(t, m, path, "", err));
-    for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
-        if (e->kind != CFXI_MEMBER_CHILD && e->value.kind == CFX_DATUM_TENSOR)
-            CFX_TRY(add_place(t, e->value.as.tensor, path, e->name, err));
-    }
-    return CFX_OK;
-}
-
-static void free_places(cfxi_trace *t)
-{
-    const cfx_allocator *allocator = t->root->allocator;
-    size_t at = 0;
-    for (cfxi_place *p; (p = cfxi_table_next(&t->places, &at)) != NULL;)
-        cfxi_free(allocator, p->path, p->size);
-    cfxi_keyed_free(&t->places, sizeof(cfxi_place), allocator);
-}
-
 const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
 {
-    const cfxi_place *p = cfxi_keyed_find(&t->places, m);
+    const cfxi_place *p = cfxi_places_find(&t->places, m);
     return p ? p->path : NULL;
 }
 
@@ -96,7 +53,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
 {
     cfxi_trace *t = at.scope->trace;
-    cfxi_place *p = cfxi_keyed_find(&t->places, tensor);
+    cfxi_place *p = cfxi_places_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
         cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
@@ -243,7 +200,7 @@ static cfx_status begin(cfx_at at, cfxi_trace *t, cfx_module *m, cfx_error *err)
         if (!t->dims)
             return CFX_E_NOMEM;
     }
-    return cfxi_module_each(m, add_places, t, err);
+    return cfxi_places_fill(&t->places, m, err);
 }
 
 cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
@@ -262,8 +219,7 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
         status = run_trace(at, &t, &err);
     if (status == CFX_OK)
         status = cfxi_graft(at, t.made, m, t.top, &options, &err);
-    free_places(&t);
-    cfxi_facts_free(&t, at.scope->allocator);
+    cfxi_places_free(&t.places);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
     if (status == CFX_OK)

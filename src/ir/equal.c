@@ -13,6 +13,7 @@ typedef struct compare {
     uint32_t stamp_a, stamp_b;
     uint32_t scope_a, scope_b;  /* the last scopes found to be the same */
     bool shape_only;
+    bool regions;               /* what their inputs are called is seen by nobody */
 } compare;
 
 static bool same_str(const cfx_str *a, const cfx_str *b)
@@ -132,9 +133,12 @@ static bool same_leaf(const cfxi_same *how, cfx_value a, cfx_value b)
     case CFX_KIND_HOST:
         return how->exact ? a.as.ref == b.as.ref : cfxi_same_ref(a.as.ref, b.as.ref);
     case CFX_KIND_GRAPH:
+        if (how->region)
+            return how->region(how->ctx, a.as.ref, b.as.ref);
         if (how->regions_apart || how->exact)
             return how->regions_apart || a.as.ref == b.as.ref;
-        return cfx_graph_equal(a.as.ref->region, b.as.ref->region, how->shape_only);
+        return how->shape_only ? cfxi_region_equal(a.as.ref->region, b.as.ref->region)
+                               : cfx_graph_equal(a.as.ref->region, b.as.ref->region, false);
     default:
         return a.as.i == b.as.i;
     }
@@ -185,9 +189,17 @@ static bool same_scope(compare *c, uint32_t a, uint32_t b)
     return true;
 }
 
+/* Of one value: not "*args". */
+static bool is_plain_input(const cfx_node *n)
+{
+    const cfx_str *name = n->callee->ref->name;
+    return n->op == CFX_OP_PLACEHOLDER && name && name->data[0] != '*';
+}
+
 static bool same_node(compare *c, const cfx_node *a, const cfx_node *b)
 {
-    if (a->op != b->op || !cfxi_same_ref(a->callee->ref, b->callee->ref))
+    const bool input = c->regions && is_plain_input(a) && is_plain_input(b);
+    if (a->op != b->op || (!input && !cfxi_same_ref(a->callee->ref, b->callee->ref)))
         return false;
     if (!cfxi_same_items(&c->how, a->args, b->args) ||
         !cfxi_same_items(&c->how, a->kwargs, b->kwargs))
@@ -210,14 +222,14 @@ uint32_t cfxi_graph_number(cfx_graph *g)
     return stamp;
 }
 
-bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
+static bool same_graph(const cfx_graph *a, const cfx_graph *b, bool shape_only, bool regions)
 {
     if (a == b)
         return true;
     if (a->size != b->size)
         return false;
     /* Numbering changes only marks, which nobody reads between calls. */
-    compare c = {.a = a, .b = b, .shape_only = shape_only};
+    compare c = {.a = a, .b = b, .shape_only = shape_only, .regions = regions};
     c.how = (cfxi_same){.node = same_place, .ctx = &c, .floats = CFXI_FLOATS_TEXT,
                         .shape_only = shape_only};
     c.stamp_a = cfxi_graph_number((cfx_graph *)(uintptr_t)a);
@@ -233,6 +245,16 @@ bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
     cfxi_graph_thaw(b);
     cfxi_graph_thaw(a);
     return x == &a->root;
+}
+
+bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
+{
+    return same_graph(a, b, shape_only, false);
+}
+
+bool cfxi_region_equal(const cfx_graph *a, const cfx_graph *b)
+{
+    return same_graph(a, b, true, true);
 }
 
 /* ---- hashing ------------------------------------------------------------------------------- */
@@ -262,7 +284,8 @@ static uint64_t hash_region(cfxi_hasher *c, uint64_t h, cfx_graph *region)
 {
     uint64_t inner = 0;
     if (c->status == CFX_OK)
-        c->status = cfx_graph_hash(region, c->shape_only, &inner, c->err);
+        c->status = c->shape_only ? cfxi_region_hash(region, &inner, c->err)
+                                  : cfx_graph_hash(region, false, &inner, c->err);
     return cfxi_hash_mix(h, inner);
 }
 
@@ -329,7 +352,8 @@ static uint64_t hash_scope(cfxi_hasher *c, uint32_t scope)
 static uint64_t hash_node(cfxi_hasher *c, uint64_t h, const cfx_node *n)
 {
     h = cfxi_hash_mix(h, n->op);
-    h = cfxi_hash_ref(c, h, n->callee->ref);
+    if (!c->region || !is_plain_input(n))
+        h = cfxi_hash_ref(c, h, n->callee->ref);
     h = cfxi_hash_items(c, h, n->args);
     h = cfxi_hash_items(c, h, n->kwargs);
     h = cfxi_hash_mix(h, cfxi_hash_value(c, cfx_node_type(n)));
@@ -347,11 +371,12 @@ static uint64_t hash_place(const cfxi_hasher *c, const cfx_node *n)
     return position(c->graph, *(const uint32_t *)c->ctx, n);
 }
 
-cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_error *err)
+static cfx_status hash_graph(cfx_graph *g, bool shape_only, bool region, uint64_t *hash,
+                             cfx_error *err)
 {
     const uint32_t stamp = cfxi_graph_number(g);
     cfxi_hasher c = {.graph = g, .err = err, .node = hash_place, .ctx = &stamp,
-                     .shape_only = shape_only};
+                     .shape_only = shape_only, .region = region};
     uint64_t h = cfxi_hash_mix(0, g->size);
     cfxi_graph_freeze(g);
     for (const cfx_node *n = g->root.next; n != &g->root && c.status == CFX_OK; n = n->next)
@@ -360,4 +385,14 @@ cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_err
     if (c.status == CFX_OK)
         *hash = h;
     return c.status;
+}
+
+cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_error *err)
+{
+    return hash_graph(g, shape_only, false, hash, err);
+}
+
+cfx_status cfxi_region_hash(cfx_graph *region, uint64_t *hash, cfx_error *err)
+{
+    return hash_graph(region, true, true, hash, err);
 }

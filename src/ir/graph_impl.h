@@ -309,6 +309,7 @@ typedef struct cfxi_hasher {
     uint64_t (*node)(const struct cfxi_hasher *c, const cfx_node *n);  /* what stands for a node */
     const void *ctx;
     bool shape_only;    /* regions without names and locations */
+    bool region;        /* the graph is one: what its inputs are called does not count */
     bool by_identity;   /* host objects without a name differ: for one process only */
     uint32_t scope;     /* the last scope, and its hash */
     uint64_t scope_hash;
@@ -330,6 +331,7 @@ typedef enum cfxi_floats {
 /* What counts as the same value: the one walk over values asks this. */
 typedef struct cfxi_same {
     bool (*node)(const void *ctx, const cfx_node *a, const cfx_node *b);  /* NULL: the same node */
+    bool (*region)(const void *ctx, const cfx_ref *a, const cfx_ref *b);  /* NULL: see below */
     const void *ctx;
     cfxi_floats floats;
     bool numbers;     /* True, 1 and 1.0 are one, as in Python */
@@ -339,6 +341,10 @@ typedef struct cfxi_same {
 } cfxi_same;
 bool cfxi_same_value(const cfxi_same *how, cfx_value a, cfx_value b);
 bool cfxi_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b);
+/* Whether two regions compute the same: cfx_graph_equal with `shape_only`, whatever their inputs
+ * are called; and a hash that agrees with it. */
+bool cfxi_region_equal(const cfx_graph *a, const cfx_graph *b);
+cfx_status cfxi_region_hash(cfx_graph *region, uint64_t *hash, cfx_error *err);
 /* The same object, or one that the host calls equal; a name and the object that has it. */
 bool cfxi_same_ref(cfx_ref *a, cfx_ref *b);
 

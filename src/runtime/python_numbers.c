@@ -168,6 +168,24 @@ static cfx_datum complex_quotient(double x, double xi, double y, double yi)
     return cfx_datum_complex((x * ratio + xi) / size, (xi * ratio - x) / size);
 }
 
+/* By squares, and for a negative exponent of what it is without its sign. */
+static cfx_datum whole_power(double x, double xi, int exponent)
+{
+    double r = 1;
+    double ri = 0;
+    for (int n = exponent < 0 ? -exponent : exponent; n > 0; n >>= 1) {
+        if (n & 1) {
+            const double re = r * x - ri * xi;
+            ri = r * xi + ri * x;
+            r = re;
+        }
+        const double square = x * x - xi * xi;
+        xi = 2 * x * xi;
+        x = square;
+    }
+    return exponent < 0 ? complex_quotient(1, 0, r, ri) : cfx_datum_complex(r, ri);
+}
+
 static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, double yi)
 {
     double size = hypot(x, xi);
@@ -177,6 +195,8 @@ static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, doub
         return fail_division(c, "0.0 to a negative or complex power");
     if (size == 0)
         return cfx_datum_complex(0, 0);
+    if (yi == 0 && y == floor(y) && fabs(y) <= 100)  /* exactly, as Python does */
+        return whole_power(x, xi, (int)y);
     double angle = atan2(xi, x);
     double length = pow(size, y) * exp(-yi * angle);
     double turn = y * angle + yi * log(size);

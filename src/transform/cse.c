@@ -21,9 +21,13 @@
  * two for the classes; one forwards that looks each node up by its target and the numbers of its
  * arguments; one that gives each user its new arguments. Linear in nodes and edges (but for the
  * inverse Ackermann function of the classes), except that the effect of an operator is found by
- * looking at its regions, once on each level that they nest.
+ * looking at its regions, once on each level that they nest; and a graph with regions is gone
+ * through again as long as something is merged.
+ *
+ * Regions are compared by what they compute, and what was computed before a branch or loop is not
+ * computed in its regions again (cse_regions.c).
  */
-#include "transform_impl.h"
+#include "cse_impl.h"
 
 /* A node, by its place in the graph. */
 typedef struct entry {
@@ -38,14 +42,6 @@ typedef struct entry {
     bool written;          /* root: some call may write to the class */
 } entry;
 
-/* What stays the same for a graph and its regions. */
-typedef struct cse_job {
-    const cfx_cse_options *opts;
-    const cfx_modules *modules;
-    bool writes;   /* something in the whole graph does */
-    bool changed;
-} cse_job;
-
 typedef struct numbering {
     cfx_graph *graph;
     entry *entries;    /* one for each node, and a last one for what comes from outside */
@@ -54,6 +50,7 @@ typedef struct numbering {
     bool writes;       /* something does: the classes are known */
     uint32_t stamp;    /* nodes are numbered by their marks */
     cfxi_table table;  /* of the entries that later ones can be replaced by */
+    cfx_node_map *regions;  /* the first with the same content: see cfxi_cse_name_regions */
     size_t merged;
 } numbering;
 
@@ -65,7 +62,7 @@ static entry *entry_of(const numbering *v, const cfx_node *n)
 /* ---- effects ------------------------------------------------------------------------------- */
 
 /* The host may run any code, so the graph is frozen meanwhile. */
-static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
+static cfx_status find_effects(cfxi_cse_job *job, numbering *v, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     entry *e = v->entries;
@@ -83,7 +80,7 @@ static cfx_status find_effects(cse_job *job, numbering *v, cfx_error *err)
 }
 
 /* Likewise: modules are asked for their classes. */
-static cfx_status find_operators(const cse_job *job, numbering *v, cfx_error *err)
+static cfx_status find_operators(const cfxi_cse_job *job, numbering *v, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     cfxi_graph_freeze(v->graph);
@@ -207,6 +204,16 @@ static uint32_t reads_of(const numbering *v, const entry *e)
 
 /* ---- hashing and comparing ----------------------------------------------------------------- */
 
+static int64_t first_region(const numbering *v, const cfx_ref *ref)
+{
+    return cfx_node_map_get(v->regions, (const cfx_node *)ref).as.i;
+}
+
+static bool same_region(const void *ctx, const cfx_ref *a, const cfx_ref *b)
+{
+    return first_region(ctx, a) == first_region(ctx, b);
+}
+
 static uint64_t hash_value(const numbering *v, cfx_value a);
 
 static uint64_t hash_items(const numbering *v, uint64_t h, const cfx_seq *seq)
@@ -233,6 +240,7 @@ static uint64_t hash_value(const numbering *v, cfx_value a)
     case CFX_KIND_NODE:
         return cfxi_hash_mix(h, (uint64_t)(entry_of(v, a.as.node)->leader - v->entries));
     case CFX_KIND_GRAPH:
+        return cfxi_hash_mix(h, (uint64_t)first_region(v, a.as.ref));
     case CFX_KIND_HOST:
         return cfxi_hash_mix(h, (uintptr_t)a.as.ref);
     default:
@@ -258,8 +266,8 @@ static bool same_entry(const void *item, const void *key, size_t size)
     const entry *a = item;
     const numbering *v = key;
     const entry *b = &v->entries[size];
-    const cfxi_same how = {.node = same_leader, .ctx = v, .floats = CFXI_FLOATS_BITS,
-                           .exact = true};
+    const cfxi_same how = {.node = same_leader, .region = same_region, .ctx = v,
+                           .floats = CFXI_FLOATS_BITS, .exact = true};
     return a->hash == b->hash && a->epoch == b->epoch && a->node->callee == b->node->callee &&
            cfxi_same_items(&how, a->node->args, b->node->args) &&
            cfxi_same_items(&how, a->node->kwargs, b->node->kwargs);
@@ -394,12 +402,13 @@ static cfx_status merge_held(const numbering *v, bool *changed, cfx_error *err)
     return status;
 }
 
-static cfx_status number(cse_job *job, numbering *v, cfx_error *err)
+static cfx_status number(cfxi_cse_job *job, numbering *v, cfx_error *err)
 {
     CFX_TRY(find_effects(job, v, err));
     v->writes = job->writes;
     if (v->writes)
         CFX_TRY(find_operators(job, v, err));
+    CFX_TRY(cfxi_cse_name_regions(v->graph, v->regions, err));
     v->stamp = cfxi_graph_number(v->graph);
     if (v->writes) {
         join_classes(v);
@@ -411,26 +420,37 @@ static cfx_status number(cse_job *job, numbering *v, cfx_error *err)
 
 static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 {
-    cse_job *job = ctx;
+    cfxi_cse_job *job = ctx;
     numbering v = {.graph = g, .n = g->size, .library = cfxi_library_of(job->modules)};
     const size_t bytes = (v.n + 1) * sizeof *v.entries;
     v.entries = cfxi_alloc(g->allocator, bytes);
     if (!v.entries)
         return cfxi_nomem(err);
     v.entries[v.n] = (entry){.parent = (uint32_t)v.n};
-    cfx_status status = number(job, &v, err);
+    v.regions = cfx_node_map_new(g->allocator, err);
+    cfx_status status = v.regions ? number(job, &v, err) : CFX_E_NOMEM;
     cfxi_table_free(&v.table, g->allocator);
+    cfx_node_map_free(v.regions);
     cfxi_free(g->allocator, v.entries, bytes);
+    if (status == CFX_OK)
+        status = cfxi_cse_regions(job, g, err);
     return status == CFX_OK ? cfxi_each_region(g, eliminate, job, err) : status;
 }
 
+/* What is merged in a graph may make regions equal, and what is merged in regions may make them. */
 cfx_status cfx_pass_cse(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
                         cfx_error *err)
 {
-    cse_job job = {.opts = opts, .modules = modules};
+    cfxi_cse_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
-    cfx_status status = eliminate(g, &job, err);
+    cfx_status status;
+    bool any = false;
+    do {
+        job.changed = false;
+        status = eliminate(g, &job, err);
+        any = any || job.changed;
+    } while (job.changed && status == CFX_OK && cfxi_has_regions(g));
     if (changed)
-        *changed = job.changed;
+        *changed = any;
     return status;
 }

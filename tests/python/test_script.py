@@ -22,6 +22,7 @@ import weakref
 import pytest
 
 torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
 import torch.nn.functional as F
 from parity import SANITIZED, resident
 from torch import nn
@@ -310,6 +311,14 @@ def test_random_is_asked_when_the_graph_runs():
         want = rolls(UP)
         random.seed(seed)
         assert torch.equal(module(UP), want)
+
+
+def uses_numpy(x):
+    return np.float32(2) * x + np.sqrt(4.0), torch.add(x, np.float32(1)), x > np.int64(0)
+
+
+def test_numbers_of_numpy():
+    same(uses_numpy, UP)
 
 
 def copies(x):
@@ -739,10 +748,25 @@ def decorated_without_grad(x, w):
     return x * w if x.sum() > 0 else x + w
 
 
+def sets_grad(x, w):
+    with torch.set_grad_enabled(False):
+        y = x * w
+    z = x * w
+    torch.set_grad_enabled(mode=True)
+    a = x * w
+    torch.set_grad_enabled(z.requires_grad)
+    return y, z, a
+
+
+@torch.set_grad_enabled(True)
+def decorated_with_grad(x, w):
+    return x * w if x.sum() > 0 else x + w
+
+
 @pytest.mark.parametrize("outside", [True, False])
 def test_no_grad(outside):
     w = torch.ones(3, requires_grad=True)
-    for fn in (without_grad, decorated_without_grad):
+    for fn in (without_grad, decorated_without_grad, decorated_with_grad, sets_grad):
         module = cfx.script(fn)
         module.graph.eliminate_dead_code()
         module.recompile()

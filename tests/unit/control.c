@@ -95,7 +95,7 @@ static cfx_status run_in(const cfx_allocator *a, void *pass)
 
 TEST(memory_runs_out)
 {
-    static const char *const passes[] = {"const_fold", "dce", "hoist", "unroll"};
+    static const char *const passes[] = {"const_fold", "cse", "dce", "hoist", "unroll"};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
         if (!CHECK(test_oom_sweep(run_in, (void *)(uintptr_t)passes[i]) > 50))
             printf("    %s\n", passes[i]);
@@ -103,7 +103,7 @@ TEST(memory_runs_out)
 
 TEST(every_pass_once_and_no_more)
 {
-    static const char *const passes[] = {"const_fold", "dce", "hoist", "unroll"};
+    static const char *const passes[] = {"const_fold", "cse", "dce", "hoist", "unroll"};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         cfx_graph *g = parse(program, NULL, NULL);
         if (!CHECK(g && run(g, passes[i])) || !CHECK(!run(g, passes[i])))

@@ -121,6 +121,20 @@ TEST(failures)
     check_fails("def f():\n  x = 1\n  global x", CFX_E_SYNTAX, 3,
                 "m.py: line 3, column 3: 'x' is a parameter or assigned to before this; move the "
                 "declaration up or rename one\n    global x\n    ^");
+    check_fails("for i in x: pass\nelse: break", CFX_E_SYNTAX, 2,
+                "m.py: line 2, column 7: 'break' can stand in a loop only\n  else: break\n        ^");
+    check_fails("while 1:\n  def f(): continue", CFX_E_SYNTAX, 2,
+                "m.py: line 2, column 12: 'continue' can stand in a loop only\n"
+                "    def f(): continue\n             ^");
+    check_fails("class C:\n  return 1", CFX_E_SYNTAX, 2,
+                "m.py: line 2, column 3: 'return' can stand in a function only\n"
+                "    return 1\n    ^");
+    check_fails("x = yield 1", CFX_E_SYNTAX, 1,
+                "m.py: line 1, column 5: 'yield' can stand in a function only\n"
+                "  x = yield 1\n      ^");
+    check_fails("def f():\n  def g():\n    nonlocal q", CFX_E_SYNTAX, 2,
+                "m.py: line 2, column 3: no function around this one binds 'q', which it declares "
+                "nonlocal\n    def g():\n    ^");
     check_fails("[(x := 1) for x in y]", CFX_E_SYNTAX, 1,
                 "m.py: line 1, column 3: 'x' is the variable of a comprehension, which ':=' cannot "
                 "bind; use another name\n  [(x := 1) for x in y]\n    ^");

@@ -77,7 +77,7 @@ static bool check_count(cfx_evaluator *ev, cfxi_ast_list targets, size_t n)
                             "(expected %s%zu, got %zu)", starred ? "at least " : "", wanted, n);
     if (n > wanted && !starred)
         return cfxi_fail_as(ev, NULL, CFX_E_VALUE, "ValueError", "too many values to unpack "
-                            "(expected %zu, got %zu)", wanted, n);
+                            "(expected %zu)", wanted);
     return true;
 }
 

@@ -26,13 +26,33 @@ static shape shape_of(const cfx_def *def)
     return s;
 }
 
+/* "A.f", "g.<locals>.f"; long ones lose their beginning. */
+static const char *qualified_name(const cfx_def *def, char *out, size_t size)
+{
+    char *at = out + size - 1;
+    *at = '\0';
+    for (const char *joint = ""; def && def->kind != CFXI_DEF_MODULE; def = def->outer) {
+        const size_t name = strlen(def->name);
+        const size_t n = name + strlen(joint);
+        if (n > (size_t)(at - out))
+            break;
+        at -= n;
+        memcpy(at, def->name, name);
+        memcpy(at + name, joint, strlen(joint));
+        joint = def->outer && def->outer->kind == CFXI_DEF_CLASS ? "." : ".<locals>.";
+    }
+    return at;
+}
+
 /* A call with wrong arguments is a mistake where it stands, not in the function. */
 static bool fail_call(cfx_evaluator *ev, const char *what)
 {
     cfxi_frame *called = ev->frame;
     if (called->caller)
         ev->frame = called->caller;
-    cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%.80s() %s", called->def->name, what);
+    char name[120];
+    cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s() %s",
+                 qualified_name(called->def, name, sizeof name), what);
     ev->frame = called;
     return false;
 }
@@ -102,8 +122,8 @@ static bool put_one_named(cfx_evaluator *ev, const shape *s, const char *name, c
     if (s->has_more)
         return cfxi_push(ev, more, cfxi_str(ev, name)) && cfxi_push(ev, more, v);
     if (slot < s->n_only)
-        snprintf(what, sizeof what, "got a positional-only argument passed as keyword: '%.60s'",
-                 name);
+        snprintf(what, sizeof what, "got some positional-only arguments passed as keyword "
+                 "arguments: '%.60s'", name);
     else
         snprintf(what, sizeof what, "got an unexpected keyword argument '%.60s'", name);
     return fail_call(ev, what);

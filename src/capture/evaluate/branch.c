@@ -53,7 +53,10 @@ bool cfxi_record_raise(cfx_evaluator *ev)
     const char *kind;
     cfx_object *message;
     cfx_object *exc = ev->raised;
-    ev->raised = NULL;
+    const cfxi_ast *at = ev->raised_in == ev->frame ? ev->raised_at : NULL;
+    cfxi_forget_failure(ev);
+    if (!cfxi_check_unguarded(ev, at))
+        return false;
     if (ev->w->explain(ev->w->ctx, exc, &kind, &message, ev->err) != CFX_OK)
         return false;
     cfx_object *in[2] = {cfxi_str(ev, kind), message};
@@ -146,6 +149,8 @@ static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const 
     cfxi_merged_places *places = NULL;
     *out = (cfxi_outcome){.mask = a->out.mask | b->out.mask};
     cfxi_merge_begin(&m, ev);
+    m.in_a = a->region;
+    m.in_b = b->region;
     bool fine = true;
     if (!is_single(out->mask)) {
         code = cfxi_merge_outlet(&m, code_of(ev, &a->out), code_of(ev, &b->out), CFX_OBJECT_INT);

@@ -93,6 +93,8 @@ typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
+    const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had the
+                                        contents then that these have noted; or NULL */
     cfxi_poison why;         /* if a merge failed by kinds: types of both */
 } cfxi_merge;
 

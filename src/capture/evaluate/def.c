@@ -79,6 +79,7 @@ typedef struct builder {
     cfxi_arena *arena;
     const cfx_allocator *allocator;
     cfx_def *at;      /* the innermost def */
+    uint32_t loops;   /* around this place, in that def */
     cfxi_vec defs;    /* of cfx_def * */
     cfxi_vec reads;   /* of name_read */
     cfx_error *err;
@@ -196,9 +197,12 @@ static bool add_parameters(builder *b, cfx_def *def, const cfxi_arguments *a)
 static bool visit_inside(builder *b, cfx_def *def, cfxi_ast_list body, const cfxi_ast *expr)
 {
     cfx_def *outer = b->at;
+    const uint32_t loops = b->loops;
     b->at = def;
+    b->loops = 0;
     const bool ok = visit_list(b, body) && visit(b, expr);
     b->at = outer;
+    b->loops = loops;
     return ok;
 }
 
@@ -319,8 +323,43 @@ static bool declare(builder *b, const cfxi_ast *node, cfxi_name_list names, cfxi
     return true;
 }
 
+/* For and AsyncFor have the same fields. */
+static bool visit_for(builder *b, const cfxi_For *f)
+{
+    if (!visit(b, f->target) || !visit(b, f->iter))
+        return false;
+    b->loops++;
+    const bool ok = visit_list(b, f->body);
+    b->loops--;
+    return ok && visit_list(b, f->orelse);
+}
+
+static bool visit_while(builder *b, const cfxi_While *w)
+{
+    if (!visit(b, w->test))
+        return false;
+    b->loops++;
+    const bool ok = visit_list(b, w->body);
+    b->loops--;
+    return ok && visit_list(b, w->orelse);
+}
+
+static bool visit_jump(builder *b, const cfxi_ast *node)
+{
+    const bool is_return = node->kind == CFXI_AST_Return;
+    if (is_return && b->at->kind != CFXI_DEF_FUNCTION)
+        return fail_syntax(b, node, "'%s' can stand in a function only", "return");
+    if (!is_return && b->loops == 0)
+        return fail_syntax(b, node, "'%s' can stand in a loop only",
+                           node->kind == CFXI_AST_Break ? "break" : "continue");
+    return visit_fields(b, node);
+}
+
 static bool note_yield(builder *b, const cfxi_ast *node)
 {
+    if (b->at->kind == CFXI_DEF_MODULE || b->at->kind == CFXI_DEF_CLASS)
+        return fail_syntax(b, node, "'%s' can stand in a function only",
+                           node->kind == CFXI_AST_Await ? "await" : "yield");
     if (!b->at->yields)
         b->at->yields = node;
     return visit_fields(b, node);
@@ -369,6 +408,15 @@ static bool visit(builder *b, const cfxi_ast *node)
         return bind(b, cfxi_as_MatchStar(node)->name);
     case CFXI_AST_MatchMapping:
         return bind(b, cfxi_as_MatchMapping(node)->rest) && visit_fields(b, node);
+    case CFXI_AST_For:
+    case CFXI_AST_AsyncFor:
+        return visit_for(b, (const cfxi_For *)node);
+    case CFXI_AST_While:
+        return visit_while(b, cfxi_as_While(node));
+    case CFXI_AST_Return:
+    case CFXI_AST_Break:
+    case CFXI_AST_Continue:
+        return visit_jump(b, node);
     case CFXI_AST_Global:
         return declare(b, node, cfxi_as_Global(node)->names, &b->at->globals);
     case CFXI_AST_Nonlocal:
@@ -419,10 +467,27 @@ static void resolve_read(const name_read *read)
     read_hidden(read->def, read->name, read->place);
 }
 
+/* Every name that is declared `nonlocal` is bound by a function around. */
+static bool check_nonlocals(builder *b, const cfx_def *def)
+{
+    for (uint32_t i = 0; i < def->nonlocals.count; i++) {
+        const char *name = def->nonlocals.items[i];
+        const cfx_def *of = def->outer;
+        while (of && (of->kind == CFXI_DEF_CLASS || cfxi_def_slot(of, name) == CFXI_NO_SLOT))
+            of = of->outer;
+        if (!of)
+            return fail_syntax(b, def->ast, "no function around this one binds '%.60s', which it "
+                               "declares nonlocal", name);
+    }
+    return true;
+}
+
 static bool finish_defs(builder *b)
 {
     for (size_t i = 0; i < b->defs.size; i++) {
         cfx_def *def = ((cfx_def **)b->defs.data)[i];
+        if (!check_nonlocals(b, def))
+            return false;
         def->n_locals = def->names.count;
         def->locals = def->names.items;
         def->last_read = cfxi_arena_zeros(b->arena, def->n_locals, sizeof *def->last_read);

@@ -384,6 +384,7 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
     a->n_leaves = m->outlets.size;
     cfxi_merge_end(&a->merge);
     a->merge = *m;
+    a->merge.always = NULL;
     return true;
 }
 
@@ -412,6 +413,7 @@ static bool follow(attempt *a)
     bool fine = true;
     cfxi_merge_begin(&m, ev);
     m.always = &a->stand_ins;
+    m.in_b = r;
     for (size_t i = 0; fine && i < r->n; i++) {
         const cfxi_change *change = &r->changes[i];
         carried *c = find_place(a, &change->place);

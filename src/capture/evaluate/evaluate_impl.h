@@ -200,6 +200,7 @@ struct cfx_evaluator {
     cfx_object *none, *true_, *false_;
     cfx_function *functions;    /* all that it made */
     bool failed;                /* a message has been given its place */
+    bool making;                /* a module's statements are run: nothing is captured yet */
     bool traced;                /* `trace` says where it was */
     cfx_script_place *trace;
     size_t n_trace, trace_capacity;
@@ -343,6 +344,9 @@ cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t);
 cfxi_flow cfxi_with(cfx_evaluator *ev, const cfxi_With *w);
 cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r);
+/* Fails if a try statement with handlers is being run: what raises when the program runs, it could
+ * not catch. */
+bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
 cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a);
 
 /* ---- calls (call.c, bind.c, special.c) ----------------------------------------------------- */

@@ -173,6 +173,7 @@ cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *
     cfx_error own;
     err = cfxi_error_or(err, &own);
     begin(ev, &e, err);
+    ev->making = true;
     globals = keep(ev, globals);
     cfx_object *v = end(ev, &e, globals ? run_module(ev, script, globals) : NULL);
     if (v)
@@ -198,6 +199,14 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
     if ((now.value && !v) || !cfxi_place_write(ev, &c->place, &c->before))
         return false;
     return w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err) == CFX_OK;
+}
+
+void cfx_evaluator_accept(cfx_evaluator *ev)
+{
+    ev->region->n = 0;
+    ev->making = false;
+    cfxi_pointers_free(&ev->births, ev->allocator);  /* what there is was found, not made */
+    ev->births = (cfxi_pointers){0};
 }
 
 cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)

@@ -185,7 +185,7 @@ static bool bind_slot(cfx_evaluator *ev, cfxi_frame *f, uint32_t slot, cfx_objec
 
 static bool bind_global(cfx_evaluator *ev, const cfx_def *def, const char *name, cfx_object *v)
 {
-    if (def->kind != CFXI_DEF_MODULE)
+    if (def->kind != CFXI_DEF_MODULE && !ev->making)
         return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the global variable '%.60s' is assigned to, "
                          "which the captured program could not do again; return the value instead",
                          name);

@@ -65,6 +65,32 @@ void cfx_function_release(cfx_function *f)
 
 const char *cfx_function_name(const cfx_function *f) { return f->def->name; }
 
+/* Defaults are those of the last positional parameters. */
+static cfx_object *default_of(const cfx_function *f, size_t i, size_t positional)
+{
+    if (i < positional)
+        return i + f->n_defaults >= positional ? f->defaults[i + f->n_defaults - positional] : NULL;
+    return i - positional < f->def->params->kwonlyargs.count ? f->kw_defaults[i - positional]
+                                                             : NULL;
+}
+
+bool cfx_function_parameter(const cfx_function *f, size_t i, cfx_parameter *out)
+{
+    const cfxi_arguments *p = f->def->params;
+    const size_t positional = p->posonlyargs.count + p->args.count;
+    const size_t named = positional + p->kwonlyargs.count;
+    if (i >= f->def->n_params)
+        return false;
+    out->name = cfx_def_parameter(f->def, i);
+    out->value = default_of(f, i, positional);
+    out->kind = i < p->posonlyargs.count      ? CFX_PARAMETER_POSITION
+                : i < positional              ? CFX_PARAMETER_PLAIN
+                : i < named                   ? CFX_PARAMETER_NAME
+                : i == named && p->vararg     ? CFX_PARAMETER_ARGS
+                                              : CFX_PARAMETER_KWARGS;
+    return true;
+}
+
 /* ---- decorators ---------------------------------------------------------------------------- */
 
 static cfx_object **eval_decorators(cfx_evaluator *ev, cfxi_ast_list list)
@@ -99,13 +125,32 @@ cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *ast)
 
 /* ---- classes ------------------------------------------------------------------------------- */
 
+/* The names that the body annotates, as a tuple; NULL without a failure: none. */
+static cfx_object *annotated(cfx_evaluator *ev, const cfxi_ClassDef *c)
+{
+    cfxi_objects names = {0};
+    for (size_t i = 0; i < c->body.count; i++) {
+        const cfxi_AnnAssign *a = c->body.items[i]->kind == CFXI_AST_AnnAssign
+                                      ? cfxi_as_AnnAssign(c->body.items[i]) : NULL;
+        if (!a || a->target->kind != CFXI_AST_Name)
+            continue;
+        cfx_object *name = cfxi_str(ev, cfxi_as_Name(a->target)->id);
+        if (!name || !cfxi_push(ev, &names, name))
+            return NULL;
+    }
+    return names.n ? cfxi_tuple(ev, names.items, names.n) : NULL;
+}
+
 /* What its body has bound becomes the class. */
 static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi_objects *bases)
 {
     const cfx_world *w = ev->w;
     const cfx_def *def = f->def;
-    const char **names = cfxi_ev_alloc(ev, (def->n_locals + (size_t)1) * sizeof *names);
+    const char **names = cfxi_ev_alloc(ev, (def->n_locals + (size_t)2) * sizeof *names);
     cfxi_objects values = {0};
+    cfx_object *fields = annotated(ev, cfxi_as_ClassDef(def->ast));
+    if (!fields && ev->err->status != CFX_OK)
+        return NULL;
     for (uint32_t i = 0; names && i < def->n_locals; i++) {
         if (!f->slots[i].value)
             continue;
@@ -115,6 +160,11 @@ static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi
     }
     if (!names)
         return NULL;
+    if (fields) {
+        names[values.n] = "__annotations__";
+        if (!cfxi_push(ev, &values, fields))
+            return NULL;
+    }
     return cfxi_pool(ev, w->make_class(w->ctx, def->name, bases->items, bases->n, names,
                                        values.items, values.n, ev->err));
 }

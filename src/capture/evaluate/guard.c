@@ -26,6 +26,10 @@ static aside put_aside(cfx_evaluator *ev, cfxi_flow flow)
     if (flow == CFXI_FLOW_RAISE) {
         a.exc = ev->raised;
         a.raised = true;
+        if (a.cause) {  /* the world notes it in the exception */
+            ev->w->raise(ev->w->ctx, a.exc, a.cause, ev->err);
+            a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+        }
     } else if (ev->err->status == CFX_E_HOST) {
         a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
     }
@@ -55,6 +59,17 @@ static cfxi_flow take_up(cfx_evaluator *ev, const aside *a)
 static bool is_bad(cfxi_flow flow) { return flow == CFXI_FLOW_FAIL || flow == CFXI_FLOW_RAISE; }
 
 /* ---- raise --------------------------------------------------------------------------------- */
+
+bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
+{
+    for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
+        if (f->guards > 0)
+            return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "whether this raises depends on data, and a "
+                             "try statement around it might catch it; test the condition with if "
+                             "instead, or raise outside of the try");
+    }
+    return true;
+}
 
 /* `raise` alone: what is being handled, once more. */
 static cfxi_flow raise_again(cfx_evaluator *ev, const cfxi_Raise *r)
@@ -103,6 +118,8 @@ cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r)
 /* A condition on a graph value is checked when the program runs. */
 static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_object *test)
 {
+    if (!cfxi_check_unguarded(ev, &a->ast))
+        return CFXI_FLOW_FAIL;
     cfx_object *args[] = {test, a->msg ? cfxi_eval(ev, a->msg) : cfxi_str(ev, "")};
     if (!args[1])
         return cfxi_failed_flow(ev);
@@ -290,6 +307,11 @@ static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)
     if (!manager)
         return cfxi_failed_flow(ev);
     cfxi_at(ev, item->context_expr);
+    if (cfxi_node(ev, manager)) {
+        cfxi_fail(ev, item->context_expr, CFX_E_UNSUPPORTED, "this value is known only when the "
+                  "program runs, and cannot be what 'with' enters");
+        return CFXI_FLOW_FAIL;
+    }
     cfx_object *exit = cfxi_get(ev, manager, "__exit__");
     cfx_object *v = exit ? cfxi_call_method(ev, manager, "__enter__", cfxi_args(NULL, 0)) : NULL;
     if (!v)

@@ -177,13 +177,20 @@ static bool expect_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t n)
 
 /* The items of a sequence that is known, or of which it is known how many there are. */
 typedef struct known_items {
+    cfx_object *iterator;    /* set: what it gives, as long as it does; what a loop that ends early
+                                leaves of it the program may still take */
     cfx_object **items;      /* NULL: by index */
     const cfxi_sequence *by_index;
     size_t n;
 } known_items;
 
+/* The next item; NULL at the end too, with nothing failed. */
 static cfx_object *known_item(cfx_evaluator *ev, const known_items *k, size_t i)
 {
+    if (k->iterator)
+        return cfxi_pool(ev, ev->w->next(ev->w->ctx, k->iterator, ev->err));
+    if (i >= k->n)
+        return NULL;
     if (k->items)
         return k->items[i];
     cfx_object *index = cfxi_int(ev, (int64_t)i);
@@ -196,8 +203,10 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
     const size_t base = cfxi_pendings(ev);
     uint32_t rounds = 0;
     bool captures = false;
-    for (size_t i = 0; i < k->n; i++) {
+    for (size_t i = 0;; i++) {
         cfx_object *item = known_item(ev, k, i);
+        if (!item && !ev->raised && ev->err->status == CFX_OK)
+            return end_of_loop(ev, loop, base, CFXI_FLOW_ON);
         const bool trial = i == 0 && k->n > FEW_ROUNDS && s->kind == CFXI_SEQUENCE_RANGE;
         if (!item || !one_more(ev, loop, &rounds))
             return cfxi_failed_flow(ev);
@@ -210,7 +219,6 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
     }
-    return end_of_loop(ev, loop, base, CFXI_FLOW_ON);
 }
 
 static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *iterable)
@@ -221,7 +229,9 @@ static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *ite
     if (!s || !cfxi_sequence_of(ev, iterable, s))
         return cfxi_failed_flow(ev);
     if (!s->graph) {
-        if (!cfxi_items(ev, s->object, &known.items, &known.n))
+        if (s->kind == CFXI_SEQUENCE_RANGE
+                ? !cfxi_items(ev, s->object, &known.items, &known.n)
+                : !(known.iterator = cfxi_pool(ev, ev->w->iterate(ev->w->ctx, s->object, ev->err))))
             return cfxi_failed_flow(ev);
         return run_known(ev, loop, s, &known);
     }

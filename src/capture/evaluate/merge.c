@@ -120,6 +120,8 @@ static bool is_container(cfx_object_kind kind)
            kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_INSTANCE;
 }
 
+static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form);
+
 static cfxi_merged merge_items(cfxi_merge *m, cfx_object *like, cfx_object **a, cfx_object **b,
                                size_t n, bool keyed, cfxi_form **form)
 {
@@ -132,7 +134,8 @@ static cfxi_merged merge_items(cfxi_merge *m, cfx_object *like, cfx_object **a, 
     for (size_t i = 0; i < n; i++) {
         const bool is_key = keyed && i % 2 == 0;
         cfxi_merged done = is_key ? known(m, a[i], &built->items[i])
-                                  : cfxi_merge_values(m, a[i], b ? b[i] : NULL, &built->items[i]);
+                           : b    ? cfxi_merge_values(m, a[i], b[i], &built->items[i])
+                                  : merge_one(m, a[i], &built->items[i]);
         if (done != CFXI_MERGED)
             return done;
     }
@@ -188,6 +191,57 @@ static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form)
     return merge_items(m, a, items, NULL, n, kind == CFX_OBJECT_DICT, form);
 }
 
+/* ---- as it was in a region ----------------------------------------------------------------- */
+
+static const cfxi_change *contents_in(const cfxi_region *r, const cfx_object *o)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->changes[i].place.kind == CFXI_PLACE_CONTENTS && r->changes[i].place.object == o)
+            return &r->changes[i];
+    return NULL;
+}
+
+/* The object as it was when the region was closed: a copy, if that was otherwise. */
+static cfx_object *as_of(cfx_evaluator *ev, const cfxi_region *r, cfx_object *o)
+{
+    cfx_object **items;
+    size_t n;
+    if (cfxi_node(ev, o) || !is_container(ev->w->kind(ev->w->ctx, o)) ||
+        ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)
+        return o;
+    const cfxi_change *c = contents_in(r, o);
+    if (c && c->after.value)
+        return c->after.value;
+    if (!c && cfxi_current(ev, o) != o)
+        return cfxi_current(ev, o);
+    if (c) {
+        items = c->after.items;
+        n = c->after.n;
+    } else if (!cfxi_contents(ev, o, &items, &n)) {
+        return NULL;
+    }
+    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    bool same = !c;
+    if (!all)
+        return NULL;
+    all[0] = o;
+    for (size_t i = 0; i < n; i++) {
+        all[i + 1] = as_of(ev, r, items[i]);
+        if (!all[i + 1])
+            return NULL;
+        same = same && all[i + 1] == items[i];
+    }
+    return same ? o : cfxi_build(ev, CFX_BUILD_LIKE, all, n + 1);
+}
+
+static bool changes_contents(const cfxi_region *r)
+{
+    for (size_t i = 0; r && i < r->n; i++)
+        if (r->changes[i].place.kind == CFXI_PLACE_CONTENTS)
+            return true;
+    return false;
+}
+
 /* ---- values -------------------------------------------------------------------------------- */
 
 static cfxi_merged merge_known(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
@@ -217,6 +271,10 @@ cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_
     cfx_object_kind kind;
     if (a == b && !(m->always && cfxi_pointers_get(m->always, a)))
         return known(m, a, form);
+    if (a && changes_contents(m->in_a) && !(a = as_of(ev, m->in_a, a)))
+        return CFXI_MERGED_FAIL;
+    if (b && changes_contents(m->in_b) && !(b = as_of(ev, m->in_b, b)))
+        return CFXI_MERGED_FAIL;
     if (!a || !b) {
         const size_t first = m->outlets.size;
         cfxi_merged done = merge_one(m, a ? a : b, form);

@@ -167,14 +167,25 @@ static cfxi_truth match_mapping(cfx_evaluator *ev, const cfxi_MatchMapping *m, c
 
 /* ---- classes ------------------------------------------------------------------------------- */
 
+/* The type of a graph value of which nothing is known is asked for when the program runs. */
+static cfxi_truth ask_later(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
+                            cfx_object *class, cfx_object **pred)
+{
+    cfx_object *args[] = {o, class};
+    if (m->patterns.count + m->kwd_patterns.count > 0)
+        return fail_unknown(ev, &m->ast, "the type");
+    *pred = cfxi_record(ev, "builtins.isinstance", args, 2);
+    return *pred ? CFXI_TRUTH_GRAPH : CFXI_TRUTH_FAIL;
+}
+
 static cfxi_truth is_of_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
-                              cfx_object *class)
+                              cfx_object *class, cfx_object **pred)
 {
     const cfx_world *w = ev->w;
     if (cfxi_node(ev, o)) {
         const cfx_object_kind kind = cfxi_kind(ev, o);
         if (kind == CFX_OBJECT_OTHER)
-            return fail_unknown(ev, &m->ast, "the type");
+            return ask_later(ev, m, o, class, pred);
         const int is = w->kind_is(w->ctx, kind, class, ev->err);
         return is < 0 ? CFXI_TRUTH_FAIL : is ? CFXI_TRUE : CFXI_FALSE;
     }
@@ -241,7 +252,7 @@ static cfxi_truth match_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_o
 {
     cfx_object *class = cfxi_eval(ev, m->cls);
     const size_t n = m->patterns.count;
-    cfxi_truth truth = class ? is_of_class(ev, m, o, class) : CFXI_TRUTH_FAIL;
+    cfxi_truth truth = class ? is_of_class(ev, m, o, class, pred) : CFXI_TRUTH_FAIL;
     for (size_t i = 0; i < n + m->kwd_patterns.count; i++) {
         cfx_object *other = NULL;
         if (truth != CFXI_TRUE && truth != CFXI_TRUTH_GRAPH)

@@ -128,28 +128,36 @@ bool cfxi_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
+/* What the world gave. If it called back, and dealt itself with what failed there, that is over. */
+static cfx_object *given(cfx_evaluator *ev, cfx_object *o)
+{
+    if (o && ev->traced && !ev->raised)
+        cfxi_forget_failure(ev);
+    return cfxi_pool(ev, o);
+}
+
 cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a)
 {
-    return cfxi_pool(ev, ev->w->unary(ev->w->ctx, sign, cfxi_current(ev, a), ev->err));
+    return given(ev, ev->w->unary(ev->w->ctx, sign, cfxi_current(ev, a), ev->err));
 }
 
 cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
-    cfx_object *v = cfxi_pool(ev, ev->w->binary(ev->w->ctx, sign, cfxi_current(ev, a),
-                                                cfxi_current(ev, b), false, ev->err));
+    cfx_object *v = given(ev, ev->w->binary(ev->w->ctx, sign, cfxi_current(ev, a),
+                                            cfxi_current(ev, b), false, ev->err));
     const bool is_list = v && !cfxi_node(ev, v) && ev->w->kind(ev->w->ctx, v) == CFX_OBJECT_LIST;
     return !is_list || cfxi_born(ev, v) ? v : NULL;  /* a + b, a * 3: always a new one */
 }
 
 cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
-    return cfxi_pool(ev, ev->w->compare(ev->w->ctx, sign, cfxi_current(ev, a),
-                                        cfxi_current(ev, b), ev->err));
+    return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_current(ev, a), cfxi_current(ev, b),
+                                    ev->err));
 }
 
 cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
-    return cfxi_pool(ev, ev->w->get(ev->w->ctx, cfxi_current(ev, o), name, ev->err));
+    return given(ev, ev->w->get(ev->w->ctx, cfxi_current(ev, o), name, ev->err));
 }
 
 cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name)
@@ -162,8 +170,8 @@ cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name)
 
 cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
 {
-    return cfxi_pool(ev, ev->w->item(ev->w->ctx, cfxi_current(ev, o), cfxi_current(ev, key),
-                                     ev->err));
+    return given(ev, ev->w->item(ev->w->ctx, cfxi_current(ev, o), cfxi_current(ev, key),
+                                 ev->err));
 }
 
 cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
@@ -180,7 +188,7 @@ cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
         args.args = current;
     }
     const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
-    cfx_object *result = cfxi_pool(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
+    cfx_object *result = given(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
     return !result || !makes || cfxi_born(ev, result) ? result : NULL;
 }
 

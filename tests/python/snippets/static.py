@@ -18,7 +18,7 @@ def ints(): return (0, 1_000, 0xff, 0b101, 0o17, -7, 10**30, 2**70 % 97)
 def floats(): return (1.5, .25, 1e3, -2.5e-3, 7 / 2, 7 // 2, 7.0 // 2, -7 // 2, 7 % -3, 2**-1)
 def complexes(): return (1 + 2j) * (3 - 1j)
 def strings(): return ("a" 'b' """c
-d""", r"\n", "\u00e9\x41", b"\x00a", "a" * 3, "ab"[1], "%d-%s" % (1, "x"))
+d""", r"\n", "\u00e9\x41", b"\x41a".decode(), "a" * 3, "ab"[1], "%d-%s" % (1, "x"))
 def bools(): return (True + True, not 0, not [1], True & False, True | False, True ^ True)
 def nothing(): return None
 def nothing_at_all(): pass
@@ -1161,7 +1161,9 @@ def raises_from():
     try: [][0]
     except IndexError as e: raise KeyError("k") from e
 def raises_bare(): raise
-def raises_not_callable(): return 5()
+def raises_not_callable():
+    five = 5
+    return five()
 def raises_not_iterable():
     for i in 5: pass
 def raises_unbound():

@@ -1,0 +1,111 @@
+/* captured.c - what trace and script write of a captured model: its graph, and its weights. */
+#include "cli.h"
+
+static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
+{
+    (void)n;
+    *(bool *)ctx = true;
+    fprintf(stderr, "%s\n", why);
+    return CFX_OK;
+}
+
+static int lower(const cli_model *m, cfx_module *captured)
+{
+    const cfx_modules tree = cfx_module_tree(captured);
+    cfx_error err = {.status = CFX_OK};
+    bool told = false;
+    const cfx_lower_options options = {.each = tell, .ctx = &told};
+    if (cfx_graph_lower(cfx_module_graph(captured), &tree, &options, &err) == CFX_OK)
+        return CLI_OK;
+    if (!told)
+        fprintf(stderr, "%s: %s\n", m->name, err.message);
+    return CLI_BAD_INPUT;
+}
+
+static int write_file(const char *path, const cfx_buffer *text)
+{
+    FILE *file = fopen(path, "w");
+    bool good = file && fwrite(text->data, 1, text->size, file) == text->size;
+    good = file && fclose(file) == 0 && good;
+    if (!good)
+        perror(path);
+    return good ? CLI_OK : CLI_BAD_INPUT;
+}
+
+static cfx_status make_text(cfx_module *captured, const cli_written *what, cfx_sink out,
+                            cfx_error *err)
+{
+    cfx_graph *g = cfx_module_graph(captured);
+    const cfx_modules tree = cfx_module_tree(captured);
+    if (what->python)
+        return cfx_codegen_python_module(g, &tree, cfx_module_class_name(captured), out, err);
+    return cfx_graph_text(g, out, err);
+}
+
+/* All of the text is there before a file is touched. */
+static int write_text(const cli_model *m, cfx_module *captured, const cli_written *what)
+{
+    cfx_buffer text;
+    cfx_error err = {.status = CFX_OK};
+    int code = CLI_OK;
+    cfx_buffer_init(&text, NULL);
+    if (make_text(captured, what, cfx_buffer_sink(&text), &err) != CFX_OK) {
+        fprintf(stderr, "%s: %s\n", m->name, err.message);
+        code = CLI_BAD_INPUT;
+    } else if (what->output) {
+        code = write_file(what->output, &text);
+    } else if (cli_has_colour(stdout) && !what->python) {
+        cli_colour colour;
+        cfx_sink out = cli_colour_sink(&colour, cli_stdout());
+        out.write(out.ctx, text.data, text.size);
+        cli_colour_free(&colour);
+    } else {
+        fwrite(text.data, 1, text.size, stdout);
+    }
+    cfx_buffer_free(&text);
+    return code;
+}
+
+static int write_weights(const cli_model *m, cfx_module *captured, const char *path,
+                         size_t *tensors)
+{
+    cfx_state *state = cfx_module_state(m->scope, captured);
+    cfx_error err = {.status = CFX_OK};
+    int code = CLI_OK;
+    if (!state)
+        return cli_model_failed(m);
+    *tensors = cfx_state_size(state);
+    if (cfx_safetensors_save(state, path, &err) != CFX_OK) {
+        fprintf(stderr, "%s: %s\n", path, err.message);
+        code = CLI_BAD_INPUT;
+    }
+    cfx_state_free(state);
+    return code;
+}
+
+/* Standard output is free to say what was done if the graph went elsewhere. */
+static void print_summary(const cli_written *what, cfx_graph *g, size_t tensors)
+{
+    if (!what->output)
+        return;
+    printf("%s: %zu nodes, %s\n", what->output, cfx_graph_size(g),
+           what->python         ? "as Python"
+           : what->keep_modules ? "with calls of modules (cfx show, cfx code)"
+                                : "every call an operator (cfx run)");
+    if (what->weights)
+        printf("%s: %zu tensor%s\n", what->weights, tensors, tensors == 1 ? "" : "s");
+}
+
+int cli_write_captured(const cli_model *m, cfx_module *captured, const cli_written *what)
+{
+    size_t tensors = 0;
+    int code = what->keep_modules || what->python ? CLI_OK : lower(m, captured);
+    cli_progress_end();
+    if (code == CLI_OK && what->weights)
+        code = write_weights(m, captured, what->weights, &tensors);
+    if (code == CLI_OK)
+        code = write_text(m, captured, what);
+    if (code == CLI_OK)
+        print_summary(what, cfx_module_graph(captured), tensors);
+    return code;
+}

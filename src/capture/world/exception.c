@@ -1,0 +1,155 @@
+/* exception.c - exceptions: their classes, raising them, and what cfx's errors are among them. */
+#include "world_impl.h"
+
+#include <stdio.h>
+
+static const char *const exception_name[CFXI_EXCEPTIONS] = {
+#define CFX_EXCEPTION(name, base) #name,
+#include "exception.def"
+#undef CFX_EXCEPTION
+};
+
+static const uint8_t exception_base[CFXI_EXCEPTIONS] = {
+#define CFX_EXCEPTION(name, base) CFXI_##base,
+#include "exception.def"
+#undef CFX_EXCEPTION
+};
+
+/* BaseException.__init__: the arguments are kept. */
+static cfx_object *init(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
+{
+    cfx_object *args = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, a->args, a->n - a->n_named, err);
+    cfx_status status = args ? cfxi_w_set(w, self, "args", args, err) : err->status;
+    cfxi_w_unref(args);
+    return status == CFX_OK ? cfxi_w_none(w) : NULL;
+}
+
+cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err)
+{
+    if (w->exceptions[kind])
+        return cfxi_w_ref(w->exceptions[kind]);
+    const bool first = kind == CFXI_BaseException;
+    cfx_object *base = first ? cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err)
+                             : cfxi_w_exception_class(w, (cfxi_exception)exception_base[kind], err);
+    cfx_object *cls = base ? cfxi_w_builtin_class(w, exception_name[kind], base,
+                                                  CFXI_TYPE_INSTANCE, NULL, err) : NULL;
+    cfxi_w_unref(base);
+    if (!cls)
+        return NULL;
+    cls->as.cls.exception = (int16_t)kind;
+    if (first) {
+        cfx_object *f = cfxi_w_builtin_object(w, "__init__", init, CFX_OPID_NONE, err);
+        if (f)
+            f->mark = true;
+        cfx_status status = f ? cfxi_w_dict_put(cls->attrs, "__init__", f, err) : err->status;
+        cfxi_w_unref(f);
+        if (status != CFX_OK) {
+            cfxi_w_unref(cls);
+            return NULL;
+        }
+    }
+    w->exceptions[kind] = cls;
+    return cfxi_w_ref(cls);
+}
+
+cfx_object *cfxi_w_new_exception(cfxi_world *w, cfx_object *cls, cfx_object *args, cfx_error *err)
+{
+    cfx_object *o = cfxi_w_make(w, cls, err);
+    if (o && cfxi_w_set(w, o, "args", args, err) != CFX_OK)
+        cfxi_w_clear(&o);
+    return o;
+}
+
+/* An exception of that class, with one argument. */
+static cfx_object *make(cfxi_world *w, cfxi_exception kind, cfx_object *arg, cfx_error *err)
+{
+    cfx_object *cls = cfxi_w_exception_class(w, kind, err);
+    cfx_object *args = cls ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, &arg, 1, err) : NULL;
+    cfx_object *o = args ? cfxi_w_new_exception(w, cls, args, err) : NULL;
+    cfxi_w_unref(args);
+    cfxi_w_unref(cls);
+    return o;
+}
+
+static cfx_status throw_text(cfxi_world *w, cfxi_exception kind, const char *text, cfx_error *err)
+{
+    cfx_error why = {0};
+    cfx_object *word = cfxi_w_str(w, text, &why);
+    cfx_object *o = word ? make(w, kind, word, &why) : NULL;
+    cfxi_w_unref(word);
+    if (!o) {
+        if (why.status == CFX_OK)
+            cfxi_nomem(&why);
+        *err = why;
+        return why.status;
+    }
+    cfxi_w_unref(w->pending);
+    w->pending = o;
+    return cfx_error_set(err, CFX_E_HOST, "%s: %s", exception_name[kind], text);
+}
+
+cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cfxi_utf8_clean(text);
+    return throw_text(w, kind, text, err);
+}
+
+cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
+                         ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cfxi_utf8_clean(text);
+    throw_text(w, kind, text, err);
+    return NULL;
+}
+
+cfx_status cfxi_w_throw_key(cfxi_world *w, cfx_object *key, cfx_error *err)
+{
+    cfx_buffer text;
+    cfx_object *o = make(w, CFXI_KeyError, key, err);
+    if (!o)
+        return err->status;
+    cfxi_w_unref(w->pending);
+    w->pending = o;
+    cfx_buffer_init(&text, w->allocator);
+    cfx_status status = cfxi_w_repr(w, key, &text, err);
+    if (status == CFX_OK)
+        status = cfx_error_set(err, CFX_E_HOST, "KeyError: %.300s", text.data);
+    cfx_buffer_free(&text);
+    return status;
+}
+
+cfx_status cfxi_w_throw_error(cfxi_world *w, const cfx_error *why, cfx_error *err)
+{
+    const char *name = cfx_status_exception(why->status);
+    if (why->status == CFX_E_HOST || why->status == CFX_E_NOMEM || why->status == CFX_E_LIMIT ||
+        why->status == CFX_E_INTERRUPTED || !name) {
+        if (why != err)
+            *err = *why;
+        return err->status;
+    }
+    const cfx_error copy = *why;
+    for (int i = 0; i < CFXI_EXCEPTIONS; i++)
+        if (strcmp(exception_name[i], name) == 0)
+            return throw_text(w, (cfxi_exception)i, copy.message, err);
+    return throw_text(w, CFXI_RuntimeError, copy.message, err);
+}
+
+bool cfxi_w_catch(cfxi_world *w, cfxi_exception kind, cfx_error *err)
+{
+    if (err->status != CFX_E_HOST || !w->pending || !w->exceptions[kind] ||
+        !cfxi_w_is_subclass(w->pending->cls, w->exceptions[kind]))
+        return false;
+    cfxi_w_clear(&w->pending);
+    err->status = CFX_OK;
+    return true;
+}

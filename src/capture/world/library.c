@@ -1,0 +1,507 @@
+/* library.c - functions of torch and of Python's library that are no operators: what models use of
+ * math, typing, dataclasses, collections, functools, itertools and copy. */
+#include "world_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define BUILTIN(name)                                                                              \
+    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
+
+/* ---- what does nothing here ---------------------------------------------------------------- */
+
+/* A decorator or function that hands on what it is given: torch.jit.ignore, typing.cast. */
+BUILTIN(last_of)
+{
+    (void)self;
+    (void)err;
+    const size_t plain = a->n - a->n_named;
+    return cfxi_w_ref(plain ? a->args[plain - 1] : w->none);
+}
+
+BUILTIN(nothing)
+{
+    (void)self;
+    (void)a;
+    (void)err;
+    return cfxi_w_none(w);
+}
+
+BUILTIN(no)
+{
+    (void)self;
+    (void)a;
+    (void)err;
+    return cfxi_w_truth_object(w, false);
+}
+
+/* A decorator that may be called first: lru_cache(maxsize=3). */
+BUILTIN(decorator)
+{
+    (void)self;
+    if (a->n == 1 && a->n_named == 0 && a->args[0]->type == CFXI_TYPE_FUNCTION)
+        return cfxi_w_ref(a->args[0]);
+    return cfxi_w_builtin_object(w, "decorator", last_of, CFX_OPID_NONE, err);
+}
+
+static cfx_object *context_call(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                                cfx_error *err)
+{
+    return last_of(w, self, a, err);
+}
+
+/* torch.no_grad() and its like: a context, or a decorator, that changes nothing here. */
+BUILTIN(context)
+{
+    static const cfxi_builtin methods[] = {
+        {"__enter__", nothing}, {"__exit__", no}, {"__call__", context_call}};
+    (void)self;
+    (void)a;
+    cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
+    cfx_object *cls = base ? cfxi_w_builtin_class(w, "no_grad", base, CFXI_TYPE_INSTANCE, NULL, err)
+                           : NULL;
+    cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
+    for (int i = 0; made && i < 3; i++) {
+        cfx_object *f = cfxi_w_builtin_object(w, methods[i].name, methods[i].fn, CFX_OPID_NONE,
+                                              err);
+        if (f)
+            f->mark = true;
+        if (!f || cfxi_w_dict_put(cls->attrs, methods[i].name, f, err) != CFX_OK)
+            cfxi_w_clear(&made);
+        cfxi_w_unref(f);
+    }
+    cfxi_w_unref(cls);
+    cfxi_w_unref(base);
+    return made;
+}
+
+/* ---- math ---------------------------------------------------------------------------------- */
+
+/* A function of one float; NAN of a number that is none is an error. */
+static cfx_object *real_function(cfxi_world *w, const cfx_call_args *a, double (*f)(double),
+                                 cfx_error *err)
+{
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, "this function", NULL, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    if (!cfxi_w_is_real(in[0]))
+        return cfxi_w_raise(w, err, CFXI_TypeError, "must be real number, not %s",
+                            cfxi_w_type_name(w, in[0]));
+    const double x = cfxi_w_real(in[0]);
+    const double y = f(x);
+    if (isnan(y) && !isnan(x))
+        return cfxi_w_raise(w, err, CFXI_ValueError, "math domain error");
+    return cfxi_w_float_object(w, y, err);
+}
+
+#define REAL(name) BUILTIN(m_##name) { (void)self; return real_function(w, a, name, err); }
+REAL(atan)
+REAL(asin)
+REAL(acos)
+REAL(sinh)
+REAL(cosh)
+REAL(log1p)
+REAL(expm1)
+REAL(erf)
+
+static cfx_object *real_test(cfxi_world *w, const cfx_call_args *a, char what, cfx_error *err)
+{
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, "this function", NULL, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    if (!cfxi_w_is_real(in[0]))
+        return cfxi_w_raise(w, err, CFXI_TypeError, "must be real number, not %s",
+                            cfxi_w_type_name(w, in[0]));
+    const double x = cfxi_w_real(in[0]);
+    return cfxi_w_truth_object(w, what == 'n' ? isnan(x) : what == 'i' ? isinf(x) : isfinite(x));
+}
+
+BUILTIN(m_isnan) { (void)self; return real_test(w, a, 'n', err); }
+BUILTIN(m_isinf) { (void)self; return real_test(w, a, 'i', err); }
+BUILTIN(m_isfinite) { (void)self; return real_test(w, a, 'f', err); }
+
+BUILTIN(m_gcd)
+{
+    cfx_object *in[2];
+    int64_t x;
+    int64_t y;
+    (void)self;
+    if (cfxi_w_args(w, a, "gcd", NULL, 2, 2, in, err) != CFX_OK ||
+        cfxi_w_index_of(w, in[0], "gcd()'s argument", &x, err) != CFX_OK ||
+        cfxi_w_index_of(w, in[1], "gcd()'s argument", &y, err) != CFX_OK)
+        return NULL;
+    while (y != 0) {
+        const int64_t rest = y == -1 ? 0 : x % y;
+        x = y;
+        y = rest;
+    }
+    return cfxi_w_int_object(w, x == INT64_MIN ? x : x < 0 ? -x : x, err);
+}
+
+BUILTIN(m_isqrt)
+{
+    cfx_object *in[1];
+    int64_t n;
+    (void)self;
+    if (cfxi_w_args(w, a, "isqrt", NULL, 1, 1, in, err) != CFX_OK ||
+        cfxi_w_index_of(w, in[0], "isqrt()'s argument", &n, err) != CFX_OK)
+        return NULL;
+    if (n < 0)
+        return cfxi_w_raise(w, err, CFXI_ValueError, "isqrt() argument must be nonnegative");
+    int64_t root = (int64_t)sqrt((double)n);
+    while (root > 0 && root > n / root)
+        root--;
+    while ((root + 1) <= n / (root + 1))
+        root++;
+    return cfxi_w_int_object(w, root, err);
+}
+
+BUILTIN(m_atan2)
+{
+    cfx_object *in[2];
+    (void)self;
+    if (cfxi_w_args(w, a, "atan2", NULL, 2, 2, in, err) != CFX_OK)
+        return NULL;
+    if (!cfxi_w_is_real(in[0]) || !cfxi_w_is_real(in[1]))
+        return cfxi_w_raise(w, err, CFXI_TypeError, "must be real number");
+    return cfxi_w_float_object(w, atan2(cfxi_w_real(in[0]), cfxi_w_real(in[1])), err);
+}
+
+/* ---- torch --------------------------------------------------------------------------------- */
+
+BUILTIN(torch_device)
+{
+    cfx_object *in[2];
+    (void)self;
+    if (cfxi_w_args(w, a, "device", NULL, 1, 2, in, err) != CFX_OK)
+        return NULL;
+    if (in[0]->type == CFXI_TYPE_DEVICE)
+        return cfxi_w_ref(in[0]);
+    if (in[0]->type != CFXI_TYPE_STR)
+        return cfxi_w_raise(w, err, CFXI_TypeError, "torch.device takes a str, not '%s'",
+                            cfxi_w_type_name(w, in[0]));
+    return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, in[0]->as.text.data, in[0]->as.text.size, err);
+}
+
+BUILTIN(torch_seed)
+{
+    cfx_object *in[1];
+    int64_t seed;
+    (void)self;
+    if (cfxi_w_args(w, a, "manual_seed", NULL, 1, 1, in, err) != CFX_OK ||
+        cfxi_w_index_of(w, in[0], "the seed", &seed, err) != CFX_OK)
+        return NULL;
+    cfx_runtime_seed(cfx_scope_runtime(w->scope), (uint64_t)seed);
+    return cfxi_w_none(w);
+}
+
+BUILTIN(torch_size)
+{
+    cfx_object *in[1];
+    (void)self;
+    if (cfxi_w_args(w, a, "Size", NULL, 0, 1, in, err) != CFX_OK)
+        return NULL;
+    return in[0] ? cfxi_w_collect(w, CFXI_TYPE_TUPLE, in[0], err) : cfxi_w_ref(w->empty);
+}
+
+BUILTIN(torch_is_tensor)
+{
+    cfx_object *in[1];
+    (void)self;
+    if (cfxi_w_args(w, a, "is_tensor", NULL, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    return cfxi_w_truth_object(w, in[0]->type == CFXI_TYPE_TENSOR ||
+                                      in[0]->type == CFXI_TYPE_VALUE);
+}
+
+BUILTIN(torch_default_dtype)
+{
+    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_DTYPE, err);
+    (void)self;
+    (void)a;
+    if (o)
+        o->as.i = CFX_DTYPE_FLOAT32;
+    return o;
+}
+
+static cfx_status put_number(cfxi_world *w, cfx_object *o, const char *name, cfx_object *number,
+                             cfx_error *err)
+{
+    cfx_status status = number ? cfxi_w_set(w, o, name, number, err) : err->status;
+    cfxi_w_unref(number);
+    return status;
+}
+
+/* torch.finfo and torch.iinfo: what a type can hold. */
+BUILTIN(torch_info)
+{
+    cfx_object *in[1];
+    (void)self;
+    if (cfxi_w_args(w, a, "finfo", NULL, 0, 1, in, err) != CFX_OK)
+        return NULL;
+    const cfx_dtype t = in[0] && in[0]->type == CFXI_TYPE_DTYPE ? (cfx_dtype)in[0]->as.i
+                                                                : CFX_DTYPE_FLOAT32;
+    const int bits = (int)cfx_dtype_size(t) * 8;
+    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
+    cfx_status status = o ? put_number(w, o, "bits", cfxi_w_int_object(w, bits, err), err)
+                          : err->status;
+    if (status == CFX_OK && cfx_dtype_is_integer(t)) {
+        const bool plain = t == CFX_DTYPE_UINT8 || t == CFX_DTYPE_UINT16 || t == CFX_DTYPE_UINT32;
+        const int64_t most = plain ? (INT64_C(1) << bits) - 1
+                                   : (int64_t)(UINT64_MAX >> (65 - bits));
+        status = put_number(w, o, "max", cfxi_w_int_object(w, most, err), err);
+        if (status == CFX_OK)
+            status = put_number(w, o, "min", cfxi_w_int_object(w, plain ? 0 : -most - 1, err), err);
+    } else if (status == CFX_OK) {
+        const double most = t == CFX_DTYPE_FLOAT16    ? 65504
+                            : t == CFX_DTYPE_BFLOAT16 ? 0x1.fep127
+                            : t == CFX_DTYPE_FLOAT64  ? 0x1.fffffffffffffp1023
+                                                      : 0x1.fffffep127;
+        const double eps = t == CFX_DTYPE_FLOAT16    ? 0x1p-10
+                           : t == CFX_DTYPE_BFLOAT16 ? 0x1p-7
+                           : t == CFX_DTYPE_FLOAT64  ? 0x1p-52
+                                                     : 0x1p-23;
+        const double tiny = t == CFX_DTYPE_FLOAT16 ? 0x1p-14
+                            : t == CFX_DTYPE_FLOAT64 ? 0x1p-1022 : 0x1p-126;
+        status = put_number(w, o, "max", cfxi_w_float_object(w, most, err), err);
+        if (status == CFX_OK)
+            status = put_number(w, o, "min", cfxi_w_float_object(w, -most, err), err);
+        if (status == CFX_OK)
+            status = put_number(w, o, "eps", cfxi_w_float_object(w, eps, err), err);
+        if (status == CFX_OK)
+            status = put_number(w, o, "tiny", cfxi_w_float_object(w, tiny, err), err);
+    }
+    if (status != CFX_OK)
+        cfxi_w_clear(&o);
+    return o;
+}
+
+/* ---- collections and functools ------------------------------------------------------------- */
+
+cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
+                               cfx_object *defaults, cfx_error *err)
+{
+    const char *names[] = {"_fields", "_field_defaults"};
+    cfx_object *values[] = {fields, defaults};
+    cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_TUPLE, err);
+    cfx_object *cls = base ? cfxi_w_make_class(w, name, &base, 1, names, values, 2, err) : NULL;
+    cfxi_w_unref(base);
+    return cls;
+}
+
+/* The names in "x y", "x, y", or a list of texts. */
+static cfx_object *field_names(cfxi_world *w, cfx_object *o, cfx_error *err)
+{
+    if (o->type != CFXI_TYPE_STR)
+        return cfxi_w_collect(w, CFXI_TYPE_TUPLE, o, err);
+    cfx_object *args[2] = {cfxi_w_str(w, ",", err), cfxi_w_str(w, " ", err)};
+    cfx_object *spaced = args[0] && args[1]
+        ? cfxi_w_text_method(CFXI_TYPE_STR, "replace")->fn(w, o, &(cfx_call_args){.args = args,
+                                                           .n = 2}, err) : NULL;
+    cfx_object *list = spaced ? cfxi_w_text_method(CFXI_TYPE_STR, "split")->fn(
+        w, spaced, &(cfx_call_args){.n = 0}, err) : NULL;
+    cfx_object *names = list ? cfxi_w_collect(w, CFXI_TYPE_TUPLE, list, err) : NULL;
+    cfxi_w_unref(list);
+    cfxi_w_unref(spaced);
+    cfxi_w_unref(args[0]);
+    cfxi_w_unref(args[1]);
+    return names;
+}
+
+/* Defaults are those of the last fields. */
+static cfx_object *field_defaults(cfxi_world *w, const cfx_object *fields, cfx_object *given,
+                                  cfx_error *err)
+{
+    cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    cfx_object *values = d && given && given->type != CFXI_TYPE_NONE
+                             ? cfxi_w_collect(w, CFXI_TYPE_TUPLE, given, err) : NULL;
+    const size_t n = values ? values->as.seq.n : 0;
+    for (size_t i = 0; d && i < n && n <= fields->as.seq.n; i++)
+        if (cfxi_w_dict_set(d, fields->as.seq.items[fields->as.seq.n - n + i],
+                            values->as.seq.items[i], err) != CFX_OK)
+            cfxi_w_clear(&d);
+    cfxi_w_unref(values);
+    return d;
+}
+
+BUILTIN(named_tuple)
+{
+    static const char *const names[] = {"typename", "field_names", "*defaults", "*rename"};
+    cfx_object *in[4];
+    (void)self;
+    if (cfxi_w_args(w, a, "namedtuple", names, 2, 4, in, err) != CFX_OK)
+        return NULL;
+    if (in[0]->type != CFXI_TYPE_STR)
+        return cfxi_w_raise(w, err, CFXI_TypeError, "the name of a named tuple must be a str");
+    cfx_object *fields = field_names(w, in[1], err);
+    bool good = fields != NULL;
+    for (size_t i = 0; good && i < fields->as.seq.n; i++)
+        good = fields->as.seq.items[i]->type == CFXI_TYPE_STR;
+    if (fields && !good)
+        cfxi_w_raise(w, err, CFXI_TypeError, "the names of fields must be str");
+    cfx_object *defaults = good ? field_defaults(w, fields, in[2], err) : NULL;
+    cfx_object *cls = defaults ? cfxi_w_named_tuple(w, in[0]->as.text.data, fields, defaults, err)
+                               : NULL;
+    cfxi_w_unref(defaults);
+    cfxi_w_unref(fields);
+    return cls;
+}
+
+BUILTIN(default_dict)
+{
+    cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    (void)self;
+    if (d && a->n > 0 && a->args[0]->type != CFXI_TYPE_NONE) {
+        d->attrs = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+        if (!d->attrs || cfxi_w_dict_put(d->attrs, "default_factory", a->args[0], err) != CFX_OK)
+            cfxi_w_clear(&d);
+    }
+    return d;
+}
+
+BUILTIN(partial)
+{
+    const size_t plain = a->n - a->n_named;
+    (void)self;
+    if (plain == 0)
+        return cfxi_w_raise(w, err, CFXI_TypeError, "partial() needs a function");
+    cfx_object *args = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, a->args + 1, plain - 1, err);
+    cfx_object *named = args ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
+    cfx_status status = named ? CFX_OK : err->status;
+    for (size_t i = 0; status == CFX_OK && i < a->n_named; i++)
+        status = cfxi_w_dict_put(named, a->names[i], a->args[plain + i], err);
+    cfx_object *made = status == CFX_OK ? cfxi_w_parts_object(w, CFXI_TYPE_PARTIAL, a->args[0],
+                                                              args, named, err) : NULL;
+    cfxi_w_unref(named);
+    cfxi_w_unref(args);
+    return made;
+}
+
+BUILTIN(reduce)
+{
+    cfx_object *in[3];
+    (void)self;
+    if (cfxi_w_args(w, a, "reduce", NULL, 2, 3, in, err) != CFX_OK)
+        return NULL;
+    cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[1], err);
+    if (!items)
+        return NULL;
+    size_t i = in[2] ? 0 : 1;
+    cfx_object *sum = NULL;
+    if (in[2] || items->as.seq.n > 0)
+        sum = cfxi_w_ref(in[2] ? in[2] : items->as.seq.items[0]);
+    else
+        cfxi_w_raise(w, err, CFXI_TypeError, "reduce() of empty iterable with no initial value");
+    for (; sum && i < items->as.seq.n; i++) {
+        cfx_object *both[] = {sum, items->as.seq.items[i]};
+        cfx_object *next = cfxi_w_call_with(w, in[0], both, 2, err);
+        cfxi_w_unref(sum);
+        sum = next;
+    }
+    cfxi_w_unref(items);
+    return sum;
+}
+
+BUILTIN(chain)
+{
+    cfx_object *all = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
+    (void)self;
+    for (size_t i = 0; all && i < a->n; i++) {
+        cfx_object *same = cfxi_w_binary(w, CFX_SIGN_ADD, all, a->args[i], true, err);
+        cfxi_w_unref(same);
+        if (!same)
+            cfxi_w_clear(&all);
+    }
+    cfx_object *made = all ? cfxi_w_iterate(w, all, err) : NULL;
+    cfxi_w_unref(all);
+    return made;
+}
+
+/* copy.copy of containers; whatever cannot be changed is its own copy. */
+BUILTIN(shallow_copy)
+{
+    cfx_object *in[1];
+    (void)self;
+    if (cfxi_w_args(w, a, "copy", NULL, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    const cfxi_builtin *row = cfxi_w_sequence_method((cfxi_type)in[0]->type, "copy");
+    return row ? row->fn(w, in[0], &(cfx_call_args){.n = 0}, err) : cfxi_w_ref(in[0]);
+}
+
+BUILTIN(deep_copy)
+{
+    cfx_object *in[1];
+    (void)self;
+    return cfxi_w_args(w, a, "deepcopy", NULL, 1, 1, in, err) == CFX_OK
+               ? cfxi_w_deep_copy(w, in[0], err) : NULL;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* Qualified names; a space before a name stands for a class of its own. */
+static const cfxi_builtin functions[] = {
+    {"torch.device", torch_device}, {"torch.Size", torch_size},
+    {"torch.is_tensor", torch_is_tensor}, {"torch.get_default_dtype", torch_default_dtype},
+    {"torch.finfo", torch_info}, {"torch.iinfo", torch_info}, {"torch.manual_seed", torch_seed},
+    {"torch.set_default_dtype", nothing}, {"torch.no_grad", context},
+    {"torch.enable_grad", context}, {"torch.inference_mode", context},
+    {"torch.set_grad_enabled", context}, {"torch.autocast", context},
+    {"torch.is_grad_enabled", no}, {"torch.cuda.is_available", no},
+    {"torch.jit.is_scripting", no}, {"torch.jit.is_tracing", no},
+    {"torch.jit.ignore", decorator}, {"torch.jit.unused", decorator},
+    {"torch.jit.export", decorator}, {"torch.jit.script", last_of},
+    {"torch.jit.script_if_tracing", last_of}, {"torch.jit.interface", last_of},
+    {"torch.jit.script_method", last_of}, {"torch.fx.wrap", last_of}, {"torch.compile", decorator},
+    {"torch.cond", NULL}, {"torch.while_loop", NULL},
+    {"torch.nn.Parameter", cfxi_w_parameter}, {"torch.nn.parameter.Parameter", cfxi_w_parameter},
+    {"math.atan", m_atan}, {"math.asin", m_asin}, {"math.acos", m_acos}, {"math.sinh", m_sinh},
+    {"math.cosh", m_cosh}, {"math.log1p", m_log1p}, {"math.expm1", m_expm1}, {"math.erf", m_erf},
+    {"math.isnan", m_isnan}, {"math.isinf", m_isinf}, {"math.isfinite", m_isfinite},
+    {"math.gcd", m_gcd}, {"math.isqrt", m_isqrt}, {"math.atan2", m_atan2},
+    {"typing.cast", last_of}, {"typing.overload", last_of}, {"typing.final", last_of},
+    {"dataclasses.dataclass", cfxi_w_dataclass}, {"dataclasses.field", cfxi_w_field},
+    {"collections.namedtuple", named_tuple}, {"collections.defaultdict", default_dict},
+    {"functools.partial", partial}, {"functools.reduce", reduce}, {"functools.wraps", decorator},
+    {"functools.lru_cache", decorator}, {"functools.cache", last_of},
+    {"itertools.chain", chain}, {"copy.copy", shallow_copy}, {"copy.deepcopy", deep_copy},
+    {"abc.abstractmethod", last_of}, {"warnings.warn", nothing}, {NULL, NULL},
+};
+
+/* Names of typing: a type that no object has, and that every class may derive from. */
+static cfx_object *typing_name(cfxi_world *w, const char *name, const char *full, cfx_error *err)
+{
+    if (strcmp(name, "TYPE_CHECKING") == 0)
+        return cfxi_w_truth_object(w, false);
+    if (strcmp(name, "NamedTuple") == 0) {
+        cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_TUPLE, err);
+        cfx_object *cls = base ? cfxi_w_builtin_class(w, name, base, CFXI_TYPE_TUPLE, NULL, err)
+                               : NULL;
+        cfxi_w_unref(base);
+        return cls;
+    }
+    return cfxi_w_text_object(w, CFXI_TYPE_NAMESPACE, full, strlen(full), err);
+}
+
+cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *name, const char *full,
+                               cfx_error *err)
+{
+    const cfxi_builtin *row = cfxi_w_row_find(functions, full);
+    if (row)
+        return cfxi_w_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
+    if (strcmp(space, "torch.nn.init") == 0 && (row = cfxi_w_init_function(name)) != NULL)
+        return cfxi_w_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
+    if (strncmp(space, "typing", 6) == 0 || strcmp(space, "collections.abc") == 0 ||
+        strcmp(space, "numbers") == 0 || strcmp(space, "torch.types") == 0 ||
+        strcmp(space, "__future__") == 0)
+        return typing_name(w, name, full, err);
+    if (strcmp(full, "collections.OrderedDict") == 0)
+        return cfxi_w_type_class(w, CFXI_TYPE_DICT, err);
+    if (strcmp(full, "collections.deque") == 0)
+        return cfxi_w_type_class(w, CFXI_TYPE_LIST, err);
+    if (strcmp(full, "abc.ABC") == 0)
+        return cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
+    if (strcmp(space, "torch.nn") == 0 && (strcmp(name, "ParameterList") == 0 ||
+                                           strcmp(name, "ParameterDict") == 0))
+        return cfxi_w_parameter_class(w, name, err);
+    return NULL;
+}
