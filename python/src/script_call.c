@@ -229,7 +229,12 @@ static PyObject *call_module(PyScript *w, const call *c)
     PyObject *args = tuple_of(c->args, c->n);
     PyObject *result = NULL;
     int leaf = args && tracer_refresh(w->tracer) == 0 ? tracer_is_leaf(w->tracer, c->f) : -1;
-    if (leaf > 0) {
+    if (leaf > 0 && w->tracer->overrides & STEP_call_module) {
+        PyObject *forward = PyObject_GetAttr(c->f, st->str_forward);
+        PyObject *const step[4] = {c->f, forward, args, c->kwargs ? c->kwargs : st->empty_dict};
+        result = forward ? call_step(w->tracer, STEP_INDEX_call_module, step, 4) : NULL;
+        Py_XDECREF(forward);
+    } else if (leaf > 0) {
         result = tracer_call_module(w->tracer, c->f, NULL, args, c->kwargs);
     } else if (leaf == 0) {
         PyObject *job = PyTuple_Pack(4, (PyObject *)w->tracer, c->f, args,
