@@ -5,6 +5,7 @@ Nothing here is for users. cfx._core calls these functions by name, through cfx.
 import builtins
 import cmath
 import copy
+import functools
 import linecache
 import math
 import operator
@@ -208,13 +209,25 @@ def _enter(record, context):
     return _set_grad_enabled, (before,)
 
 
+def _recorder(tracer):
+    return lambda function, args: tracer.create_proxy("call_function", function, args, {})
+
+
+def script_set_grad_enabled(job):
+    """torch.set_grad_enabled(mode), which is entered as soon as it is made."""
+    tracer, entered, class_, args, kwargs = job
+    context = class_.__new__(class_)
+    context.mode = args[0] if args else kwargs["mode"]
+    entered[id(context)] = context, *_enter(_recorder(tracer), context)
+    return context
+
+
 def script_context(job):
     """`with torch.no_grad():` and its like, as nodes: generated code has the effect then."""
     tracer, entered, context, method = job
-
-    def record(function, args):
-        return tracer.create_proxy("call_function", function, args, {})
-
+    record = _recorder(tracer)
+    if method == "__enter__" and id(context) in entered and hasattr(context, "mode"):
+        return context
     if method == "__enter__":
         entered[id(context)] = context, *_enter(record, context)
         return context
@@ -231,9 +244,12 @@ def script_decorated(fn):
         return None
     for cell in fn.__closure__:
         context = cell.cell_contents
+        owner = getattr(context, "__self__", None)
+        if isinstance(owner, torch.set_grad_enabled):
+            return call_in_new, functools.partial(torch.set_grad_enabled, owner.mode), inner
         if isinstance(context, _CONTEXTS):
             return call_in, context, inner
-        if isinstance(getattr(context, "__self__", None), _CONTEXTS):  # its method `clone`
+        if isinstance(owner, _CONTEXTS):  # its method `clone`
             return call_in_new, context, inner
     return None
 
@@ -339,6 +355,7 @@ _core._register(
         __delitem__ __iadd__ __ior__ __iand__ __isub__ __ixor__
     """.split()),
     script_contexts=_CONTEXTS,
+    script_set_grad=torch.set_grad_enabled,
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,
@@ -353,5 +370,5 @@ _core._register(
 )  # fmt: skip
 _glue.install(
     script_error, script_note, script_is_users, script_lines, script_hooked, script_context,
-    script_decorated,
+    script_decorated, script_set_grad_enabled,
 )  # fmt: skip

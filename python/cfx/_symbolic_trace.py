@@ -212,6 +212,7 @@ class Tracer(_core.Tracer):
     _to_inline: dict[str, torch.nn.Module]
     _evaluation: tuple[Any, int, int] | None = None
     _first: Any = None
+    _adopts = False  # whether modules from outside become part of the root
 
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name that starts with `prefix` and that the root has not got yet."""
@@ -342,6 +343,7 @@ class Tracer(_core.Tracer):
     def _function_of(self, root):
         """The function to trace, and the dicts that describe the tree of modules."""
         self._to_inline = {}
+        self._adopts = self._evaluation is not None and not isinstance(root, torch.nn.Module)
         if not isinstance(root, torch.nn.Module):
             self.root = torch.nn.Module()
             evaluated = self._evaluation is not None and isinstance(root, types.MethodType)

@@ -65,6 +65,8 @@ def _attribute_node(tracer, a):
     anything else. A constant that is not an attribute of the root becomes one."""
     if isinstance(a, torch.nn.Parameter):
         path = tracer._member_path(a)
+        if path is None and getattr(tracer, "_adopts", False):
+            path = _add_constant(tracer, "_parameter", a)
         if path is None:
             raise NameError("parameter is not a member of this module" + _hint(
                 "a parameter is used that the traced module does not have",
@@ -119,12 +121,22 @@ def module_path(job):
         for path, found in tracer.root.named_modules():
             if found is module:
                 return path
+    if getattr(tracer, "_adopts", False):
+        return _adopt(tracer, module)
     raise NameError("module is not installed as a submodule" + _hint(
         f"a {type(module).__name__} is called that is no submodule of the traced "
         f"{type(tracer.root).__name__}",
         "make it an attribute in __init__ (lists of modules as nn.ModuleList), or wrap the "
         "function that calls it with cfx.wrap",
     ))
+
+
+def _adopt(tracer, module):
+    """Makes a module that a function uses part of its root: the path."""
+    path = _add_constant(tracer, "_module", module)
+    for below, found in module.named_modules():
+        tracer.submodule_paths.setdefault(found, f"{path}.{below}" if below else path)
+    return path
 
 
 def is_parameter(job):

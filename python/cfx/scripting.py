@@ -29,7 +29,15 @@ def _name_of(root: Any) -> str:
 
 def _root_of(root: Any, tracer: Tracer) -> Any:
     """What the tracer captures: a module with the name of its method, a function or a method."""
-    if isinstance(root, torch.nn.Module) or isinstance(root, types.FunctionType):
+    if isinstance(root, torch.nn.Module):
+        return root
+    if isinstance(root, types.FunctionType):
+        outer = root.__qualname__.rpartition(".")[0]
+        if outer and not outer.endswith("<locals>") and "self" in root.__code__.co_varnames[:1]:
+            raise TypeError(
+                f"cfx.script got '{root.__qualname__}' without the object that it is a method of: "
+                "script the object's method (cfx.script(model.method)), or the module itself"
+            )
         return root
     if not isinstance(root, types.MethodType) and not isinstance(root, type):
         method = getattr(type(root), "__call__", None)

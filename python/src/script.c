@@ -144,12 +144,16 @@ static int check_source(PyScript *w, PyObject *function)
     PyCodeObject *code = PyFunction_Check(f) ? (PyCodeObject *)PyFunction_GET_CODE(f) : NULL;
     if (!code || script_is_users(w->st, code->co_filename) == 0 || script_def(w, f, &err))
         return 0;
+    const char *what = "has no source that can be found: it was typed into an interactive Python, "
+                       "made by exec, or is one of several lambdas in its line; write it into a "
+                       "file, or capture it with cfx.symbolic_trace";
+    if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
+        what = "is a generator or a coroutine, which runs bit by bit, and a graph runs as a whole; "
+               "return a list or a tuple instead";
     if (!PyErr_Occurred() && err.status == CFX_OK)
-        cfx_error_set(&err, CFX_E_UNSUPPORTED, "'%s' has no source that can be found (%s, line "
-                      "%d): it was typed into an interactive Python, made by exec, is a generator, "
-                      "or one of several lambdas in its line; write it into a file, or capture it "
-                      "with cfx.symbolic_trace", PyUnicode_AsUTF8(code->co_name),
-                      PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno);
+        cfx_error_set(&err, CFX_E_UNSUPPORTED, "%s:%d: '%s' %s",
+                      PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno,
+                      PyUnicode_AsUTF8(code->co_name), what);
     if (!PyErr_Occurred())
         script_raise(w, &err);
     return -1;

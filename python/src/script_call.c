@@ -229,7 +229,12 @@ static PyObject *call_module(PyScript *w, const call *c)
     PyObject *args = tuple_of(c->args, c->n);
     PyObject *result = NULL;
     int leaf = args && tracer_refresh(w->tracer) == 0 ? tracer_is_leaf(w->tracer, c->f) : -1;
-    if (leaf > 0) {
+    if (leaf > 0 && w->tracer->overrides & STEP_call_module) {
+        PyObject *forward = PyObject_GetAttr(c->f, st->str_forward);
+        PyObject *const step[4] = {c->f, forward, args, c->kwargs ? c->kwargs : st->empty_dict};
+        result = forward ? call_step(w->tracer, STEP_INDEX_call_module, step, 4) : NULL;
+        Py_XDECREF(forward);
+    } else if (leaf > 0) {
         result = tracer_call_module(w->tracer, c->f, NULL, args, c->kwargs);
     } else if (leaf == 0) {
         PyObject *job = PyTuple_Pack(4, (PyObject *)w->tracer, c->f, args,
@@ -257,6 +262,18 @@ static PyObject *call_context(PyScript *w, const call *c)
     return result;
 }
 
+/* torch.set_grad_enabled(mode) has its effect when it is made. */
+static PyObject *set_grad_enabled(PyScript *w, const call *c)
+{
+    PyObject *args = tuple_of(c->args, c->n);
+    PyObject *job = args ? PyTuple_Pack(5, (PyObject *)w->tracer, w->contexts, c->f, args,
+                                        c->kwargs ? c->kwargs : w->st->empty_dict) : NULL;
+    PyObject *result = job ? call_glue(w->st, "script_set_grad_enabled", job) : NULL;
+    Py_XDECREF(job);
+    Py_XDECREF(args);
+    return result;
+}
+
 static PyObject *call_direct(PyScript *w, call *c)
 {
     module_state *st = w->st;
@@ -278,6 +295,8 @@ static PyObject *call_direct(PyScript *w, call *c)
         return record < 0 ? NULL : script_record(w, c->f, c->args, c->n, c->kwargs);
     if (is_nn_module(st, c->f))
         return call_module(w, c);
+    if (c->f == st->script_set_grad)
+        return set_grad_enabled(w, c);
     if (is_torchs_builtin(c->f) && (record = mentions(st, c)) != 0)
         return record < 0 ? NULL : call_torch(w, c);
     if (PyCFunction_Check(c->f))

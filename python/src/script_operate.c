@@ -141,10 +141,18 @@ static PyObject *known_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject 
     return in_place ? row->plain_in_place(a, b) : row->plain(a, b);
 }
 
+/* An operand as script_read gives it; but numpy's numbers would take a graph value for an array. */
+static PyObject *operand(PyScript *w, PyObject *o, PyObject *other)
+{
+    if (is_graph_like(w->st, other) && is_numpy_scalar(o))
+        return PyObject_CallMethod(o, "item", NULL);
+    return script_read(w, o);
+}
+
 static PyObject *binary(PyScript *w, cfx_sign sign, PyObject *left, PyObject *right, bool in_place)
 {
-    PyObject *a = script_read(w, left);
-    PyObject *b = a ? script_read(w, right) : NULL;
+    PyObject *a = operand(w, left, right);
+    PyObject *b = a ? operand(w, right, left) : NULL;
     PyObject *result = b ? known_binary(w, sign, a, b, in_place) : NULL;
     Py_XDECREF(a);
     Py_XDECREF(b);
@@ -246,8 +254,8 @@ static PyObject *compare(PyScript *w, cfx_sign sign, PyObject *left, PyObject *r
         return identity(w, left, right, sign == CFX_SIGN_IS_NOT);
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN)
         return contains(w, left, right, sign == CFX_SIGN_NOT_IN);
-    PyObject *a = script_read(w, left);
-    PyObject *b = a ? script_read(w, right) : NULL;
+    PyObject *a = operand(w, left, right);
+    PyObject *b = a ? operand(w, right, left) : NULL;
     PyObject *result = b ? compare_values(w, sign, a, b) : NULL;
     Py_XDECREF(a);
     Py_XDECREF(b);

@@ -184,6 +184,8 @@ PyObject *tracer_arg(PyTracer *t, PyObject *o);
 /* create_arg, not overridden: the argument as a node can hold it, with nodes for proxies. */
 PyObject *tracer_create_arg(PyTracer *t, PyObject *o);
 bool is_named_tuple(module_state *st, PyObject *o);
+/* Whether it is a number of numpy's own. */
+bool is_numpy_scalar(PyObject *o);
 /* One object that is no container and no plain value: a Node, or what stands for it. */
 PyObject *tracer_leaf(PyTracer *t, PyObject *o);
 

@@ -100,6 +100,13 @@ static bool is_plain(PyObject *o)
            PyUnicode_Check(o) || PyComplex_Check(o);
 }
 
+bool is_numpy_scalar(PyObject *o)
+{
+    const char *name = Py_TYPE(o)->tp_name;
+    return strncmp(name, "numpy.", 6) == 0 && strcmp(name, "numpy.ndarray") != 0 &&
+           PyObject_HasAttrString(o, "item") && PyObject_HasAttrString(o, "dtype");
+}
+
 PyObject *tracer_leaf(PyTracer *t, PyObject *o)
 {
     module_state *st = state_of(Py_TYPE(t));
@@ -108,6 +115,8 @@ PyObject *tracer_leaf(PyTracer *t, PyObject *o)
     if (is_plain(o) || PyDict_Contains(st->token_types, (PyObject *)Py_TYPE(o)) == 1 ||
         (t->script && PyType_Check(o)))  /* isinstance(x, torch.Tensor) */
         return Py_NewRef(o);
+    if (t->script && is_numpy_scalar(o))
+        return PyObject_CallMethod(o, "item", NULL);
     PyObject *pair = PyTuple_Pack(2, (PyObject *)t, o);
     PyObject *leaf = pair ? call_glue(st, "trace_leaf", pair) : NULL;
     Py_XDECREF(pair);

@@ -22,6 +22,7 @@ import weakref
 import pytest
 
 torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
 import torch.nn.functional as F
 from parity import SANITIZED, resident
 from torch import nn
@@ -310,6 +311,14 @@ def test_random_is_asked_when_the_graph_runs():
         want = rolls(UP)
         random.seed(seed)
         assert torch.equal(module(UP), want)
+
+
+def uses_numpy(x):
+    return np.float32(2) * x + np.sqrt(4.0), torch.add(x, np.float32(1)), x > np.int64(0)
+
+
+def test_numbers_of_numpy():
+    same(uses_numpy, UP)
 
 
 def copies(x):
@@ -739,10 +748,25 @@ def decorated_without_grad(x, w):
     return x * w if x.sum() > 0 else x + w
 
 
+def sets_grad(x, w):
+    with torch.set_grad_enabled(False):
+        y = x * w
+    z = x * w
+    torch.set_grad_enabled(mode=True)
+    a = x * w
+    torch.set_grad_enabled(z.requires_grad)
+    return y, z, a
+
+
+@torch.set_grad_enabled(True)
+def decorated_with_grad(x, w):
+    return x * w if x.sum() > 0 else x + w
+
+
 @pytest.mark.parametrize("outside", [True, False])
 def test_no_grad(outside):
     w = torch.ones(3, requires_grad=True)
-    for fn in (without_grad, decorated_without_grad):
+    for fn in (without_grad, decorated_without_grad, decorated_with_grad, sets_grad):
         module = cfx.script(fn)
         module.graph.eliminate_dead_code()
         module.recompile()
@@ -816,7 +840,7 @@ def test_what_has_no_source_and_asks_is_explained():
 
 
 def test_no_source_at_all():
-    with pytest.raises(cfx.ScriptError, match="'hidden' has no source .* cfx.symbolic_trace") as e:
+    with pytest.raises(cfx.ScriptError, match="'hidden' has no source .*cfx.symbolic_trace") as e:
         cfx.script(hidden)  # noqa: F821
     assert isinstance(e.value, NotImplementedError)
 
@@ -1054,6 +1078,56 @@ def test_roots():
     assert torch.equal(cfx.script(vector.plain)(UP), vector.plain(UP))
     assert torch.equal(cfx.script(lambda x: x + 1 if x.sum() > 0 else x)(UP), UP + 1)
     assert isinstance(cfx.script(most_rounds=3)(scale_by), cfx.GraphModule)
+
+
+def test_a_method_without_its_object():
+    with pytest.raises(TypeError, match="cfx.script.model.method."):
+
+        class Model(nn.Module):
+            @cfx.script
+            def forward(self, x):
+                return x
+
+
+def yields(x):
+    yield x
+
+
+def test_a_generator_is_no_root():
+    with pytest.raises(cfx.ScriptError, match="'yields' is a generator"):
+        cfx.script(yields)
+
+
+GLOBAL = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+
+def uses_global_module(x):
+    y = GLOBAL(x) + GLOBAL[0].weight.sum()
+    return y if y.sum() > 0 else GLOBAL[0](x)
+
+
+class UsesGlobalModule(nn.Module):
+    def forward(self, x):
+        return GLOBAL(x)
+
+
+def test_modules_that_a_function_finds():
+    module = same(uses_global_module, UP, DOWN)
+    assert module._module0.get_parameter("0.weight") is GLOBAL[0].weight
+    with pytest.raises(NameError, match="no submodule of the traced UsesGlobalModule"):
+        cfx.script(UsesGlobalModule())
+
+
+class CallTracer(cfx.Tracer):
+    def call_module(self, m, forward, args, kwargs):
+        self.called = [*getattr(self, "called", ()), type(m).__name__]
+        return super().call_module(m, forward, args, kwargs)
+
+
+def test_a_tracer_sees_calls_of_leaves():
+    tracer = CallTracer()
+    same(Plain(), UP, tracer=tracer)
+    assert tracer.called == ["Linear"]
 
 
 @cfx.script

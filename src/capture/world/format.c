@@ -199,6 +199,10 @@ cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
 {
     bool found = false;
     CFX_TRY(cfxi_w_deeper(w, err));
+    if (out->size > w->most_bytes) {
+        w->depth--;
+        return cfx_error_set(err, CFX_E_NOMEM, "a text of more than %zu MB", w->most_bytes >> 20);
+    }
     cfx_status status = o->cls ? put_special(w, o, "__repr__", out, &found, err) : CFX_OK;
     if (!found)
         status = repr_plain(w, o, out, err);
@@ -635,7 +639,7 @@ cfx_object *cfxi_w_str_format(cfxi_world *w, cfx_object *self, const cfx_call_ar
 {
     cfx_buffer text;
     filler f = {.w = w, .a = a, .out = &text};
-    if (cfxi_w_any_value(w, a, false)) {
+    if (cfxi_w_any_value(a, false)) {
         cfx_object *args[CFXI_MOST_ARGS];
         if (a->n + 1 > CFXI_MOST_ARGS)
             return cfxi_w_raise(w, err, CFXI_TypeError, "too many arguments");

@@ -763,7 +763,7 @@ static cfx_object *run_module(cfxi_world *w, cfx_object *o, const cfx_call_args 
 
 cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a, cfx_error *err)
 {
-    if (!w->recording && !cfxi_w_any_value(w, a, false))
+    if (!w->recording && !cfxi_w_any_value(a, false))
         return run_module(w, o, a, err);
     const cfxi_place *p = cfxi_places_find(&w->places, o->as.module);
     if (p)

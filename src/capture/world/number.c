@@ -233,7 +233,7 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
             return made;
     }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
-                       cfxi_w_has_value(w, b, false);
+                       cfxi_w_has_value(b, false);
     if (is_array(a) || is_array(b) || shown)
         return cfxi_w_perform_on(w, operator_name(sign, in_place, name), a, b, err);
     if (in_place && (a->type == CFXI_TYPE_LIST || a->type == CFXI_TYPE_DICT)) {
@@ -356,6 +356,9 @@ cfx_status cfxi_w_deeper(cfxi_world *w, cfx_error *err)
     if (w->depth >= CFXI_DEEPEST)
         return cfxi_w_throw(w, err, CFXI_RecursionError, "lists, dicts and tuples nest deeper than "
                           "%d", CFXI_DEEPEST);
+    if (++w->work > CFXI_MOST_WORK)  /* [a, a] forty times over has no end */
+        return cfx_error_set(err, CFX_E_LIMIT, "lists, dicts and tuples have more than %d parts in "
+                             "all", CFXI_MOST_WORK);
     w->depth++;
     return CFX_OK;
 }

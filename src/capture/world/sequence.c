@@ -173,7 +173,7 @@ cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not subscriptable",
                           cfxi_w_type_name(w, o));
     }
-    if (cfxi_w_has_value(w, key, false))
+    if (cfxi_w_has_value(key, false))
         return cfxi_w_perform_on(w, "operator.getitem", o, key, err);
     if (cfxi_w_length(w, o, &n, err) != CFX_OK)
         return NULL;

@@ -86,7 +86,7 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
     cfx_status status = CFX_OK;
     cfx_buffer_init(&text, w->allocator);
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
-        if (cfxi_w_has_value(w, items[i], false)) {
+        if (cfxi_w_has_value(items[i], false)) {
             status = k < CFXI_MOST_ARGS ? cfxi_w_put(&text, "{}", err)
                                         : cfx_error_set(err, CFX_E_LIMIT, "too many values in an "
                                                         "f-string");
@@ -114,7 +114,7 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
 static cfx_object *build_text(cfxi_world *w, cfx_object *const *items, size_t n, cfx_error *err)
 {
     cfx_buffer text;
-    if (cfxi_w_any_value(w, &(cfx_call_args){.args = items, .n = n}, false))
+    if (cfxi_w_any_value(&(cfx_call_args){.args = items, .n = n}, false))
         return recorded_text(w, items, n, err);
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = CFX_OK;
@@ -333,7 +333,7 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
     cfxi_world *w = ctx;
     cfx_buffer out;
     cfx_object *shown = cfxi_w_ref(o);
-    if (cfxi_w_has_value(w, o, false)) {
+    if (cfxi_w_has_value(o, false)) {
         cfxi_w_unref(shown);
         return format_value(w, o, conversion, spec, err);
     }

@@ -142,6 +142,7 @@ struct cfxi_world {
     cfx_object *trash;        /* those that are being freed, by `next` */
     bool draining, recording;
     uint32_t depth;           /* of what goes into objects */
+    uint32_t work;            /* how often it did */
     size_t bytes, most_bytes;
     cfx_object *pending;      /* the exception that was raised */
     cfx_object *none, *truths[2], *ellipsis, *not_implemented, *empty;
@@ -160,6 +161,7 @@ struct cfxi_world {
 
 enum {
     CFXI_DEEPEST = 100,       /* lists in lists: what prints and compares them is recursive */
+    CFXI_MOST_WORK = 50000000, /* of that kind, in all */
     CFXI_MOST_ARGS = 64       /* of a builtin */
 };
 
@@ -409,8 +411,8 @@ cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cf
 /* ---- the graph (record.c) -------------------------------------------------------------------- */
 
 /* Whether a graph value is in it, however deep; or a tensor, which becomes one. */
-bool cfxi_w_has_value(const cfxi_world *w, const cfx_object *o, bool or_tensor);
-bool cfxi_w_any_value(const cfxi_world *w, const cfx_call_args *a, bool or_tensor);
+bool cfxi_w_has_value(const cfx_object *o, bool or_tensor);
+bool cfxi_w_any_value(const cfx_call_args *a, bool or_tensor);
 cfx_object *cfxi_w_value_object(cfxi_world *w, cfx_node *n, cfx_error *err);
 /* Floating; INVALID with *err set. */
 cfx_value cfxi_w_to_value(cfxi_world *w, cfx_object *o, cfx_error *err);
