@@ -140,7 +140,8 @@ TEST(functions)
           "((1, 2, 3), {'a': 4, 'b': 5})");
     check("def f(a=[]):\n  a.append(1)\n  return a\nf()\nresult = f()", "[1, 1]");
     check("def f(): pass\nresult = f()", "None");
-    check("def f():\n  import a.b, c as d\n  from e import seven\n  return seven\nresult = f()", "7");
+    check("def f():\n  import a.b, c as d\n  from e import seven\n  return seven\nresult = f()",
+          "7");
     check("result = call(lambda: 5)", "5");
     check("def f(a, b): return locals()\nresult = f(1, 2)", "{'a': 1, 'b': 2}");
 }
@@ -167,10 +168,10 @@ TEST(exceptions)
           "'caught'");
     check("r = []\ndef f():\n  try:\n    return 1\n  finally:\n    r.append('end')\n"
           "result = (f(), r)", "(1, ['end'])");
-    check("try:\n  raise ValueError('a')\nexcept TypeError:\n  result = 1\nexcept ValueError as e:\n"
-          "  result = e.args\nelse:\n  result = 3", "'a'");
-    check("r = []\ntry:\n  try:\n    raise ValueError\n  finally:\n    r.append(1)\nexcept Exception:"
-          "\n  r.append(2)\nelse:\n  r.append(3)\nresult = r", "[1, 2]");
+    check("try:\n  raise ValueError('a')\nexcept TypeError:\n  result = 1\n"
+          "except ValueError as e:\n  result = e.args\nelse:\n  result = 3", "'a'");
+    check("r = []\ntry:\n  try:\n    raise ValueError\n  finally:\n    r.append(1)\n"
+          "except Exception:\n  r.append(2)\nelse:\n  r.append(3)\nresult = r", "[1, 2]");
     check("def f():\n  try:\n    try:\n      [][1]\n    except IndexError:\n      raise\n"
           "  except Exception:\n    return 'again'\nresult = f()", "'again'");
     check("for i in range(3):\n  try:\n    continue\n  finally:\n    result = i", "2");
@@ -253,7 +254,8 @@ TEST(bad_calls)
     check_fails("def f(a): pass\nf(1, a=2)", CFX_E_HOST,
                 "TypeError: 'f() got multiple values for argument 'a''");
     check_fails("def f(a, /): pass\nf(a=2)", CFX_E_HOST,
-                "TypeError: 'f() got some positional-only arguments passed as keyword arguments: 'a''");
+                "TypeError: 'f() got some positional-only arguments passed as keyword arguments: "
+                "'a''");
     check_fails("def f(): pass\nf(z=2)", CFX_E_HOST,
                 "TypeError: 'f() got an unexpected keyword argument 'z''");
     check_fails("a, b = [1]", CFX_E_HOST,

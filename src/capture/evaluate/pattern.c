@@ -1,8 +1,8 @@
 /* pattern.c - match.
  *
  * A pattern matches, does not, or a graph value tells: then the case is a branch of which the cases
- * behind it are the other way. Names are bound as they are met; where a graph value tells, once more
- * inside the branch, because what they stand for may be there only if the pattern matches.
+ * behind it are the other way. Names are bound as they are met; where a graph value tells, once
+ * more inside the branch, because what they stand for may be there only if the pattern matches.
  */
 #include "evaluate_impl.h"
 

@@ -170,7 +170,8 @@ def higher_order(x):
     return x
 def map_over(x): return sum(map(lambda v: v * 2, [x, x + 1]))
 def any_all(x):
-    return any([x.sum() > 0, x[0] > 100]), all([x.sum() > 0, x[0] > 0]), any([]), all([1, x.sum() > 0])
+    return (any([x.sum() > 0, x[0] > 100]), all([x.sum() > 0, x[0] > 0]), any([]),
+            all([1, x.sum() > 0]))
 def sorted_known(x):
     pairs = sorted([(3, x), (1, x * 2)], key=lambda p: p[0])
     return pairs[0][1]

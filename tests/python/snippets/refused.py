@@ -1,5 +1,5 @@
-"""Small functions of a tensor that cannot be captured. The line that the message is to name ends with
-`# refused: ` and what the message is to say; test_script_static.py reads that."""
+"""Small functions of a tensor that cannot be captured. The line that the message is to name ends
+with `# refused: ` and what the message is to say; test_script_static.py reads that."""
 # ruff: noqa
 import torch
 
