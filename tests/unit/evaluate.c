@@ -236,13 +236,6 @@ TEST(messages)
     check_fails("async def f(): pass\nf()", CFX_E_UNSUPPORTED,
                 "m.py:1: an asynchronous function cannot be captured; write a plain one\n"
                 "  async def f(): pass\n  ^\ncalled from m.py:2 in <module>");
-    check_fails("def f():\n  global q\n  q = 1\nf()", CFX_E_UNSUPPORTED,
-                "m.py:3: the global variable 'q' is assigned to, which the captured program could "
-                "not do again; return the value instead\n    q = 1\n    ^\n"
-                "called from m.py:4 in <module>");
-    check_fails("a, *b = x", CFX_E_UNSUPPORTED,
-                "m.py:1: how many items the value has is known only when the program runs, so the "
-                "star cannot take the rest; index or slice the value instead\n  a, *b = x\n     ^");
 }
 
 TEST(bad_calls)

@@ -7,6 +7,7 @@
  *     frame.c      calls that run, and their names
  *     message.c    errors, with the line and a caret and the calls that led there
  *     expr.c       expressions                  statement.c  statements
+ *     display.c    tuples, lists, sets, dicts   evaluator.c  the door
  *     assign.c     targets of assignments       comprehend.c comprehensions
  *     call.c       calls, bind.c their arguments, special.c functions that need the evaluator
  *     function.c   def, lambda, class           pattern.c    match
@@ -311,8 +312,13 @@ typedef struct cfxi_objects {
     size_t n, capacity;
 } cfxi_objects;
 bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o);  /* o NULL: false */
-/* The items of a tuple, list, set or call, with what stands behind stars. */
-bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, cfxi_objects *out);
+/* The arguments of a call, with what stands behind stars. `may_join`: a graph value may stand there;
+ * then all are one tuple, which is a graph value. */
+bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_objects *out);
+/* A tuple, list or set; a dict. */
+cfx_object *cfxi_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
+                         cfx_build what);
+cfx_object *cfxi_display_dict(cfx_evaluator *ev, const cfxi_Dict *d);
 /* What stands behind **: keys and values in turn. */
 bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out);
 cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c);
@@ -331,6 +337,9 @@ bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target);
 /* Attributes and items, with their journal; v NULL: deletes. */
 bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
 bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
+/* The i-th item, from the end if i < 0; a list of all but some of the first and last. */
+cfx_object *cfxi_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i);
+cfx_object *cfxi_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after);
 /* The contents of `o` are about to change, if it has any: notes them. */
 bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
