@@ -324,6 +324,22 @@ static cfx_status evaluate_all(const cfx_allocator *a, void *source)
     return r.err.status;
 }
 
+static const char data_decides[] =
+    "def f(v):\n  if v > 0 and v < 9: return v + 1\n  a, *b = v\n  n = 0\n  match a:\n"
+    "    case 1 | 2: n = 1\n    case k if k > 3: n = 2\n  l = [a, *b]\n"
+    "  for i in range(2):\n    with M() as m:\n      if a > i: break\n      n = n + m\n"
+    "  try: return (l, n)\n  finally: n = 5\n"
+    "class M:\n  def __enter__(self): return 3\n  def __exit__(self, t, e, b): pass\n"
+    "result = f(x)\n";
+
+TEST(out_of_memory_where_data_decides)
+{
+    run r;
+    evaluate("def f(v): return (1 if v else 2), v and 3\nresult = f(x)", NULL, &r);
+    CHECK_STR_EQ("(%cond, %cond_1)", r.err.status == CFX_OK ? r.result : r.err.message);
+    CHECK(test_oom_sweep(evaluate_all, (void *)data_decides) > 100);
+}
+
 TEST(out_of_memory)
 {
     check(every_kind, "(([9, 3, 2], {'a': 1, 'b': [9, 3, 2], 'c': '1-2'}, 1), 3, %relu)");
