@@ -377,11 +377,12 @@ FAILURES = [
     ('def f(x):\n    return x + {"a": 1}["b"]\n',
      "case.py:2: KeyError: 'b'\n      return x + {\"a\": 1}[\"b\"]\n                 ^\n"),
     (NET.format(init="pass", result="x").replace("n=4", "n"),
-     "case.py: TypeError: __init__() missing 1 required positional argument: 'n': to make it, give "
-     "the call, such as 'Net(...)'\n"),
+     "case.py: TypeError: Net.__init__() missing 1 required positional argument: 'n': to make it, "
+     "give the call, such as 'Net(...)'\n"),
     ("import numpy as np\n",
      "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts know torch, and of Python's "
-     "library math, typing, dataclasses, collections, functools, itertools, operator, copy and abc\\n"
+     "library math, typing, dataclasses, collections, functools, itertools, operator, copy and "
+     "abc\n"
      "  import numpy as np\n  ^\n"),
     ("import torch\n\ndef f(x):\n    return torch.relux(x)\n",
      "case.py:4: AttributeError: cfx has no 'torch.relux': it is in the table of operators neither "
@@ -409,8 +410,8 @@ FAILURES = [
      "             ^\ncalled from case.py:4 in <module>\n"),
     ("def f(x):\n    class A: pass\n    return x + A()\n",
      "case.py:3: TypeError: an object of the class 'A' cannot be an argument of a node of the "
-     "graph: numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()\n"
-     "             ^\n"),
+     "graph: numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()"
+     "\n             ^\n"),
     ("def f(x):\n    return [0] * 10**12\n",
      "case.py:2: MemoryError: a sequence of 1 items 1000000000000 times\n"
      "      return [0] * 10**12\n             ^\n"),
