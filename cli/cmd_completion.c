@@ -286,14 +286,14 @@ static int print_zsh(void)
 
 static void fish_words(complete what, const char *words)
 {
-    printf(" -xa '");
+    printf(what == PASS_LIST ? " -xa '(__cfx_list " : " -xa '");
     if (what == PASSES || what == PASS_LIST)
         print_passes();
     else if (what == OPERATORS)
         print_operators();
     else
         print_words(words);
-    printf("'");
+    printf(what == PASS_LIST ? ")'" : "'");
 }
 
 static void fish_option(const cli_verb *verb, const cli_option *option)
@@ -330,7 +330,11 @@ static void fish_verb(const cli_verb *verb)
 
 static int print_fish(void)
 {
-    printf("# Completes the words of cfx in fish: cfx completion fish | source\n");
+    printf("# Completes the words of cfx in fish: cfx completion fish | source\n"
+           "function __cfx_list -d 'words of a list with commas, behind those that are there'\n"
+           "    set -l before (commandline -ct | string replace -r '^--[^=]*=' '' |"
+           " string replace -r '[^,]*$' '')\n"
+           "    for word in $argv\n        echo $before$word\n    end\nend\n");
     for (size_t i = 0; i < cli_num_verbs; i++)
         fish_verb(&cli_verbs[i]);
     printf("complete -c cfx -n __fish_use_subcommand -xa help -d 'explain a verb'\n"

@@ -107,7 +107,7 @@ static int compile(const cli_model *m, const char *file, const char *cflags, con
                 snprintf(flags, sizeof flags, "%s", cflags ? cflags : "") < PATH_ROOM;
     if (file[0] == '-' && file[1])  /* not an option */
         fits = snprintf(dotted, sizeof dotted, "./%s", file) < PATH_ROOM && fits;
-    char always[] = "-O1 -fPIC -shared -I";
+    char always[] = "-O0 -fPIC -shared -I";
     char from_stdin[] = "-x c";
     add_words(&c, compiler);
     add_words(&c, always);

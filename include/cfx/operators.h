@@ -7359,8 +7359,7 @@ static inline cfx_var cfx_builtin_max_at(cfx_at at, cfx_var values)
 }
 #define cfx_builtin_max(s, values) cfx_builtin_max_at(CFX_HERE(s), cfx_v(values))
 
-/* builtin_round(Any number, Any ndigits=None) -> Any
- * builtins.round */
+/* builtin_round(Any number, Any ndigits=None) -> Any */
 typedef struct cfx_builtin_round_args { cfx_var ndigits; } cfx_builtin_round_args;
 static inline cfx_var cfx_builtin_round_at(cfx_at at, cfx_var number, cfx_builtin_round_args o)
 {

@@ -36,6 +36,8 @@ _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
     torch.ops.higher_order.cond: (ops.cond, (1, 2)),
     torch.ops.higher_order.while_loop: (ops.while_loop, (0, 1)),
     ops.for_loop: (ops.for_loop, (1,)),
+    ops.cond: (ops.cond, (1, 2)),  # of what torch's refuses
+    ops.while_loop: (ops.while_loop, (0, 1)),
 }
 _PATHS = ("get_attr", "call_module")
 # What a GraphModule makes itself, from its graph.
@@ -223,12 +225,18 @@ class _FromTorch(_Copy):
 class _ToTorch(_Copy):
     """cfx's operators become torch's: the graph is copied and brought into torch's form first."""
 
+    is_region = False
+
     def nodes(self) -> list[Any]:
+        self.parameters: set[str] = set()
         copy = self.graph._clone()
         self.originals = dict(zip(copy.nodes, self.graph.nodes))
         copy._pass("lift_attrs")
-        functions = {known[0].__name__: target for target, known in _OPERATORS.items()}
+        functions = {known[0].__name__: target for target, known in reversed(_OPERATORS.items())}
         regions = copy._outline(functions, lambda path: hasattr(self.root, path))
+        readers = (r for n in copy.nodes if n.target in (ops.cond, ops.while_loop, ops.for_loop)
+                   for r in n.args if isinstance(r, _core.Node))  # fmt: skip
+        self.called = {r.target for r in readers}
         self.branches = {path: self.branch(path, region) for path, region in regions.items()}
         return list(copy.nodes)
 
@@ -238,6 +246,9 @@ class _ToTorch(_Copy):
         return [*new, *(copies[node] for node in super().by_use(list(self.graph.nodes)))]
 
     def add(self, node: Any, target: Any) -> Any:
+        if self.is_region and node.op == "placeholder":
+            target = node.name if target in self.parameters else target  # each once in a function
+            self.parameters.add(target)
         twin = super().add(node, target)
         self.twins[self.originals.get(node)] = twin  # metadata may mention it
         return twin
@@ -254,6 +265,7 @@ class _ToTorch(_Copy):
 
     def branch(self, name: str, region: Any) -> Any:
         copy = _ToTorch(self.conversion, region, self.root)
+        copy.is_region = True
         graph = copy.convert()
         held = dict(copy.branches)
         for node in graph.nodes:
@@ -265,7 +277,7 @@ class _ToTorch(_Copy):
             held[node.target] = found = operator.attrgetter(node.target)(self.root)
             tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
             wanted = any(getattr(tensor, "requires_grad", False) for tensor in tensors)
-            if wanted and "for_loop" not in name:
+            if wanted and name not in self.called:
                 warnings.warn(f"{what}, to which torch passes no gradients", stacklevel=2)
         return self.dest.GraphModule(held, graph)
 

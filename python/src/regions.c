@@ -199,15 +199,46 @@ static int check_form(const cfx_node *n, const region_form *form)
     return 0;
 }
 
+/* Whether there is a literal that torch's operators do not take, or give: they know tensors and
+ * integers. A bool is passed, and None is given. */
+static bool has_other(cfx_value v, cfx_kind allowed)
+{
+    size_t size;
+    const cfx_value *items = cfx_value_items(v, &size);
+    for (size_t i = 0; is_items(v) && i < size; i++)
+        if (items[i].kind != CFX_KIND_NODE && items[i].kind != CFX_KIND_INT &&
+            items[i].kind != allowed)
+            return true;
+    return v.kind == CFX_KIND_FLOAT || v.kind == CFX_KIND_BOOL || v.kind == CFX_KIND_STR;
+}
+
+/* Whether torch's operator refuses what is passed or given. The call then stays cfx's, which runs
+ * modules as well. */
+static bool is_refused(const cfx_node *n, const region_form *form)
+{
+    if (has_other(cfx_node_arg(n, form->args - 1), CFX_KIND_BOOL))
+        return true;
+    const unsigned first = form->first + (form->first == 0);  /* a test gives a bool */
+    for (unsigned i = first; i < form->first + form->regions; i++) {
+        const cfx_graph *region = cfx_value_graph(cfx_node_arg(n, i));
+        const cfx_node *last = cfx_graph_last(region);
+        if (last && cfx_node_op(last) == CFX_OP_OUTPUT &&
+            has_other(cfx_node_arg(last, 0), CFX_KIND_NONE))
+            return true;
+    }
+    return false;
+}
+
 static int outline_node(outline_job *job, cfx_node *n, cfx_operator op)
 {
     cfx_error err = {0};
     cfx_value args[MAX_ARGS];
     const region_form *form = &forms[op];
-    const bool loop = op == CFX_OPID_while_loop;
     if (check_form(n, form) < 0)
         return -1;
-    const size_t kept = loop ? state_kept(n) : 0;
+    const bool stays = is_refused(n, form);
+    const bool loop = op == CFX_OPID_while_loop && !stays;
+    const size_t kept = loop ? state_kept(n) : SIZE_MAX;
     for (unsigned i = 0; i < form->args; i++)
         args[i] = cfx_node_arg(n, i);
     for (unsigned i = 0; i < form->regions; i++) {
@@ -215,7 +246,9 @@ static int outline_node(outline_job *job, cfx_node *n, cfx_operator op)
         if (args[form->first + i].kind == CFX_KIND_INVALID)
             return -1;
     }
-    cfx_target target = {PyDict_GetItemString(job->targets, cfx_operator_name(op)), NULL, 0};
+    cfx_target target = {NULL, NULL, 0};
+    if (!stays)
+        target.object = PyDict_GetItemString(job->targets, cfx_operator_name(op));
     cfx_value all = cfx_invalid();
     if (!loop || split_state(job->self->g, args, kept, &err))
         all = cfx_value_tuple(job->self->g, args, form->args + loop, &err);

@@ -88,16 +88,22 @@ static void put_spaces(cfxi_ccode *c, size_t n)
     cfxi_c_put(c, &c->body, spaces, n);
 }
 
-/* "  / * model.c:12 * /": the file's name cannot end the comment, nor begin one. */
+/* "  / * model.c:12 * /": the file's name cannot end the comment, nor begin one, nor turn text
+ * around, as some characters do, of which compilers warn. */
 static size_t comment_of(const cfx_node *n, char *out, size_t size)
 {
     const char *file = cfx_node_file(n);
-    int used = snprintf(out, size, "  /* %.120s:%u */", file, cfx_node_line(n));
-    for (char *p = out + 5; p < out + used - 3; p++)
-        if ((unsigned char)*p < ' ' || (*p == '*' && p[1] == '/') || (*p == '/' && p[1] == '*') ||
-            *p == '\\')
-            *p = '?';
-    return (size_t)used;
+    const size_t used = (size_t)snprintf(out, size, "  /* %.120s:%u */", file, cfx_node_line(n));
+    uint32_t code;
+    cfxi_utf8_clean(out);  /* it may have been cut inside a character */
+    for (size_t i = 5, length; i + 3 < used; i += length) {
+        char *p = out + i;
+        length = cfxi_utf8_decode(p, used - i, &code);
+        if (!cfxi_is_printable(code) || (*p == '*' && p[1] == '/') ||
+            (*p == '/' && p[1] == '*') || *p == '\\')
+            memset(p, '?', length);
+    }
+    return used;
 }
 
 /* Breaks the line at gaps. */

@@ -41,10 +41,30 @@ static const c_form *form_of(const cfx_node *n)
     return NULL;
 }
 
+/* Moves inputs before all else, so that they are found without a look at the other nodes. */
+static cfx_status inputs_first(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cfx_node *last = &g->root;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
+        cfx_node *before = n->prev;
+        if (n->op != CFX_OP_PLACEHOLDER)
+            continue;
+        if (before != last) {
+            CFX_TRY(cfx_node_move_after(last, n, err));
+            last = n;
+            n = before;
+        } else {
+            last = n;
+        }
+    }
+    return cfxi_each_region(g, inputs_first, ctx, err);
+}
+
+/* Asked for each reader of a loop's results: they stand first. */
 static size_t count_inputs(const cfx_graph *g)
 {
     size_t count = 0;
-    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
+    for (const cfx_node *n = g->root.next; n != &g->root && n->op == CFX_OP_PLACEHOLDER; n = n->next)
         count++;
     return count;
 }
@@ -159,7 +179,7 @@ static void put_single_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
     size_t count;
     const cfx_value *items = cfx_value_items(v, &count);
     if (items && count == 1) {
-        cfxi_c_value(c, n, items[0], NULL, CFXI_C_VAR);
+        cfxi_c_result(c, n, items[0]);
         return;
     }
     cfxi_c_text(c, "cfx_getitem(s, ");
@@ -354,6 +374,7 @@ static cfx_status put_regions(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
 
 cfx_status cfxi_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err)
 {
+    CFX_TRY(inputs_first(c->g, NULL, err));
     const cfxi_c_function f = function_of(c->g, CFXI_C_FORWARD, "forward");
     *inputs = f.inputs;
     CFX_TRY(put_regions(c, c->g, err));

@@ -7,8 +7,23 @@
  *         cfx_module_add(s, layers, "0", cfx_nn_linear(s, 784, 512));
  *         return self;
  *     }
+ *
+ * If it is very long, functions model_1, model_2, ... have its statements, and it calls them.
  */
 #include "ccode_impl.h"
+
+#include <stdio.h>
+
+enum { SECTION = 100 };  /* statements of one of the functions */
+
+/* What is being written. */
+typedef struct c_model {
+    cfxi_ccode *c;
+    cfx_namespace *ns;   /* of the variables, of all functions */
+    bool is_long;
+    size_t section;      /* the function, from 1 on */
+    size_t statements;   /* it has so many */
+} c_model;
 
 /* ---- constructors -------------------------------------------------------------------------- */
 
@@ -113,6 +128,7 @@ static cfx_status is_buffer(cfxi_ccode *c, const cfxi_part *part, bool *answer, 
 
 static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
 {
+    c->scope_used = true;
     cfxi_c_printf(c, "%s(s, ", call);
     cfxi_c_text(c, part->parent ? part->parent->label : "self");
     cfxi_c_comma(c);
@@ -185,33 +201,86 @@ static void put_ties(cfxi_ccode *c, const cfxi_part *part)
     }
 }
 
-static cfx_status put_part(cfxi_ccode *c, cfxi_part *part, cfx_namespace *ns, cfx_error *err)
+/* Ends the function that has the statements so far. */
+static void end_section(c_model *m)
 {
-    switch (part->kind) {
-    case CFXI_PART_VALUE: CFX_TRY(put_value_part(c, part, err)); break;
-    case CFXI_PART_HOLDER:
-        part->label = cfxi_c_name(c, ns, part->path, strlen(part->path));
+    cfxi_ccode *c = m->c;
+    char head[80];
+    if (m->statements == 0)
+        return;
+    snprintf(head, sizeof head, "\nstatic void model_%zu(cfx_scope *s, cfx_module *self)\n{\n",
+             m->section++);
+    cfxi_c_head(c, head);
+    cfxi_c_unused(c, c->scope_used, "s", 1);
+    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_c_head(c, "}\n");
+    cfxi_c_begin(c);
+    m->statements = 0;
+}
+
+static void count_statement(c_model *m, bool may_end)
+{
+    if (++m->statements >= SECTION && m->is_long && may_end)
+        end_section(m);
+}
+
+/* A module of an earlier function is found by its path. */
+static void know(c_model *m, cfxi_part *part)
+{
+    if (!part || part->known == m->section)
+        return;
+    part->known = m->section;
+    cfxi_c_text(m->c, "cfx_module *");
+    cfxi_c_text(m->c, part->label ? part->label : "");
+    cfxi_c_text(m->c, " = cfx_child(self,");
+    cfxi_c_put(m->c, &m->c->line, &(char){CFXI_C_GAP}, 1);
+    cfxi_c_string(m->c, part->path, strlen(part->path));
+    cfxi_c_text(m->c, ");");
+    cfxi_c_end_line(m->c, NULL);
+}
+
+/* `used`: by the next statement. Else it becomes a variable where it is. */
+static void put_holder(c_model *m, cfxi_part *part, bool used)
+{
+    cfxi_ccode *c = m->c;
+    part->label = cfxi_c_name(c, m->ns, part->path, strlen(part->path));
+    if (used) {
+        part->known = m->section;
         cfxi_c_text(c, "cfx_module *");
         cfxi_c_text(c, part->label ? part->label : "");
         cfxi_c_text(c, " = ");
-        put_owner(c, "cfx_module_add", part);
-        cfxi_c_comma(c);
-        cfxi_c_text(c, "cfx_module_new(s, NULL));");
-        break;
-    case CFXI_PART_MODULE:
-        put_owner(c, "cfx_module_add", part);
-        cfxi_c_comma(c);
-        if (part->twin) {
-            put_child(c, part->twin);
-        } else {
-            CFX_TRY(put_constructor(c, part, err));
-        }
-        cfxi_c_text(c, ");");
-        break;
     }
-    cfxi_c_end_line(c, NULL);
-    put_ties(c, part);
-    return c->nomem ? cfxi_nomem(err) : CFX_OK;
+    put_owner(c, "cfx_module_add", part);
+    cfxi_c_comma(c);
+    cfxi_c_text(c, "cfx_module_new(s, NULL));");
+}
+
+static cfx_status put_module(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
+{
+    put_owner(c, "cfx_module_add", part);
+    cfxi_c_comma(c);
+    if (part->twin) {
+        put_child(c, part->twin);
+    } else {
+        CFX_TRY(put_constructor(c, part, err));
+    }
+    cfxi_c_text(c, ");");
+    return CFX_OK;
+}
+
+static cfx_status put_part(c_model *m, cfxi_part *part, const cfxi_part *next, cfx_error *err)
+{
+    const bool used = next && next->parent == part;
+    know(m, part->parent);
+    switch (part->kind) {
+    case CFXI_PART_VALUE: CFX_TRY(put_value_part(m->c, part, err)); break;
+    case CFXI_PART_HOLDER: put_holder(m, part, used); break;
+    case CFXI_PART_MODULE: CFX_TRY(put_module(m->c, part, err)); break;
+    }
+    cfxi_c_end_line(m->c, NULL);
+    put_ties(m->c, part);
+    count_statement(m, !used);
+    return m->c->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
 /* ---- training ------------------------------------------------------------------------------ */
@@ -226,8 +295,9 @@ static cfx_status is_training(cfxi_ccode *c, const char *path, bool *answer, cfx
 }
 
 /* The whole as it is, then those that are otherwise. */
-static cfx_status put_training(cfxi_ccode *c, const cfxi_parts *parts, cfx_error *err)
+static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *err)
 {
+    cfxi_ccode *c = m->c;
     bool all;
     bool one;
     if (!c->modules)
@@ -236,6 +306,7 @@ static cfx_status put_training(cfxi_ccode *c, const cfxi_parts *parts, cfx_error
     if (!all) {
         cfxi_c_text(c, "cfx_module_train(self, false);");
         cfxi_c_end_line(c, NULL);
+        count_statement(m, true);
     }
     for (size_t i = 0; i < parts->list.size; i++) {
         const cfxi_part *part = cfxi_part_at(parts, i);
@@ -248,6 +319,7 @@ static cfx_status put_training(cfxi_ccode *c, const cfxi_parts *parts, cfx_error
         cfxi_c_string(c, part->path, strlen(part->path));
         cfxi_c_text(c, one ? "), true);" : "), false);");
         cfxi_c_end_line(c, NULL);
+        count_statement(m, true);
     }
     return CFX_OK;
 }
@@ -286,11 +358,13 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
         if (name->data[0] == '*')
             cfxi_c_refuse(c, n, "the input '%.60s' stands for any number of values; C functions "
                           "take so many as are written down", name->data);
-        cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
-        status = cfx_buffer_append(&names, name->data, name->size);
+        status = cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
+        if (status == CFX_OK)
+            status = cfx_buffer_append(&names, name->data, name->size);
         if (status == CFX_OK && !needed) {
-            cfx_buffer_append(&names, "=", 1);
-            status = cfx_value_repr(c->g, value, sink, err);
+            status = cfx_buffer_append(&names, "=", 1);
+            if (status == CFX_OK)
+                status = cfx_value_repr(c->g, value, sink, err);
         }
         needed = n == needed ? NULL : needed;
     }
@@ -320,34 +394,49 @@ static cfx_status put_class(cfxi_ccode *c, size_t inputs, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status put_parts(cfxi_ccode *c, const cfxi_parts *parts, cfx_error *err)
+/* All statements; those that are in functions of their own are written already. */
+static cfx_status put_statements(c_model *m, const cfxi_parts *parts, cfx_error *err)
 {
-    cfx_namespace *ns = cfx_namespace_new(c->allocator, err);
-    cfx_status status = ns ? CFX_OK : CFX_E_NOMEM;
-    cfxi_c_text(c, "cfx_module *self = cfx_module_new(s, &model_class);");
-    cfxi_c_end_line(c, NULL);
+    cfxi_ccode *c = m->c;
+    static const char make[] = "cfx_module *self = cfx_module_new(s, &model_class);";
+    m->ns = cfx_namespace_new(c->allocator, err);
+    cfx_status status = m->ns ? CFX_OK : CFX_E_NOMEM;
+    cfxi_c_text(c, m->is_long ? "" : make);
+    if (!m->is_long)
+        cfxi_c_end_line(c, NULL);
     for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++)
-        status = put_part(c, cfxi_part_at(parts, i), ns, err);
-    cfx_namespace_free(ns);
-    return status;
+        status = put_part(m, cfxi_part_at(parts, i),
+                          i + 1 < parts->list.size ? cfxi_part_at(parts, i + 1) : NULL, err);
+    if (status == CFX_OK)
+        status = put_training(m, parts, err);
+    cfx_namespace_free(m->ns);
+    if (!m->is_long || status != CFX_OK)
+        return status;
+    end_section(m);
+    cfxi_c_text(c, make);
+    cfxi_c_end_line(c, NULL);
+    for (size_t i = 1; i < m->section; i++) {
+        cfxi_c_printf(c, "model_%zu(s, self);", i);
+        cfxi_c_end_line(c, NULL);
+    }
+    return CFX_OK;
 }
 
 cfx_status cfxi_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err)
 {
-    static const char head[] = "\ncfx_module *cfx_model(cfx_scope *s)\n{\n";
     static const char tail[] = "    return self;\n}\n";
     cfxi_parts parts;
-    c->body.size = 0;
+    c_model m = {.c = c, .section = 1};
+    cfxi_c_begin(c);
     CFX_TRY(put_class(c, inputs, err));
-    c->body.size = 0;
+    cfxi_c_begin(c);
     cfx_status status = cfxi_parts_collect(&parts, c->g, c->modules, err);
+    m.is_long = parts.list.size > CFXI_C_LONG;
     if (status == CFX_OK)
-        status = put_parts(c, &parts, err);
-    if (status == CFX_OK)
-        status = put_training(c, &parts, err);
+        status = put_statements(&m, &parts, err);
     cfxi_parts_free(&parts);
     CFX_TRY(status);
-    cfxi_c_put(c, &c->text, head, sizeof head - 1);
+    cfxi_c_head(c, "\ncfx_module *cfx_model(cfx_scope *s)\n{\n");
     cfxi_c_put(c, &c->text, c->body.data, c->body.size);
     cfxi_c_put(c, &c->text, tail, sizeof tail - 1);
     return c->nomem ? cfxi_nomem(err) : CFX_OK;

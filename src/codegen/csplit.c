@@ -33,6 +33,7 @@ typedef struct c_split {
     uint32_t *free;    /* slots that nobody needs any more */
     size_t num_free;
     uint32_t slots;    /* so many were needed so far */
+    bool vars_used;    /* by the part that is being written */
     cfxi_vec names;    /* of const char *: of the functions so far */
     bool has_output;
 } c_split;
@@ -86,6 +87,7 @@ static void put_move(c_split *p, const cfx_node *n, bool load)
 {
     cfxi_ccode *c = p->c;
     const uint32_t slot = place_of(p, n)->slot;
+    p->vars_used = true;
     if (load)
         cfxi_c_text(c, "cfx_var ");
     else
@@ -119,6 +121,7 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
     const cfx_node *root = &first->graph->root;
     const cfx_node *end = first;
     cfxi_c_begin(c);
+    p->vars_used = false;
     for (; end != root && (end->mark - p->first) / PART == part; end = end->next) {
         load_inputs(p, end, part);
         if (end->op == CFX_OP_OUTPUT)
@@ -136,6 +139,7 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
         put_move(p, n, false);
     }
     if (end != root && end->op == CFX_OP_OUTPUT) {
+        p->vars_used = true;
         cfxi_c_text(c, "vars[0] = ");
         cfxi_c_output(c, p->f, end);
         return root;
@@ -175,7 +179,7 @@ static void put_part_function(c_split *p)
     cfxi_c_head(c, "(cfx_scope *s, cfx_module *self, cfx_var *vars)\n{\n");
     cfxi_c_unused(c, c->scope_used, "s", 1);
     cfxi_c_unused(c, c->self_used, "self", 4);
-    cfxi_c_unused(c, strstr(c->body.data, "vars[") != NULL, "vars", 4);
+    cfxi_c_unused(c, p->vars_used, "vars", 4);
     cfxi_c_put(c, &c->text, c->body.data, c->body.size);
     cfxi_c_head(c, "}\n");
 }

@@ -20,6 +20,7 @@ typedef struct cfxi_part {
     const char *name;          /* "0": the end of `path` */
     const cfx_node *node;      /* the first that names it */
     const char *label;         /* what the generator calls it; NULL at first */
+    size_t known;              /* the generator's: the last function that has it as a variable */
     const char *store;         /* where it is to be found, if not under its name; NULL at first */
     const struct cfxi_part *twin;  /* an earlier one that is the same module or tensor, */
     const char *inside;            /* or that has it, under this name; "" if it is it */

@@ -50,13 +50,48 @@ static void refuse(py_init *p, const char *path, const char *class_name, const c
 
 /* ---- expressions --------------------------------------------------------------------------- */
 
+static cfx_status put_value(py_init *p, cfx_value v, cfx_error *err);
+
+/* "1, 2", of a tuple of one with a comma behind it. */
+static cfx_status put_items(py_init *p, cfx_value v, cfx_error *err)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; i < n; i++) {
+        put_str(p, i ? ", " : "");
+        CFX_TRY(put_value(p, items[i], err));
+    }
+    put_str(p, n == 1 && v.kind == CFX_KIND_TUPLE ? "," : "");
+    return CFX_OK;
+}
+
+/* As Python's repr, but for what that has no name for: inf, nan, device. */
 static cfx_status put_value(py_init *p, cfx_value v, cfx_error *err)
 {
-    const bool odd = v.kind == CFX_KIND_FLOAT && v.as.f - v.as.f != 0;  /* inf, nan */
-    put_str(p, odd ? "float('" : "");
-    CFX_TRY(cfx_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
-    put_str(p, odd ? "')" : "");
+    const bool odd = v.kind == CFX_KIND_FLOAT && v.as.f - v.as.f != 0;
+    const bool items = v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST ||
+                       v.kind == CFX_KIND_COMPLEX;
+    put_str(p, odd                             ? "float('"
+               : v.kind == CFX_KIND_DEVICE     ? "torch."
+               : v.kind == CFX_KIND_COMPLEX    ? "complex("
+               : v.kind == CFX_KIND_TUPLE      ? "("
+               : v.kind == CFX_KIND_LIST       ? "["
+                                               : "");
+    CFX_TRY(items ? put_items(p, v, err)
+                  : cfx_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
+    put_str(p, odd ? "')" : v.kind == CFX_KIND_LIST ? "]" : items ? ")" : "");
     return CFX_OK;
+}
+
+/* Whether it is of the host, or has something in it that is. */
+static bool has_host(cfx_value v)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; i < n; i++)
+        if (has_host(items[i]))
+            return true;
+    return v.kind == CFX_KIND_HOST;
 }
 
 static void put_quoted(py_init *p, const char *text)
@@ -260,7 +295,7 @@ static cfx_status put_attribute(py_init *p, cfxi_part *part, cfx_error *err)
     cfx_value v;
     cfx_value dtype;
     CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "", &v, err));
-    if (v.kind == CFX_KIND_HOST || v.kind == CFX_KIND_INVALID) {
+    if (has_host(v) || v.kind == CFX_KIND_INVALID) {
         cfx_value_discard(p->g, v);
         CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "dtype", &dtype, err));
         if (dtype.kind == CFX_KIND_DTYPE)

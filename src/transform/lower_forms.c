@@ -50,6 +50,7 @@ static const form forms[] = {
     FORM(scatter_, scatter_reduce_, "self,dim,index,src,reduce"),
     FORM(scatter_, scatter_reduce_, "self,dim,index,src:value,reduce"),
     FORM(bernoulli, bernoulli_p, NULL),
+    FORM(round, builtin_round, NULL),
     FORM(normal_of, normal_numbers, NULL),
     FORM(randint, randint, "high,size,low=0,dtype,layout,device,pin_memory"),
     FORM(randint_like, randint_like,

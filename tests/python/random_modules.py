@@ -258,6 +258,21 @@ class Maker:
         self.call(cfx.cond, (self.rng.random() < 0.5, *regions, operands))
         self.calls.pop()  # a region has one place
 
+    def loop(self):
+        """A state that changes, one that never does, and what depends on that one alone."""
+        inner = Maker(self.rng, self.regions - 1, self.writes)
+        inner.graph.placeholder("i")
+        state, kept = inner.made = [inner.graph.placeholder(name) for name in ("s", "k")]
+        inner.layers = []
+        still = inner.graph.call_function(torch.tanh, (kept,))
+        inner.statements(self.rng.randrange(3))
+        turn = inner.graph.call_function(torch.add, (inner.made[-1], still))
+        inner.graph.output((turn, kept))
+        args = (self.rng.randrange(1, 4), inner.graph, (self.pick(), self.pick()))
+        loop = self.graph.call_function(cfx.for_loop, args)
+        self.call(operator.getitem, (loop, 0))
+        self.calls.pop()  # a region has one place
+
     def statements(self, n):
         kinds = [
             self.unary, self.unary, self.binary, self.binary, self.by_name, self.arguments,
@@ -269,7 +284,7 @@ class Maker:
         if self.writes:
             kinds += [self.in_place] * 3
         if self.regions:
-            kinds.append(self.cond)
+            kinds += [self.cond, self.loop]
         for _ in range(n):
             self.rng.choice(kinds)()
 

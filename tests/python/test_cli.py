@@ -224,6 +224,17 @@ def test_other_shells_know_the_same_words(shell, tmp_path):
         subprocess.run([shell, "-n", file], check=True)
 
 
+def test_fish_completes_lists():
+    """The words behind a comma, too."""
+    script = cfx("completion", "fish").stdout
+    assert re.search(r"-l pass .* -xa '\(__cfx_list .*\bcse dce\b.*\)'\n", script)
+    if not shutil.which("fish"):
+        return
+    ask = script + "\ncomplete -C 'cfx opt --pass dce,cs'"
+    done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, check=True)
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["dce,cse"]
+
+
 # ---- work that takes long -----------------------------------------------------------------------
 
 

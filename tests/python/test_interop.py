@@ -299,6 +299,44 @@ def test_for_loop_stays_a_call():
     assert cfx.equal(from_torch(theirs), graph)
 
 
+@pytest.mark.parametrize("literal", [0.5, None, [1, 2], "text"])
+def test_what_torch_refuses_stays_a_call(literal):
+    """torch's operators take tensors and integers, and give them."""
+    same = region("a", "b", result=lambda g, a, b: (a, b))
+    other = region("a", "b", result=lambda g, a, b: (call(g, torch.neg, a), b))
+
+    def outer(g, p, x):
+        return call(g, cfx.cond, p, same, other, (x, literal))
+
+    test = region("i", "b", result=lambda g, i, b: call(g, operator.lt, i, 3))
+    body = region("i", "b", result=lambda g, i, b: (call(g, operator.add, i, 1), b))
+    state = 0, literal
+    loop = region("p", "x", result=lambda g, p, x: call(g, cfx.while_loop, test, body, state))
+    x = torch.randn(2)
+    for graph, target, want in ((region("p", "x", result=outer), cfx.cond, (-x, literal)),
+                                (loop, cfx.while_loop, (3, literal))):  # fmt: skip
+        theirs = to_torch(graph)
+        assert any(node.target is target for node in theirs.nodes)
+        torch.testing.assert_close(theirs.owning_module(False, x)[0], want[0])
+        assert theirs.owning_module(False, x)[1] == literal
+        assert cfx.equal(from_torch(theirs), graph)
+
+
+def test_what_torch_does_not_give_stays_a_call():
+    branches = [region("a", result=lambda g, a, v=v: (a, v)) for v in (0.5, 2.5)]
+    graph = region("p", "x", result=lambda g, p, x: call(g, cfx.cond, p, *branches, (x,)))
+    theirs = to_torch(graph)
+    assert any(node.target is cfx.cond for node in theirs.nodes)
+    assert theirs.owning_module(True, torch.ones(1)) == (torch.ones(1), 0.5)
+
+
+def test_inputs_of_one_name():
+    """In a region two inputs may be called the same; in a function they may not."""
+    body = region("i", "i", result=lambda g, i, j: (call(g, torch.sub, i, j),))
+    graph = region("p", "x", result=lambda g, p, x: call(g, cfx.cond, p, body, body, (x, 1)))
+    assert torch.equal(to_torch(graph).owning_module(True, torch.ones(2))[0], torch.zeros(2))
+
+
 def test_regions_that_call_modules_say_so():
     then = region("a", result=lambda g, a: g.call_module("layer", (a,)))
     other = region("a", result=lambda g, a: a)

@@ -6,11 +6,13 @@
 
 #include <cfx/cfx.h>
 
-/* The C source of a text, or why there is none; freed by the next call. */
+/* The C source of a text, or why there is none; freed by the next call. NULL: the last one. */
 static const char *code_of(const char *text, const cfx_modules *modules)
 {
     static cfx_buffer out;
     cfx_error err = {0};
+    if (!text)
+        return out.data;
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, &err);
     if (out.data)
         cfx_buffer_free(&out);
@@ -159,6 +161,87 @@ TEST(what_nobody_reads_has_no_name)
     CHECK_STR_EQ("    (void)self;\n    cfx_for(s, 3, loop_body, NULL, x);\n    return x;\n", code);
 }
 
+/* What is returned must not lie on the stack of the function that returns it. */
+TEST(results_that_are_integers)
+{
+    cfx_buffer text;
+    char line[80];
+    static const char loop_of_one[] =
+        "  %loop = call_function[target=cfx.for_loop](3, graph {\n"
+        "      %i = placeholder[target=i]()\n"
+        "      %y = placeholder[target=y]()\n"
+        "      output(((1, 2),))\n"
+        "    }, (%x,))\n"
+        "  output(%loop)\n";
+    body_of(loop_of_one);
+    CHECK(strstr(code_of(NULL, NULL), "return cfx_tuple(s, cfx_v(1), cfx_v(2));") != NULL);
+    cfx_buffer_init(&text, NULL);
+    cfx_buffer_append(&text, "graph():\n", 9);
+    for (int i = 0; i < 450; i++) {
+        snprintf(line, sizeof line, "  %%x%d = placeholder[target=x%d]()\n", i, i);
+        cfx_buffer_append(&text, line, strlen(line));
+    }
+    for (int i = 0; i < 150; i++) {
+        snprintf(line, sizeof line, "  %%y%d = call_function[target=torch.relu](%%x%d)\n", i, i);
+        cfx_buffer_append(&text, line, strlen(line));
+    }
+    cfx_buffer_append(&text, "  output((1, 2))\n", 17);
+    const char *code = code_of(text.data, NULL);
+    CHECK(strstr(code, "    vars[0] = cfx_tuple(s, cfx_v(1), cfx_v(2));\n") != NULL);
+    CHECK(strstr(code, "static void forward_part2(cfx_scope *s, cfx_module *self, cfx_var *vars)\n"
+                       "{\n    (void)s;\n    (void)self;\n    (void)vars;\n}\n") != NULL);
+    cfx_buffer_free(&text);
+}
+
+/* A graph of `n` parameters, each in a module of its own; freed by the caller. */
+static cfx_buffer many_parameters(int n)
+{
+    cfx_buffer text;
+    char line[160];
+    cfx_buffer_init(&text, NULL);
+    cfx_buffer_append(&text, "graph():\n", 9);
+    for (int i = 0; i < n; i++) {
+        snprintf(line, sizeof line, "  %%w%d = get_attr[target=layers.%d.w]()\n", i, i);
+        cfx_buffer_append(&text, line, strlen(line));
+    }
+    cfx_buffer_append(&text, "  output(%w0)\n", 14);
+    return text;
+}
+
+/* In functions of their own, each of which has as variables what it uses. */
+TEST(very_many_parameters)
+{
+    cfx_buffer text = many_parameters(300);
+    const char *code = code_of(text.data, NULL);
+    CHECK(strstr(code, "\nstatic void model_2(cfx_scope *s, cfx_module *self)\n{\n"
+                       "    cfx_module *layers = cfx_child(self, \"layers\");\n"
+                       "    cfx_module *layers_50 = cfx_module_add(s, layers, \"50\", "
+                       "cfx_module_new(s, NULL));\n"
+                       "    cfx_module_declare(s, layers_50, \"w\");\n") != NULL);
+    CHECK(strstr(code, "    cfx_module *self = cfx_module_new(s, &model_class);\n"
+                       "    model_1(s, self);\n    model_2(s, self);\n") != NULL);
+    CHECK(strstr(code, "    model_6(s, self);\n    return self;\n}\n") != NULL);
+    cfx_buffer_free(&text);
+}
+
+/* Inputs may stand anywhere, and what is read as a whole may have parts. */
+TEST(what_stands_in_an_odd_order)
+{
+    const char *code = code_of("graph():\n"
+                               "  %a = get_attr[target=a]()\n"
+                               "  %b = get_attr[target=b]()\n"
+                               "  %c = get_attr[target=a.c]()\n"
+                               "  %x = placeholder[target=x]()\n"
+                               "  %d = call_function[target=torch.add](%b, %c)\n"
+                               "  %y = placeholder[target=y]()\n"
+                               "  output((%x, %d, %y))\n", NULL);
+    CHECK(strstr(code, "forward(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y)\n") != NULL);
+    CHECK(strstr(code, "    cfx_module_add(s, self, \"a\", cfx_module_new(s, NULL));\n"
+                       "    cfx_module_declare(s, self, \"b\");\n"
+                       "    cfx_module *a = cfx_child(self, \"a\");\n"
+                       "    cfx_module_declare(s, a, \"c\");\n") != NULL);
+}
+
 TEST(all_that_cannot_be_written_is_named)
 {
     CHECK_STR_EQ("m.py:2: mine.f(x): 'mine.f' is not in the operator table (node %a); "
@@ -168,6 +251,62 @@ TEST(all_that_cannot_be_written_is_named)
                          "  output(%b)\n"));
     CHECK_STR_EQ("an argument that is a bytes cannot be written in C (node %output)",
                  body_of("  output(b\"x\")\n"));
+}
+
+/* A file's name ends no comment, begins none, and turns no text around. */
+TEST(comments_with_odd_names)
+{
+    CHECK_STR_EQ("    (void)self;\n"
+                 "    cfx_var a = cfx_relu(s, x);  /* a?/?\xc3\xa9???b.c:3 */\n"
+                 "    return a;\n",
+                 body_of("  %a = call_function[target=torch.relu](%x) "
+                         "@ \"a*/\\\\\u00e9\u202eb.c\":3\n"
+                         "  output(%a)\n"));
+}
+
+/* ---- operators of a library ---------------------------------------------------------------- */
+
+static cfx_status like_x(cfx_kernel_call *c) { return cfx_kernel_describe_like(c, 0, 0); }
+
+static const cfx_custom_operator rows[] = {
+    {"my.scale", "(Tensor x, float by=2.0, *, Tensor? mask=None, bool minus=False) -> Tensor", 0,
+     like_x, like_x, NULL, NULL},
+};
+
+static const char custom[] = "graph():\n"
+                             "  %x = placeholder[target=x]()\n"
+                             "  %a = call_function[target=my.scale](%x)\n"
+                             "  %b = call_function[target=my.scale](%a, -0.5, minus=True)\n"
+                             "  %c = call_function[target=my.scale](%b, mask=%x)\n"
+                             "  output(%c)\n";
+
+/* By name, all by position. */
+TEST(operators_of_a_library)
+{
+    cfx_library *lib = cfx_library_new(rows, 1, NULL, NULL, NULL);
+    REQUIRE(lib != NULL);
+    const char *code = code_of(custom, &(cfx_modules){.library = lib});
+    CHECK(strstr(code, "    cfx_var a = cfx_apply_named(s, \"my.scale\", x);\n"
+                       "    cfx_var b = cfx_apply_named(s, \"my.scale\", a, cfx_v(-0.5), "
+                       "cfx_var_none(), cfx_var_bool(true));\n"
+                       "    cfx_var c = cfx_apply_named(s, \"my.scale\", b, cfx_v(2.0), x);\n")
+          != NULL);
+    cfx_library_release(lib);
+}
+
+static cfx_status write_custom(const cfx_allocator *a, void *arg)
+{
+    cfx_error err = {0};
+    cfx_buffer out;
+    cfx_library *lib = cfx_library_new(rows, 1, NULL, a, &err);
+    cfx_graph *g = lib ? cfx_graph_parse(arg, strlen(arg), a, NULL, &err) : NULL;
+    cfx_buffer_init(&out, a);
+    if (g)
+        cfx_codegen_c(g, &(cfx_modules){.library = lib}, NULL, cfx_buffer_sink(&out), &err);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+    cfx_library_release(lib);
+    return err.status;
 }
 
 /* ---- want of memory ------------------------------------------------------------------------ */
@@ -190,6 +329,10 @@ TEST(every_allocation_can_fail)
     char text[sizeof loop];
     memcpy(text, loop, sizeof loop);
     CHECK(test_oom_sweep(write_with, text) > 20);
+    CHECK(test_oom_sweep(write_custom, (void *)(uintptr_t)custom) > 20);
+    cfx_buffer many = many_parameters(300);
+    CHECK(test_oom_sweep(write_with, many.data) > 50);
+    cfx_buffer_free(&many);
 }
 
 /* A loop whose body is so long that it becomes several functions. */

@@ -307,6 +307,13 @@ static bool take_apart(cfx_evaluator *ev, cfx_node *n, size_t count, cfx_object 
     return whole != NULL;
 }
 
+/* Whether one result needs no tuple around it: it is none itself. */
+static bool is_plain(const cut_span *s)
+{
+    return s->n_results == 1 && s->results[0].kind != CFX_KIND_TUPLE &&
+           s->results[0].kind != CFX_KIND_LIST;
+}
+
 bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
                     const cfxi_span *otherwise, size_t n, cfx_object **out)
 {
@@ -319,8 +326,9 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
     bool fine = cutter_begin(&c, ev, start);
     for (size_t i = 0; fine && i < 2; i++)
         fine = take_results(ev, &sides[i], n) && note_operands(&c, &sides[i]);
+    const bool plain = n == 0 || (n == 1 && is_plain(&sides[0]) && is_plain(&sides[1]));
     for (size_t i = 0; fine && i < 2; i++)
-        fine = make_region(&c, &sides[i], NULL, 0, n < 2, false);
+        fine = make_region(&c, &sides[i], NULL, 0, plain, false);
     drop_results(ev, &sides[0]);
     drop_results(ev, &sides[1]);
     fine = fine && erase_span(ev, start, here.node);
@@ -332,9 +340,9 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
     drop_span(ev, &sides[0]);
     drop_span(ev, &sides[1]);
     cfx_node_map_free(c.seen);
-    if (cond && n == 1)
+    if (cond && n == 1 && plain)
         out[0] = cfxi_proxy(ev, cond);
-    fine = cond && (n == 1 ? out[0] != NULL : n == 0 || take_apart(ev, cond, n, out));
+    fine = cond && (plain ? n == 0 || out[0] : take_apart(ev, cond, n, out));
     cfx_error ignored;
     return !failed(cfx_graph_set_insert_point(ev->g, was, &ignored)) && fine;
 }

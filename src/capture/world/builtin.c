@@ -40,7 +40,8 @@ cfx_status cfxi_w_args(cfxi_world *w, const cfx_call_args *a, const char *functi
     }
     for (size_t i = 0; i < least; i++)
         if (!out[i])
-            return cfxi_w_throw(w, err, CFXI_TypeError, "%s() is missing its argument %zu", function,
+            return cfxi_w_throw(w, err, CFXI_TypeError, "%s() is missing its argument %zu",
+                                function,
                                 i + 1);
     return CFX_OK;
 }
@@ -373,7 +374,7 @@ static cfx_object *extreme(cfxi_world *w, const cfx_call_args *a, bool larger, c
     if (!best)
         cfxi_w_raise(w, err, CFXI_ValueError, "%s() iterable argument is empty",
                      larger ? "max" : "min");
-    else if (!key && items->as.seq.n > 1 && cfxi_w_has_value(w, items, false))
+    else if (!key && items->as.seq.n > 1 && cfxi_w_has_value(items, false))
         made = choose_value(w, items, larger, err);
     else {
         for (size_t i = 1; best && i < items->as.seq.n; i++)
@@ -624,7 +625,7 @@ BUILTIN(make_str)
     (void)self;
     if (cfxi_w_args(w, a, "str", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
-    if (in[0] && cfxi_w_has_value(w, in[0], false))
+    if (in[0] && cfxi_w_has_value(in[0], false))
         return cfxi_w_record(w, CFX_OP_CALL_FUNCTION, "builtins.str", a, err);
     return in[0] ? shown(w, in[0], cfxi_w_show, err) : cfxi_w_str(w, "", err);
 }

@@ -1,4 +1,4 @@
-/* call.c - how objects are called: which of them the evaluator runs, and the calls of the others. */
+/* call.c - how objects are called: which the evaluator runs, and the calls of the others. */
 #include "world_impl.h"
 
 #include <stdio.h>
@@ -190,7 +190,7 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     cfx_call_args rest = *a;
     bool known = false;
     if (f->flag && strncmp(f->as.builtin.name, "operator.", 9) == 0 &&
-        !cfxi_w_any_value(w, a, true)) {
+        !cfxi_w_any_value(a, true)) {
         cfx_object *made = cfxi_w_operator(w, f->as.builtin.name + 9, a, &known, err);
         if (known)
             return made;
@@ -236,7 +236,7 @@ static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args
     if (self->type == CFXI_TYPE_TENSOR && (strcmp(name, "requires_grad_") == 0 ||
                                            strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0))
         return cfxi_w_ref(self);
-    if (self->type == CFXI_TYPE_TENSOR && is_static(name) && !cfxi_w_any_value(w, a, true))
+    if (self->type == CFXI_TYPE_TENSOR && is_static(name) && !cfxi_w_any_value(a, true))
         return cfxi_w_compute(w, CFX_OP_CALL_METHOD, name, &all, err);
     return cfxi_w_perform(w, CFX_OP_CALL_METHOD, name, &all, err);
 }

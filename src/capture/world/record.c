@@ -5,7 +5,14 @@
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-static bool is_value(const cfxi_world *w, const cfx_object *o, bool or_tensor, int depth)
+typedef struct search {
+    bool or_tensor;
+    uint32_t left;   /* how many more objects are looked at: then the answer is yes,
+        and whoever goes
+                        on fails */
+} search;
+
+static bool is_value(search *s, const cfx_object *o, int depth)
 {
     cfx_object *key;
     cfx_object *value;
@@ -13,33 +20,34 @@ static bool is_value(const cfxi_world *w, const cfx_object *o, bool or_tensor, i
         return false;
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_VALUE: return true;
-    case CFXI_TYPE_ATTRIBUTE: return is_value(w, o->as.parts.a, or_tensor, depth + 1);
-    case CFXI_TYPE_TENSOR: return or_tensor;
+    case CFXI_TYPE_ATTRIBUTE: return is_value(s, o->as.parts.a, depth + 1);
+    case CFXI_TYPE_TENSOR: return s->or_tensor;
     case CFXI_TYPE_TUPLE:
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_SLICE:
         for (size_t i = 0; i < o->as.seq.n; i++)
-            if (is_value(w, o->as.seq.items[i], or_tensor, depth + 1))
+            if (s->left-- == 0 || is_value(s, o->as.seq.items[i], depth + 1))
                 return true;
         return false;
     case CFXI_TYPE_DICT:
         for (size_t at = 0; cfxi_w_dict_next(o, &at, &key, &value);)
-            if (is_value(w, value, or_tensor, depth + 1))
+            if (s->left-- == 0 || is_value(s, value, depth + 1))
                 return true;
         return false;
     default: return false;
     }
 }
 
-bool cfxi_w_has_value(const cfxi_world *w, const cfx_object *o, bool or_tensor)
+bool cfxi_w_has_value(const cfx_object *o, bool or_tensor)
 {
-    return is_value(w, o, or_tensor, 0);
+    search s = {or_tensor, CFXI_MOST_WORK};
+    return is_value(&s, o, 0);
 }
 
-bool cfxi_w_any_value(const cfxi_world *w, const cfx_call_args *a, bool or_tensor)
+bool cfxi_w_any_value(const cfx_call_args *a, bool or_tensor)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (is_value(w, a->args[i], or_tensor, 0))
+        if (cfxi_w_has_value(a->args[i], or_tensor))
             return true;
     return false;
 }
@@ -269,7 +277,7 @@ cfx_object *cfxi_w_perform(cfxi_world *w, cfx_opcode op, const char *target, con
                            cfx_error *err)
 {
     const bool makes = op == CFX_OP_CALL_FUNCTION && !is_pure_python(target);
-    if (cfxi_w_any_value(w, a, false) || (w->recording && (makes || cfxi_w_any_value(w, a, true))))
+    if (cfxi_w_any_value(a, false) || (w->recording && (makes || cfxi_w_any_value(a, true))))
         return cfxi_w_record(w, op, target, a, err);
     return cfxi_w_compute(w, op, target, a, err);
 }

@@ -174,7 +174,7 @@ static cfx_object *replaced(computing *c, cfx_object *o, size_t *next, cfx_error
         ++*next;
         return cfxi_w_value_object(w, n, err);
     }
-    if (!cfxi_w_has_value(w, o, true))
+    if (!cfxi_w_has_value(o, true))
         return cfxi_w_ref(o);
     cfx_object *made = cfxi_w_object_new(w, (cfxi_type)o->type, err);
     for (size_t i = 0; made && o->type != CFXI_TYPE_DICT && i < o->as.seq.n; i++) {

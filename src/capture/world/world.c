@@ -46,7 +46,8 @@ static cfx_object *literal(void *ctx, const cfx_literal *l, cfx_error *err)
     case CFX_OBJECT_BOOL: return cfxi_w_truth_object(w, l->i != 0);
     case CFX_OBJECT_INT:
         if (l->text)
-            return cfxi_w_raise(w, err, CFXI_OverflowError, "%.40s does not fit in 64 bits: scripts "
+            return cfxi_w_raise(w, err, CFXI_OverflowError,
+                                "%.40s does not fit in 64 bits: scripts "
                                 "know no larger integers", l->text);
         return cfxi_w_int_object(w, l->i, err);
     case CFX_OBJECT_FLOAT: return cfxi_w_float_object(w, l->f, err);
@@ -86,7 +87,7 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
     cfx_status status = CFX_OK;
     cfx_buffer_init(&text, w->allocator);
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
-        if (cfxi_w_has_value(w, items[i], false)) {
+        if (cfxi_w_has_value(items[i], false)) {
             status = k < CFXI_MOST_ARGS ? cfxi_w_put(&text, "{}", err)
                                         : cfx_error_set(err, CFX_E_LIMIT, "too many values in an "
                                                         "f-string");
@@ -114,7 +115,7 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
 static cfx_object *build_text(cfxi_world *w, cfx_object *const *items, size_t n, cfx_error *err)
 {
     cfx_buffer text;
-    if (cfxi_w_any_value(w, &(cfx_call_args){.args = items, .n = n}, false))
+    if (cfxi_w_any_value(&(cfx_call_args){.args = items, .n = n}, false))
         return recorded_text(w, items, n, err);
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = CFX_OK;
@@ -333,7 +334,7 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
     cfxi_world *w = ctx;
     cfx_buffer out;
     cfx_object *shown = cfxi_w_ref(o);
-    if (cfxi_w_has_value(w, o, false)) {
+    if (cfxi_w_has_value(o, false)) {
         cfxi_w_unref(shown);
         return format_value(w, o, conversion, spec, err);
     }
@@ -394,7 +395,8 @@ static cfx_object *super(void *ctx, cfx_object *cls, cfx_object *self, cfx_error
 {
     const cfx_object *of = self->type == CFXI_TYPE_CLASS ? self : self->cls;
     if (cls->type != CFXI_TYPE_CLASS || !cfxi_w_is_subclass(of, cls))
-        return cfxi_w_raise(ctx, err, CFXI_TypeError, "super(type, obj): obj must be an instance or "
+        return cfxi_w_raise(ctx, err, CFXI_TypeError,
+                            "super(type, obj): obj must be an instance or "
                             "subtype of type");
     return cfxi_w_parts_object(ctx, CFXI_TYPE_SUPER, cls, self, NULL, err);
 }

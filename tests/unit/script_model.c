@@ -1,0 +1,169 @@
+/* script_model.c - models from their source: what is captured, results, limits, memory that runs
+ * out. */
+#include "test_alloc.h"
+
+#include <cfx/pyscript.h>
+#include <cfx/weights.h>
+
+static const char net[] =
+    "import math, torch\n"
+    "from dataclasses import dataclass, field\n"
+    "from collections import namedtuple\n"
+    "from torch import nn\n"
+    "import torch.nn.functional as F\n"
+    "Pair = namedtuple('Pair', 'a b')\n"
+    "@dataclass\n"
+    "class Config:\n"
+    "    n: int = 3\n"
+    "    names: list = field(default_factory=list)\n"
+    "class Block(nn.Module):\n"
+    "    def __init__(self, n):\n"
+    "        super().__init__()\n"
+    "        self.fc = nn.Linear(n, n)\n"
+    "    def forward(self, x):\n"
+    "        return self.fc(x) if x.sum() > 0 else -x\n"
+    "class Net(nn.Module):\n"
+    "    def __init__(self, c=None):\n"
+    "        super().__init__()\n"
+    "        c = c or Config(names=['a', 'b'])\n"
+    "        self.blocks = nn.ModuleList([Block(c.n) for _ in c.names])\n"
+    "        self.w = nn.Parameter(torch.ones(c.n) * math.sqrt(4))\n"
+    "        self.register_buffer('mask', torch.tensor([1.0, 0.0, 1.0]))\n"
+    "        self.head = nn.Sequential(nn.Linear(c.n, 2), nn.ReLU())\n"
+    "    def scale(self, p: Pair):\n"
+    "        return p.a * p.b\n"
+    "    def forward(self, x, k: int = 2):\n"
+    "        kept = {}\n"
+    "        for i, b in enumerate(self.blocks):\n"
+    "            x = b(x) + i\n"
+    "            kept[f'k{i:02d}'] = x\n"
+    "        n = 0\n"
+    "        while x.norm() > 10:\n"
+    "            x = x / 2\n"
+    "            n += 1\n"
+    "        try:\n"
+    "            kept['none']\n"
+    "        except KeyError:\n"
+    "            x = self.scale(Pair(x, self.w)) * self.mask\n"
+    "        return F.softmax(self.head(x), dim=-1), sorted(kept)[0], n * k\n";
+
+static cfx_scope *new_scope(const cfx_allocator *a)
+{
+    return cfx_scope_new(&(cfx_scope_options){.allocator = a, .threads = 1}, NULL);
+}
+
+TEST(a_model_is_captured_and_computes)
+{
+    cfx_scope *s = new_scope(NULL);
+    cfx_module *m = cfx_script_model(s, net, strlen(net), "net.py", .eval = true);
+    CHECK(cfx_ok(s));
+    CHECK_STR_EQ("Net", cfx_module_class_name(m));
+    CHECK(cfx_child(m, "blocks.1.fc"));
+    cfx_var x = cfx_from_tensor(s, NULL);
+    cfx_scope_forgive(s);
+    int64_t sizes[] = {1, 3};
+    float ones[] = {1, 2, 3};
+    cfx_tensor *t = cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, sizes, NULL, 2, ones, false, NULL,
+                                           NULL, NULL, NULL);
+    x = cfx_from_tensor(s, t);
+    cfx_datum y = cfx_var_datum(s, cfx_call(s, m, x));
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(y, &n);
+    CHECK_INT_EQ(3, n);
+    CHECK_INT_EQ(CFX_DATUM_TENSOR, items[0].kind);
+    const float *p = cfx_tensor_data(items[0].as.tensor);
+    CHECK(p[0] + p[1] > 0.999f && p[0] + p[1] < 1.001f);
+    CHECK_STR_EQ("k00", cfx_datum_str(items[1], NULL));
+    CHECK_INT_EQ(CFX_DATUM_INT, items[2].kind);
+    cfx_datum_release(y);
+    cfx_tensor_release(t);
+    cfx_scope_free(s);
+}
+
+/* The message that a source fails with. */
+static const char *failure(const char *source, cfx_model_options options, cfx_status *status)
+{
+    static char message[500];
+    cfx_scope *s = new_scope(NULL);
+    cfx_module *m = cfx_script_model_at(cfx_at_make(s, NULL, 0), source, strlen(source), "a/m.py",
+                                        options);
+    CHECK(!m);
+    *status = cfx_scope_error(s)->status;
+    strcpy(message, cfx_scope_error(s)->message);
+    cfx_scope_free(s);
+    return message;
+}
+
+TEST(failures_have_a_place)
+{
+    cfx_status status;
+    const cfx_model_options none = {0};
+    CHECK_STR_EQ("m.py:2: TypeError: unsupported operand type(s) for +: 'int' and 'str'\n"
+                 "      return 1 + 'a'\n             ^",
+                 failure("def f(x):\n    return 1 + 'a'\n", none, &status));
+    CHECK_INT_EQ(CFX_E_TYPE, status);
+    CHECK_STR_EQ("m.py:1: '(' was never closed\n  def f(\n       ^",
+                 failure("def f(\n", none, &status));
+    CHECK_INT_EQ(CFX_E_SYNTAX, status);
+    CHECK_STR_EQ("m.py: there is no 'g' in it",
+                 failure("def f(x): return x\n", (cfx_model_options){.name = "g"}, &status));
+    CHECK_STR_EQ("<call>:1: NameError: name 'g' is not defined",
+                 failure("def f(x): return x\n", (cfx_model_options){.call = "g(1)"}, &status));
+    CHECK_STR_EQ("m.py: a module or a function can be captured, not an object of the class 'int'",
+                 failure("def f(x): return x\n", (cfx_model_options){.call = "3"}, &status));
+}
+
+TEST(programs_without_end_end)
+{
+    cfx_status status;
+    const cfx_model_options few = {.limits = {.most_rounds = 100, .most_calls = 20},
+                                   .most_bytes = 1 << 20};
+    CHECK(strstr(failure("while True: pass\n", few, &status), "more than 100 rounds"));
+    CHECK(strstr(failure("def f(x): return f(x)\nf(1)\n", few, &status), "more than 20 deep"));
+    CHECK(strstr(failure("a = 'x' * 100\nfor i in range(50): a = a + a\n", few, &status), "MB"));
+    CHECK_INT_EQ(CFX_E_NOMEM, status);
+    CHECK(strstr(failure("a = []\nfor i in range(99): a = [a, a]\nb = repr(a)\n", few, &status),
+                 "RecursionError") ||
+          status == CFX_E_NOMEM);
+    CHECK(strstr(failure("a = []\na.append(a)\nb = a == [a]\nrepr(a)\n", few, &status), "deeper"));
+}
+
+static cfx_status capture(const cfx_allocator *a, void *source)
+{
+    cfx_error err = {0};
+    cfx_scope *s = cfx_scope_new(&(cfx_scope_options){.allocator = a, .threads = 1}, &err);
+    if (!s)
+        return err.status;
+    cfx_script_model(s, source, strlen(source), "net.py");
+    const cfx_status status = cfx_scope_error(s)->status;
+    cfx_scope_free(s);
+    return status;
+}
+
+TEST(memory_may_run_out)
+{
+    static char small[] =
+        "class A:\n"
+        "    def __init__(self, v): self.v = v\n"
+        "    def __add__(self, o): return A(self.v + o)\n"
+        "def f(x, n=(1, 'a', 2.5)):\n"
+        "    d = {'a': [1, 2], **{'b': {3}}}\n"
+        "    s = ','.join(sorted(d)) + f'{len(d):>3}' + '%d' % 3\n"
+        "    try:\n"
+        "        d['z']\n"
+        "    except KeyError as e:\n"
+        "        s = str(e)\n"
+        "    return x * (A(1) + 2).v, s, d['a'][::-1], list(zip(d, s)), max(n[:1])\n";
+    static char module[] =
+        "import torch\n"
+        "from torch import nn\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n"
+        "        self.w = nn.Parameter(torch.ones(2))\n"
+        "    def forward(self, x):\n"
+        "        return self.fc(x) * self.w if x.sum() > 0 else x\n";
+    CHECK(test_oom_sweep(capture, small) > 100);
+    CHECK(test_oom_sweep(capture, module) > 100);
+}
