@@ -4,12 +4,12 @@
  *     cfx_module *net = cfx_script_model(s, source, size, "net.py", .call = "Net(16, depth=2)");
  *     cfx_var y = cfx_call(s, net, x);
  *
- * The statements of the source are run, the model is made, and its forward is captured: branches and
- * loops that depend on data are part of the graph (script.h). What it computes with are objects of
- * cfx's own: numbers, texts, lists, dicts, classes and functions as Python has them, torch and
- * torch.nn by the tables of operators and classes, and what models use of math, typing, dataclasses,
- * collections, functools, itertools, operator and copy. Integers have 64 bits. Weights are
- * initialised as PyTorch does, from the scope's random numbers.
+ * The statements of the source are run, the model is made, and its forward is captured: branches
+ * and loops that depend on data are part of the graph (script.h). What it computes with are objects
+ * of cfx's own: numbers, texts, lists, dicts, classes and functions as Python has them, torch and
+ * torch.nn by the tables of operators and classes, and what models use of math, typing,
+ * dataclasses, collections, functools, itertools, operator and copy. Integers have 64 bits. Weights
+ * are initialised as PyTorch does, from the scope's random numbers.
  *
  * A source is a program that runs: it can neither read nor write files, nor reach anything but
  * memory; how much of it, and for how long, the options say.
@@ -41,8 +41,8 @@ typedef struct cfx_model_options {
 
 /* A module whose forward is the graph, as cfx_trace gives it: with the children, parameters and
  * buffers that the graph names, and the class name of the model. NULL, and the scope fails: the
- * message has the file and line of the source, shows it with a caret, and names the calls. `file` is
- * for messages. */
+ * message has the file and line of the source, shows it with a caret, and names the calls. `file`
+ * is for messages. */
 CFX_API cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size,
                                         const char *file, cfx_model_options options);
 #define cfx_script_model(s, source, size, file, ...)                                               \

@@ -1,14 +1,14 @@
 /* script.h - capturing Python from its source: control flow that depends on data becomes regions.
  *
  * A cfx_script is a parsed source. The evaluator runs functions of it on the objects of a
- * *world*: Python's own objects where Python is there, objects of cfx's where it is not. It asks the
- * world for everything that an object does (add two of them, read an attribute, call one), and does
- * itself what is syntax: names, statements, calls of functions that have a source.
+ * *world*: Python's own objects where Python is there, objects of cfx's where it is not. It asks
+ * the world for everything that an object does (add two of them, read an attribute, call one), and
+ * does itself what is syntax: names, statements, calls of functions that have a source.
  *
- * Some objects are *graph values*: they stand for the result of a node, and what the world does with
- * them it records in the graph. Whatever is known is so evaluated away; and where the program asks a
- * graph value which way to go, the evaluator goes both, and makes a cfx.cond, cfx.while_loop or
- * cfx.for_loop of it:
+ * Some objects are *graph values*: they stand for the result of a node, and what the world does
+ * with them it records in the graph. Whatever is known is so evaluated away; and where the program
+ * asks a graph value which way to go, the evaluator goes both, and makes a cfx.cond, cfx.while_loop
+ * or cfx.for_loop of it:
  *
  *     def f(x):                                %sum = call_method[target=sum](%x)
  *         if x.sum() > 0:                      %gt = call_function[target=operator.gt](%sum, 0)
@@ -34,8 +34,8 @@ typedef struct cfx_script cfx_script;   /* counted */
 typedef struct cfx_def cfx_def;         /* a function in it; lives as long as the script */
 
 /* The tree of a source, which is copied. `file` is for messages and locations. `is_text`: it is
- * UTF-8 whatever a coding comment says. NULL with *err set: CFX_E_SYNTAX with line and column, and a
- * message that shows the line with a caret; CFX_E_LIMIT; CFX_E_UNSUPPORTED; CFX_E_NOMEM. */
+ * UTF-8 whatever a coding comment says. NULL with *err set: CFX_E_SYNTAX with line and column, and
+ * a message that shows the line with a caret; CFX_E_LIMIT; CFX_E_UNSUPPORTED; CFX_E_NOMEM. */
 CFX_API cfx_script *cfx_script_parse(const char *source, size_t size, const char *file,
                                      bool is_text, const cfx_allocator *allocator, cfx_error *err);
 CFX_API cfx_script *cfx_script_retain(cfx_script *script);
@@ -43,8 +43,8 @@ CFX_API void cfx_script_release(cfx_script *script);  /* NULL is allowed */
 CFX_API const char *cfx_script_file(const cfx_script *script);
 
 /* The function that begins in a line (of its first decorator or of `def`, as Python counts), with
- * that name; "<lambda>" for a lambda, which also needs the column of its body, from 0 (-1: it is not
- * known). NULL if there is none, or there are several that could be meant. */
+ * that name; "<lambda>" for a lambda, which also needs the column of its body, from 0 (-1: it is
+ * not known). NULL if there is none, or there are several that could be meant. */
 CFX_API const cfx_def *cfx_script_find(const cfx_script *script, uint32_t line, int64_t column,
                                        const char *name);
 CFX_API uint32_t cfx_def_line(const cfx_def *def);
@@ -179,9 +179,10 @@ typedef struct cfx_world {
     cfx_object *(*literal)(void *ctx, const cfx_literal *literal, cfx_error *err);
     cfx_object *(*build)(void *ctx, cfx_build what, cfx_object *const *items, size_t n,
                          cfx_error *err);
-    /* What is in a tuple, list, dict (keys and values in turn), set or instance (names and values in
-     * turn): new references in an array of the world's, which `drop` frees. */
-    cfx_status (*contents)(void *ctx, cfx_object *o, cfx_object ***items, size_t *n, cfx_error *err);
+    /* What is in a tuple, list, dict (keys and values in turn), set or instance (names and values
+     * in turn): new references in an array of the world's, which `drop` frees. */
+    cfx_status (*contents)(void *ctx, cfx_object *o, cfx_object ***items, size_t *n,
+                           cfx_error *err);
     void (*drop)(void *ctx, cfx_object **items, size_t n);
     /* Gives a list, dict or set other contents; the object stays the same. */
     cfx_status (*refill)(void *ctx, cfx_object *o, cfx_object *const *items, size_t n,
@@ -224,8 +225,8 @@ typedef struct cfx_world {
     cfx_object *(*call)(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err);
     cfx_object *(*make)(void *ctx, cfx_object *cls, cfx_error *err);  /* without __init__ */
     cfx_object *(*wrap)(void *ctx, cfx_function *f, cfx_error *err);  /* retains f */
-    /* If the body annotates names, `__annotations__` is among `names`: a tuple of those names, which
-     * is all that a dataclass needs; annotations are not evaluated. */
+    /* If the body annotates names, `__annotations__` is among `names`: a tuple of those names,
+     * which is all that a dataclass needs; annotations are not evaluated. */
     cfx_object *(*make_class)(void *ctx, const char *name, cfx_object *const *bases, size_t n,
                               const char *const *names, cfx_object *const *values, size_t m,
                               cfx_error *err);
@@ -240,8 +241,8 @@ typedef struct cfx_world {
     cfx_object *(*global)(void *ctx, cfx_object *globals, const char *name, cfx_error *err);
     cfx_status (*set_global)(void *ctx, cfx_object *globals, const char *name, cfx_object *v,
                              cfx_error *err);
-    /* `import name` gives the last module of the path, as `import a.b as c` binds it; `level` counts
-     * the dots of a relative one. */
+    /* `import name` gives the last module of the path, as `import a.b as c` binds it; `level`
+     * counts the dots of a relative one. */
     cfx_object *(*import)(void *ctx, cfx_object *globals, const char *name, int level,
                           cfx_error *err);
 
@@ -317,8 +318,8 @@ typedef struct cfx_script_place {
     uint32_t column;       /* from 0, in bytes of UTF-8 */
     const char *function;
 } cfx_script_place;
-/* The i-th of the calls in which the last failure was found, the innermost first; false if there are not so many. For
- * CFX_E_HOST, whose exception knows nothing of the program. */
+/* The i-th of the calls in which the last failure was found, the innermost first; false if there
+ * are not so many. For CFX_E_HOST, whose exception knows nothing of the program. */
 CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
 
 /* Whatever was changed so far stays: cfx_evaluator_finish asks for what is assigned from now on. To
@@ -327,9 +328,9 @@ CFX_API void cfx_evaluator_accept(cfx_evaluator *ev);
 /* After the last call: what was assigned to modules is kept, or an error says why it cannot be. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 
-CFX_API cfx_function *cfx_function_retain(cfx_function *f);
-CFX_API void cfx_function_release(cfx_function *f);
-CFX_API const char *cfx_function_name(const cfx_function *f);
+CFX_API cfx_function *cfx_function_retain(cfx_function *f);  /* f */
+CFX_API void cfx_function_release(cfx_function *f);          /* NULL is allowed */
+CFX_API const char *cfx_function_name(const cfx_function *f);  /* "<lambda>"; lives as long as f */
 
 typedef enum cfx_parameter_kind {
     CFX_PARAMETER_PLAIN,     /* by position or name */

@@ -4,7 +4,6 @@ The generator is C (src/codegen, python/src/codegen.c). It asks about torch's ob
 a CodeGen changes: how an object is written, what stands in a comment. A `_Job` holds the answers
 for one run.
 """
-import builtins
 import contextlib
 import enum
 import inspect
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import _core, _glue, _pytree
-from ._core import _get_qualified_name, _is_from_torch, _type_repr
+from ._core import _get_qualified_name, _is_from_torch
 from .node import Argument
 
 TransformCodeFunc = Callable[[list[str]], list[str]]
@@ -501,9 +500,6 @@ class _Job:
         if isinstance(obj, enum.Enum):
             cls = type(obj)
             return f"{self.global_for(cls.__name__, cls)}.{obj.name}"
-        if isinstance(obj, type):  # torch.fx writes its repr, which is no Python
-            known = getattr(builtins, obj.__name__, None) is obj
-            return obj.__name__ if known else self.global_for(_type_repr(obj), obj)
         torch = self.torch
         if torch is None:
             return None

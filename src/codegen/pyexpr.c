@@ -382,12 +382,21 @@ static void color_off(cfx_pycode *gen)
         CFXI_PY_LIT(gen, "\033[0m");
 }
 
+/* Whether host objects among a node's arguments are classes: torch.fx writes their repr, which is no
+ * Python, but has no nodes that ask for classes either. */
+static bool takes_classes(const cfx_node *n)
+{
+    const char *target = n && n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;
+    return target && (strcmp(target, "builtins.isinstance") == 0 ||
+                      strcmp(target, "builtins.issubclass") == 0);
+}
+
 static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, bool plain,
                            cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     cfx_graph *g = graph_of(gen, n);
-    if (ref->kind == CFXI_REF_NAME || gen->names_only) {
+    if (ref->kind == CFXI_REF_NAME || gen->names_only || takes_classes(n)) {
         cfx_pycode_text text;
         CFX_TRY(cfxi_py_ref_text(gen, g, ref, n, &text, err));
         cfxi_py_put(gen, text.data, text.size);

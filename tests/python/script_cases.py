@@ -4,14 +4,20 @@ NUMBERS = """
 print(7 // 2, -7 // 2, 7 // -2, -7 // -2, 7 % 3, -7 % 3, 7 % -3, -7 % -3)
 print(7 / 2, -7 / 2, 6 / 3, 2 ** 10, 2 ** -1, (-2) ** 3, 2.0 ** 0.5, 0 ** 0)
 print(7.5 // 2, -7.5 // 2, 7.5 % -2, -7.5 % 2, 1e308 * 10, -1e308 * 10)
-print(1 + True, True + True, True * 3, -True, +False, ~5, ~True, 5 & 3, 5 | 3, 5 ^ 3, 1 << 10, -9 >> 1)
+print(1 + True, True + True, True * 3, -True, +False, ~5, ~True, 5 & 3, 5 | 3, 5 ^ 3, 1 << 10)
+print(-9 >> 1)
 print(1 < 2 < 3, 1 < 3 < 2, 1 == 1.0, 1 != 2, 2 >= 2, "a" < "b", (1, 2) < (1, 3), [1, 2] == [1, 2])
 print(0.1 + 0.2, 1e16, 1e-5, 123456789.0, 1.0, -0.0, 1e22, 1.5e300, float("inf"), float("nan"))
-print(abs(-3), abs(-2.5), abs(3 + 4j), round(2.5), round(3.5), round(-2.5), round(2.675, 2), round(1234, -2))
-print(int(3.9), int(-3.9), int("42"), int("-0x1f", 16), int("0b11", 2), float("1e3"), float(" 2.5 "), bool(0), bool("x"))
-print(divmod(7, 3), divmod(-7, 3), divmod(7.5, 2), pow(2, 5), pow(3, 4, 5), max(1, 2.5, 2), min([3, 1, 2]))
-print(sum([1, 2, 3]), sum([0.1] * 3), sum([], 5), sum([[1], [2]], []), any([0, 1]), all([]), all([1, 0]))
-print(1 + 2j, (1 + 2j) * (3 - 1j), 1j ** 2, 2j, -1j, complex(1, -2), (1 + 2j).real, (3).imag, 2.5.real)
+print(abs(-3), abs(-2.5), abs(3 + 4j), round(2.5), round(3.5), round(-2.5), round(2.675, 2))
+print(round(1234, -2))
+print(int(3.9), int(-3.9), int("42"), int("-0x1f", 16), int("0b11", 2), float("1e3"))
+print(float(" 2.5 "), bool(0), bool("x"))
+print(divmod(7, 3), divmod(-7, 3), divmod(7.5, 2), pow(2, 5), pow(3, 4, 5), max(1, 2.5, 2))
+print(min([3, 1, 2]))
+print(sum([1, 2, 3]), sum([0.1] * 3), sum([], 5), sum([[1], [2]], []), any([0, 1]), all([]))
+print(all([1, 0]))
+print(1 + 2j, (1 + 2j) * (3 - 1j), 1j ** 2, 2j, -1j, complex(1, -2), (1 + 2j).real, (3).imag)
+print(2.5.real)
 print(3 == 3.0 == 3, hash(1) == hash(1.0) == hash(True), 1 is None, None is None, not 0, not "a")
 print(2 and 3, 0 and 3, 2 or 3, 0 or "", None or 5, 1 if 0 else 2)
 print(10 // 3 * 3 + 10 % 3, 2 ** 3 ** 2, -2 ** 2, (1, 2) + (3,), [1] * 3, "ab" * 2, 3 * (0,))
@@ -21,60 +27,120 @@ FORMATS = """
 x = 3.14159
 n = 1234567
 print(f"{x:.2f} {x:8.3f}| {x:<8.1f}| {x:^9.2f}| {x:+.1f} {x:e} {x:g} {x:.3g} {x:.0f} {x:%} {x:.1%}")
-print(f"{n:d} {n:,} {n:_} {n:x} {n:X} {n:#x} {n:b} {n:o} {n:>12} {n:<12}| {n:^12}| {n:012} {n:+d} {n: d}")
+print(f"{n:d} {n:,} {n:_} {n:x} {n:X} {n:#x} {n:b} {n:o} {n:>12}")
+print(f"{n:<12}| {n:^12}| {n:012} {n:+d} {n: d}")
 print(f"{'abc':>6}|{'abc':<6}|{'abc':^7}|{'abc':*^9}|{'abcdef':.3}|{'x':-<4}|")
-print(f"{1e10} {1e-10:.3e} {0.5:g} {100000.0:g} {1000000.0:g} {1e20:g} {123456789.0:.4} {1.0:.1} {5.0:.3}")
+print(f"{1e10} {1e-10:.3e} {0.5:g} {100000.0:g} {1000000.0:g} {1e20:g}")
+print(f"{123456789.0:.4} {1.0:.1} {5.0:.3}")
 print(f"{n!r} {'a'!r} {x!s:>10} {[1, 'b']!r} {'q'!s}", f"{{}} {n}", f"{n:{12}}", f"{x:{8}.{2}f}")
-print("%d %5d %-5d| %05d %+d %x %o %e %f %.2f %g %s %r %% %c" % (1, 2, 3, 4, 5, 255, 8, 1.5, 1.5, 2.345, 0.0001, "s", "r", "c"))
-print("%s and %s" % ("a", 1), "%(k)s=%(v)d" % {"k": "x", "v": 3}, "%5s|%-5s|" % ("a", "b"), "%.3s" % "abcdef", "%s" % [1, 2])
-print("{} {} {}".format(1, "b", 2.5), "{1} {0}".format("a", "b"), "{x}-{y}".format(x=1, y=2), "{:>5}|{:<5}|".format("a", 1))
-print("{0.real} {1[0]} {2[k]}".format(2, [7], {"k": 9}), "{{}}".format(), "{:{w}}|".format("a", w=4), "{!r}".format("a"))
-print(repr("it's"), repr('say "hi"'), repr("a\\n\\t\\\\"), repr("\\x00\\x7f"), repr("é ü"), repr(b"ab\\xff"), str(b"x"))
-print((1,), (), [], {}, {1: "a", "b": [2]}, {3}, set(), frozenset([1]), slice(1, 2), range(5), range(1, 9, 2), ...)
+print("%d %5d %-5d| %05d %+d %x %o" % (1, 2, 3, 4, 5, 255, 8))
+print("%e %f %.2f %g %s %r %% %c" % (1.5, 1.5, 2.345, 0.0001, "s", "r", "c"))
+print("%s and %s" % ("a", 1), "%(k)s=%(v)d" % {"k": "x", "v": 3}, "%5s|%-5s|" % ("a", "b"))
+print("%.3s" % "abcdef", "%s" % [1, 2])
+print("{} {} {}".format(1, "b", 2.5), "{1} {0}".format("a", "b"), "{x}-{y}".format(x=1, y=2))
+print("{:>5}|{:<5}|".format("a", 1))
+print("{0.real} {1[0]} {2[k]}".format(2, [7], {"k": 9}), "{{}}".format())
+print("{:{w}}|".format("a", w=4), "{!r}".format("a"))
+print(repr("it's"), repr('say "hi"'), repr("a\\n\\t\\\\"), repr("\\x00\\x7f"), repr("é ü"))
+print(repr(b"ab\\xff"), str(b"x"))
+print((1,), (), [], {}, {1: "a", "b": [2]}, {3}, set(), frozenset([1]), slice(1, 2), range(5))
+print(range(1, 9, 2), ...)
 print(True, None, "s", 1.0, [None, True, 'x', 1.5, (2,)])
-print(f"{True} {None} {True:d} {-5:05d} {-3.5:08.2f} {float('inf'):5} {float('nan'):.2f} {-0.0:.1f}")
+print(f"{True} {None} {True:d} {-5:05d} {-3.5:08.2f} {float('inf'):5}")
+print(f"{float('nan'):.2f} {-0.0:.1f}")
 print(f"{1234.5:,.2f} {0.000123:.2e} {12345.678:_.1f} {-1234567:,} {1234567:015,}")
-print(format(3, "04d"), format(2.5, ".1f"), format("a", ">3"), str(1e5), str(1e-4), repr(0.1), str(10**15))
+print(format(3, "04d"), format(2.5, ".1f"), format("a", ">3"), str(1e5), str(1e-4), repr(0.1))
+print(str(10**15))
 """
 
 TEXTS = """
 s = "Hello, World"
-print(len(s), s[0], s[-1], s[1:4], s[:5], s[7:], s[::-1], s[::2], s[-5:-1], s[5:2], "x" in s, "World" in s, "" in s)
-print(s.lower(), s.upper(), s.replace("l", "L"), s.replace("l", "L", 1), s.find("o"), s.find("z"), s.count("l"), s.index("W"))
-print(s.split(", "), s.split(), "a,b,,c".split(","), "a b  c".split(" "), "a b c d".split(" ", 2), " a  b ".split(), "".split())
+print(len(s), s[0], s[-1], s[1:4], s[:5], s[7:], s[::-1], s[::2], s[-5:-1], s[5:2], "x" in s)
+print("World" in s, "" in s)
+print(s.lower(), s.upper(), s.replace("l", "L"), s.replace("l", "L", 1), s.find("o"))
+print(s.find("z"), s.count("l"), s.index("W"))
+print(s.split(", "), s.split(), "a,b,,c".split(","), "a b  c".split(" "))
+print("a b c d".split(" ", 2), " a  b ".split(), "".split())
 print("-".join(["a", "b"]), "".join(str(i) for i in range(5)), ",".join("abc"), "-".join([]))
-print("  x ".strip(), "xxaxx".strip("x"), "  x ".lstrip() + "|", "  x ".rstrip() + "|", s.startswith("He"), s.endswith(("x", "ld")))
-print(s.title(), "abc def".capitalize(), "12".isdigit(), "a1".isalnum(), "ab".isalpha(), " ".isspace(), "".isdigit())
-print("a".ljust(4) + "|", "a".rjust(4, "*"), "a".center(5, "-"), "prefix_x".removeprefix("prefix_"), "abc" * 0 + "|")
-print("abc" < "abd", "a" == "a", "a" != "b", ord("a"), chr(98), sorted("bca"), list("ab"), tuple("ab"), "é"[0], len("éa"))
-print([c for c in "héy"], "a" + "b", "a" "b", r"\\n", "tab\\tx", 'single', str(3) + str(2.5), "abc".replace("", "-"))
-print("x={} y={!r}".format(1, "q"), "a\\nb".split("\\n"), "A".lower() in "abc", max("abc"), min("b", "a"))
+print("  x ".strip(), "xxaxx".strip("x"), "  x ".lstrip() + "|", "  x ".rstrip() + "|")
+print(s.startswith("He"), s.endswith(("x", "ld")))
+print(s.title(), "abc def".capitalize(), "12".isdigit(), "a1".isalnum(), "ab".isalpha())
+print(" ".isspace(), "".isdigit())
+print("a".ljust(4) + "|", "a".rjust(4, "*"), "a".center(5, "-"))
+print("prefix_x".removeprefix("prefix_"), "abc" * 0 + "|")
+print("abc" < "abd", "a" == "a", "a" != "b", ord("a"), chr(98), sorted("bca"), list("ab"))
+print(tuple("ab"), "é"[0], len("éa"))
+print([c for c in "héy"], "a" + "b", "a" "b", r"\\n", "tab\\tx", 'single', str(3) + str(2.5))
+print("abc".replace("", "-"))
+print("x={} y={!r}".format(1, "q"), "a\\nb".split("\\n"), "A".lower() in "abc", max("abc"))
+print(min("b", "a"))
 """
 
 CONTAINERS = """
 a = [3, 1, 2]
-a.append(5); a.extend([7, 8]); a.insert(1, 9); print(a, a.pop(), a.pop(0), a, a.index(2), a.count(9), len(a))
-a.remove(9); a.reverse(); print(a); a.sort(); print(a); a.sort(reverse=True); print(a, a.copy() == a, a.copy() is a)
-a.sort(key=lambda v: -v); print(a, sorted([3, 1, 2]), sorted("hello", reverse=True), sorted([(2, "b"), (1, "z")], key=lambda t: t[1]))
+a.append(5)
+a.extend([7, 8])
+a.insert(1, 9)
+print(a, a.pop(), a.pop(0), a, a.index(2), a.count(9), len(a))
+a.remove(9)
+a.reverse()
+print(a)
+a.sort()
+print(a)
+a.sort(reverse=True)
+print(a, a.copy() == a, a.copy() is a)
+a.sort(key=lambda v: -v)
+print(a, sorted([3, 1, 2]), sorted("hello", reverse=True))
+print(sorted([(2, "b"), (1, "z")], key=lambda t: t[1]))
 b = list(range(10))
 print(b[2:5], b[:-1], b[::3], b[::-1], b[-3:], b[5:1:-1], b[1:100], b[-100:2])
-b[2:4] = [20, 30, 40]; print(b); del b[0]; print(b); del b[1:3]; print(b); b[0] = -1; print(b); b[::2] = [0] * len(b[::2]); print(b)
+b[2:4] = [20, 30, 40]
+print(b)
+del b[0]
+print(b)
+del b[1:3]
+print(b)
+b[0] = -1
+print(b)
+b[::2] = [0] * len(b[::2])
+print(b)
 b += [1]; b *= 1; print(b, 3 in b, 99 not in b, [1, [2, 3]] == [1, [2, 3]], [1] < [1, 0], [] < [0])
 d = {"a": 1, "b": 2}
-d["c"] = 3; d["a"] = 10; print(d, len(d), "a" in d, 1 in d, d.get("z"), d.get("z", 0), d["b"], list(d), list(d.values()), list(d.items()))
-d.update({"x": 1}, y=2); print(d, d.pop("x"), d.pop("nope", None), d.setdefault("k", 5), d.setdefault("k", 6), d)
-del d["a"]; print(d, {**d, "z": 1}, dict(a=1, b=2), dict([("p", 1)]), d | {"n": 0}, {1: 2} == {1: 2}, {k: v * 2 for k, v in d.items()})
+d["c"] = 3
+d["a"] = 10
+print(d, len(d), "a" in d, 1 in d, d.get("z"), d.get("z", 0), d["b"], list(d))
+print(list(d.values()), list(d.items()))
+d.update({"x": 1}, y=2)
+print(d, d.pop("x"), d.pop("nope", None), d.setdefault("k", 5), d.setdefault("k", 6), d)
+del d["a"]
+print(d, {**d, "z": 1}, dict(a=1, b=2), dict([("p", 1)]), d | {"n": 0}, {1: 2} == {1: 2})
+print({k: v * 2 for k, v in d.items()})
 for k in d: print(k, end=" ")
 print(); e = d.copy(); e.clear(); print(e, d != e, bool(e), bool(d))
 s = {1, 2, 3}
-s.add(4); s.discard(9); s.remove(1); print(sorted(s), 2 in s, sorted(s | {9}), sorted(s & {2, 3}), sorted(s - {2}), sorted(s ^ {2, 77}), s == {2, 3, 4}, {2} < s, {2} <= {2})
-t = (1, "b", [3]); x, y, (z,) = t; print(x, y, z, t[0], t[-1], t.index("b"), t.count(1), t + (4,), t * 2, len(t), hash((1, 2)) == hash((1, 2)))
+s.add(4)
+s.discard(9)
+s.remove(1)
+print(sorted(s), 2 in s, sorted(s | {9}), sorted(s & {2, 3}), sorted(s - {2}))
+print(sorted(s ^ {2, 77}), s == {2, 3, 4}, {2} < s, {2} <= {2})
+t = (1, "b", [3])
+x, y, (z,) = t
+print(x, y, z, t[0], t[-1], t.index("b"), t.count(1), t + (4,), t * 2, len(t))
+print(hash((1, 2)) == hash((1, 2)))
 p, *q = [1, 2, 3]; *r, u = "abc"; v, *w, o = range(5); print(p, q, r, u, v, w, o)
-print(list(zip([1, 2], "ab")), list(enumerate("ab", 1)), list(map(lambda i: i * i, [1, 2])), list(filter(None, [0, 1, 2])), list(reversed([1, 2])), list(range(5, 0, -2)))
-print([i * j for i in range(3) for j in range(2) if i != j], {i: i * i for i in range(3)}, sorted({i % 3 for i in range(9)}), sum(i for i in range(5)), any(i > 2 for i in range(4)))
-print(range(10)[2], range(10)[-1], list(range(10)[::3]), len(range(0, 10, 3)), 6 in range(0, 10, 3), 5 in range(0, 10, 3), range(3) == range(0, 3), tuple(range(2)))
-print(max([1, 5, 3], key=lambda v: -v), min("abc", key=ord), max([], default=7), max(3, 1), next(iter([4])), next(iter([]), "end"), list(zip()), list(zip([1], [])))
-m = [[0] * 2 for _ in range(2)]; m[0][1] = 5; print(m, [row[:] for row in m], sum(m, []), isinstance(m, list), isinstance(1, (int, str)), isinstance(True, int), type(1) is int)
+print(list(zip([1, 2], "ab")), list(enumerate("ab", 1)), list(map(lambda i: i * i, [1, 2])))
+print(list(filter(None, [0, 1, 2])), list(reversed([1, 2])), list(range(5, 0, -2)))
+print([i * j for i in range(3) for j in range(2) if i != j], {i: i * i for i in range(3)})
+print(sorted({i % 3 for i in range(9)}), sum(i for i in range(5)))
+print(any(i > 2 for i in range(4)))
+print(range(10)[2], range(10)[-1], list(range(10)[::3]), len(range(0, 10, 3)))
+print(6 in range(0, 10, 3), 5 in range(0, 10, 3), range(3) == range(0, 3), tuple(range(2)))
+print(max([1, 5, 3], key=lambda v: -v), min("abc", key=ord), max([], default=7), max(3, 1))
+print(next(iter([4])), next(iter([]), "end"), list(zip()), list(zip([1], [])))
+m = [[0] * 2 for _ in range(2)]
+m[0][1] = 5
+print(m, [row[:] for row in m], sum(m, []), isinstance(m, list), isinstance(1, (int, str)))
+print(isinstance(True, int), type(1) is int)
 """
 
 FUNCTIONS = """
@@ -125,9 +191,13 @@ x = y = 3
 x, y = y + 1, x
 print(x, y, (n := 4) + n, [k for k in range(3)][-1])
 import functools, itertools, math, operator, copy
-print(functools.partial(f, 1, c=8)(2), functools.reduce(lambda a, b: a * b, [1, 2, 3, 4]), list(itertools.chain([1], (2,))))
-print(math.sqrt(16), math.floor(-2.5), math.ceil(2.1), math.pi, math.log(math.e), math.gcd(12, 18), math.isqrt(17), math.inf > 1, math.prod([2, 3]), operator.add(2, 3), operator.mul("a", 2))
-print(math.exp(0), math.sin(0.0), math.cos(0), math.pow(2, 3), math.log2(8), math.log10(1000), math.tanh(0), math.isnan(math.nan), math.fabs(-2), math.trunc(2.7))
+print(functools.partial(f, 1, c=8)(2), functools.reduce(lambda a, b: a * b, [1, 2, 3, 4]))
+print(list(itertools.chain([1], (2,))))
+print(math.sqrt(16), math.floor(-2.5), math.ceil(2.1), math.pi, math.log(math.e))
+print(math.gcd(12, 18), math.isqrt(17), math.inf > 1, math.prod([2, 3]), operator.add(2, 3))
+print(operator.mul("a", 2))
+print(math.exp(0), math.sin(0.0), math.cos(0), math.pow(2, 3), math.log2(8), math.log10(1000))
+print(math.tanh(0), math.isnan(math.nan), math.fabs(-2), math.trunc(2.7))
 l = [1, [2]]; k = copy.copy(l); z = copy.deepcopy(l); l[1].append(3); print(k, z)
 assert x == 4, "no"
 def deco(g):
@@ -175,10 +245,17 @@ class B(A):
         self.w = w
     def get(self): return super().get() + 100
 a, b = A(2), B(3, w=4)
-print(a.get(), b.get(), a.twice, A.kind, b.kind, A.st(1), a.st(2), A.make(2), B.make(1).v, repr(b), str(a))
-a.twice = 10; print(a.v, a + b, a + 1, 1 + a, a == A(5), a != A(5), a < b, a > b, len(a), a[1], a(3), 5 in a, bool(a), not A(0), -a, list(a))
-print(isinstance(b, A), isinstance(a, B), issubclass(B, A), type(b) is B, type(b).__name__, B.__name__, hasattr(a, "v"), hasattr(a, "zz"), getattr(b, "w"))
-setattr(a, "q", 1); print(a.q, sorted([A(3), A(1)]), max(A(1), A(2)), sum([A(1), A(2)], A(0)), [A(1)] == [A(1)]); del a.q; print(hasattr(a, "q"))
+print(a.get(), b.get(), a.twice, A.kind, b.kind, A.st(1), a.st(2), A.make(2), B.make(1).v)
+print(repr(b), str(a))
+a.twice = 10
+print(a.v, a + b, a + 1, 1 + a, a == A(5), a != A(5), a < b, a > b, len(a), a[1], a(3), 5 in a)
+print(bool(a), not A(0), -a, list(a))
+print(isinstance(b, A), isinstance(a, B), issubclass(B, A), type(b) is B, type(b).__name__)
+print(B.__name__, hasattr(a, "v"), hasattr(a, "zz"), getattr(b, "w"))
+setattr(a, "q", 1)
+print(a.q, sorted([A(3), A(1)]), max(A(1), A(2)), sum([A(1), A(2)], A(0)), [A(1)] == [A(1)])
+del a.q
+print(hasattr(a, "q"))
 class P:
     def who(self): return "P"
 class Q(P):
@@ -189,8 +266,17 @@ class S(Q, R):
     def who(self): return "S" + super().who()
 print(S().who(), [c.__name__ for c in S.__mro__])
 Point = namedtuple("Point", "x y")
-p = Point(1, y=2); print(p, p.x, p[1], p == (1, 2), len(p), tuple(p), p._fields, isinstance(p, tuple)); x, y = p; print(x + y)
-od = OrderedDict(); od["k"] = 1; print(len(od), od["k"]); dd = defaultdict(list); dd["a"].append(1); dd["b"]; print(dict(dd))
+p = Point(1, y=2)
+print(p, p.x, p[1], p == (1, 2), len(p), tuple(p), p._fields, isinstance(p, tuple))
+x, y = p
+print(x + y)
+od = OrderedDict()
+od["k"] = 1
+print(len(od), od["k"])
+dd = defaultdict(list)
+dd["a"].append(1)
+dd["b"]
+print(dict(dd))
 class It:
     def __init__(self, n): self.n = n
     def __iter__(self): return self
@@ -214,7 +300,8 @@ class Config:
     items: list = field(default_factory=list)
     opt: Optional[int] = None
     def total(self): return self.n + len(self.items)
-c = Config(3, items=[1]); print(c, c.total(), c == Config(3, "x", [1]), c != Config(4), Config(1).items is Config(1).items)
+c = Config(3, items=[1])
+print(c, c.total(), c == Config(3, "x", [1]), c != Config(4), Config(1).items is Config(1).items)
 @dataclass
 class More(Config):
     extra: float = 0.5
@@ -237,8 +324,10 @@ def attempt(f):
         return type(e).__name__
     finally:
         print("f", end=" ")
-print(attempt(lambda: 1 / 0), attempt(lambda: {}["a"]), attempt(lambda: [][1]), attempt(lambda: 1 + "a"), attempt(lambda: 5))
-print(attempt(lambda: None.x), attempt(lambda: int("z")), attempt(lambda: (1).foo), attempt(lambda: [1, 2][5]), attempt(lambda: {[]: 1}))
+print(attempt(lambda: 1 / 0), attempt(lambda: {}["a"]), attempt(lambda: [][1]))
+print(attempt(lambda: 1 + "a"), attempt(lambda: 5))
+print(attempt(lambda: None.x), attempt(lambda: int("z")), attempt(lambda: (1).foo))
+print(attempt(lambda: [1, 2][5]), attempt(lambda: {[]: 1}))
 class Mine(ValueError):
     def __init__(self, code):
         super().__init__(f"code {code}")
@@ -288,11 +377,12 @@ FAILURES = [
     ('def f(x):\n    return x + {"a": 1}["b"]\n',
      "case.py:2: KeyError: 'b'\n      return x + {\"a\": 1}[\"b\"]\n                 ^\n"),
     (NET.format(init="pass", result="x").replace("n=4", "n"),
-     "case.py: TypeError: __init__() missing 1 required positional argument: 'n': to make it, give "
-     "the call, such as 'Net(...)'\n"),
+     "case.py: TypeError: Net.__init__() missing 1 required positional argument: 'n': to make it, "
+     "give the call, such as 'Net(...)'\n"),
     ("import numpy as np\n",
      "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts know torch, and of Python's "
-     "library math, typing, dataclasses, collections, functools, itertools, operator, copy and abc\n"
+     "library math, typing, dataclasses, collections, functools, itertools, operator, copy and "
+     "abc\n"
      "  import numpy as np\n  ^\n"),
     ("import torch\n\ndef f(x):\n    return torch.relux(x)\n",
      "case.py:4: AttributeError: cfx has no 'torch.relux': it is in the table of operators neither "
@@ -319,9 +409,9 @@ FAILURES = [
      "inner sizes 3 and 2 differ\n      return torch.zeros(2, 3) @ torch.zeros(2, 3)\n"
      "             ^\ncalled from case.py:4 in <module>\n"),
     ("def f(x):\n    class A: pass\n    return x + A()\n",
-     "case.py:3: TypeError: an object of the class 'A' cannot be an argument of a node of the graph: "
-     "numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()\n"
-     "             ^\n"),
+     "case.py:3: TypeError: an object of the class 'A' cannot be an argument of a node of the "
+     "graph: numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()"
+     "\n             ^\n"),
     ("def f(x):\n    return [0] * 10**12\n",
      "case.py:2: MemoryError: a sequence of 1 items 1000000000000 times\n"
      "      return [0] * 10**12\n             ^\n"),

@@ -14,4 +14,5 @@ def model(x, limit: float = 3.0):
 
 
 def inputs():
-    return [(torch.ones(6, 2),), (-torch.ones(3, 2),), (torch.tensor([[1.0, -5.0], [2.0, 2.5], [9.0, 9.0]]),)]
+    mixed = torch.tensor([[1.0, -5.0], [2.0, 2.5], [9.0, 9.0]])
+    return [(torch.ones(6, 2),), (-torch.ones(3, 2),), (mixed,)]

@@ -45,7 +45,8 @@ class Derived(Mixin, Base):
         super().__init__(n)
 
     def make_body(self):
-        return Stack(Scaled(self.n, self.width), nn.Hardtanh(-0.5, 0.5), Scaled(self.width, self.n, scale=0.5))
+        return Stack(Scaled(self.n, self.width), nn.Hardtanh(-0.5, 0.5),
+                     Scaled(self.width, self.n, scale=0.5))
 
     def forward(self, x):
         return self.finish(super().forward(x))

@@ -12,7 +12,8 @@ class Pool(nn.Module):
         scores = self.score(x).squeeze(-1)
         scores = torch.where(mask, scores, torch.full_like(scores, -1e9))
         weights = torch.softmax(scores, dim=1)
-        return torch.bmm(weights.unsqueeze(1), x).squeeze(1), weights.clamp(min=0.1, max=0.9).sum(dim=1, keepdim=True)
+        mean = torch.bmm(weights.unsqueeze(1), x).squeeze(1)
+        return mean, weights.clamp(min=0.1, max=0.9).sum(dim=1, keepdim=True)
 
 
 def inputs():

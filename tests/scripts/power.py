@@ -20,4 +20,5 @@ class Power(nn.Module):
 
 
 def inputs():
-    return [(torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 1.0]]),), (torch.zeros(3, 3),)]
+    a = torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 1.0]])
+    return [(a,), (torch.zeros(3, 3),)]

@@ -15,7 +15,8 @@ class Block(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.shortcut = None
         if stride != 1 or inside != outside:
-            self.shortcut = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
 
     def forward(self, x):
         out = self.relu(self.bn1(self.conv1(x)))
@@ -29,7 +30,8 @@ class ResNet(nn.Module):
         super().__init__()
         self.width = 4
         self.stem = nn.Conv2d(3, self.width, 3, padding=1)
-        self.stages = nn.Sequential(*[self._stage(4 * (i + 1), n, 1 + (i > 0)) for i, n in enumerate(depths)])
+        self.stages = nn.Sequential(*[self._stage(4 * (i + 1), n, 1 + (i > 0))
+                                      for i, n in enumerate(depths)])
         self.head = nn.Linear(self.width, classes)
         for m in self.modules():
             if isinstance(m, nn.Conv2d):

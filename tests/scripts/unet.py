@@ -5,7 +5,8 @@ import torch.nn.functional as F
 
 
 def double(a, b):
-    return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(), nn.Conv2d(b, b, 3, padding=1), nn.ReLU())
+    return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(),
+                         nn.Conv2d(b, b, 3, padding=1), nn.ReLU())
 
 
 class UNet(nn.Module):
@@ -16,7 +17,8 @@ class UNet(nn.Module):
         for w in widths:
             self.down.append(double(before, w))
             before = w
-        self.up = nn.ModuleList([nn.ConvTranspose2d(a, b, 2, stride=2) for a, b in zip(widths[:0:-1], widths[-2::-1])])
+        self.up = nn.ModuleList([nn.ConvTranspose2d(a, b, 2, stride=2)
+                                 for a, b in zip(widths[:0:-1], widths[-2::-1])])
         self.merge = nn.ModuleList([double(2 * w, w) for w in reversed(widths[:-1])])
         self.last = nn.Conv2d(widths[0], 1, 1)
 

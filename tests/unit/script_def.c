@@ -122,7 +122,8 @@ TEST(failures)
                 "m.py: line 3, column 3: 'x' is a parameter or assigned to before this; move the "
                 "declaration up or rename one\n    global x\n    ^");
     check_fails("for i in x: pass\nelse: break", CFX_E_SYNTAX, 2,
-                "m.py: line 2, column 7: 'break' can stand in a loop only\n  else: break\n        ^");
+                "m.py: line 2, column 7: 'break' can stand in a loop only\n"
+                "  else: break\n        ^");
     check_fails("while 1:\n  def f(): continue", CFX_E_SYNTAX, 2,
                 "m.py: line 2, column 12: 'continue' can stand in a loop only\n"
                 "    def f(): continue\n             ^");

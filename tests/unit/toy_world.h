@@ -540,6 +540,7 @@ static inline cfx_object *w_compare(void *ctx, cfx_sign sign, cfx_object *a, cfx
     if (T(a)->node || T(b)->node)
         return toy_operator(ctx, toy_function_of(sign), a, b, err);
     const int64_t x = T(a)->i, y = T(b)->i;
+    const bool same = a == b || (T(a)->kind <= CFX_OBJECT_BOOL && toy_equal(T(a), T(b)));
     bool is = false;
     switch ((unsigned)sign) {
     case CFX_SIGN_EQ: is = toy_equal(T(a), T(b)); break;
@@ -548,9 +549,8 @@ static inline cfx_object *w_compare(void *ctx, cfx_sign sign, cfx_object *a, cfx
     case CFX_SIGN_LE: is = x <= y; break;
     case CFX_SIGN_GT: is = x > y; break;
     case CFX_SIGN_GE: is = x >= y; break;
-    case CFX_SIGN_IS: is = a == b || (T(a)->kind <= CFX_OBJECT_BOOL && toy_equal(T(a), T(b))); break;
-    case CFX_SIGN_IS_NOT: is = a != b && !(T(a)->kind <= CFX_OBJECT_BOOL && toy_equal(T(a), T(b)));
-        break;
+    case CFX_SIGN_IS: is = same; break;
+    case CFX_SIGN_IS_NOT: is = !same; break;
     case CFX_SIGN_IN: is = toy_holds(T(b), T(a)); break;
     case CFX_SIGN_NOT_IN: is = !toy_holds(T(b), T(a)); break;
     }

@@ -48,7 +48,22 @@ static size_t star_in(cfxi_ast_list targets)
     return i;
 }
 
-/* The items of a graph value: as many as there are targets. */
+cfx_object *cfxi_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i)
+{
+    cfx_object *index = cfxi_int(ev, i);
+    return index ? cfxi_item(ev, o, index) : NULL;
+}
+
+cfx_object *cfxi_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after)
+{
+    cfx_object *bounds[] = {cfxi_int(ev, (int64_t)before),
+                            after ? cfxi_int(ev, -(int64_t)after) : ev->none, ev->none};
+    cfx_object *slice = bounds[0] && bounds[1] ? cfxi_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
+    cfx_object *rest = slice ? cfxi_item(ev, o, slice) : NULL;
+    return rest ? cfxi_record(ev, "builtins.list", &rest, 1) : NULL;
+}
+
+/* The items of a graph value: as many as there are targets; a star takes a list of the rest. */
 static bool graph_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object *v,
                         cfxi_objects *items)
 {
@@ -56,13 +71,12 @@ static bool graph_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object *v,
     if (kind == CFX_OBJECT_BOOL || kind == CFX_OBJECT_INT || kind == CFX_OBJECT_FLOAT)
         return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "cannot unpack non-iterable %s "
                             "object", cfxi_kind_name(ev, v));
-    if (star_in(targets) < targets.count)
-        return cfxi_fail(ev, targets.items[star_in(targets)], CFX_E_UNSUPPORTED, "how many items "
-                         "the value has is known only when the program runs, so the star cannot "
-                         "take the rest; index or slice the value instead");
+    const size_t star = star_in(targets);
     for (size_t i = 0; i < targets.count; i++) {
-        cfx_object *index = cfxi_int(ev, (int64_t)i);
-        if (!index || !cfxi_push(ev, items, cfxi_item(ev, v, index)))
+        const int64_t back = (int64_t)(targets.count - i);  /* behind the star, from the end */
+        cfx_object *item = i == star ? cfxi_item_rest(ev, v, i, targets.count - i - 1)
+                                     : cfxi_item_at(ev, v, i < star ? (int64_t)i : -back);
+        if (!cfxi_push(ev, items, item))
             return false;
     }
     return true;
@@ -81,7 +95,9 @@ static bool check_count(cfx_evaluator *ev, cfxi_ast_list targets, size_t n)
     return true;
 }
 
-static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **items, size_t n)
+/* `whole`: the item for a star is the list that it takes. */
+static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **items, size_t n,
+                         bool whole)
 {
     const size_t star = star_in(targets);
     const size_t rest = n + 1 - targets.count;  /* what the star takes */
@@ -90,7 +106,7 @@ static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **
         cfx_object *v;
         if (i == star) {
             target = cfxi_as_Starred(target)->value;
-            v = cfxi_list(ev, items + i, rest);
+            v = whole ? items[i] : cfxi_list(ev, items + i, rest);
         } else {
             v = items[i < star ? i : i - 1 + rest];
         }
@@ -107,9 +123,9 @@ static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targ
     cfxi_at(ev, target);
     if (cfxi_node(ev, v))
         return graph_items(ev, targets, v, &items) &&
-               assign_items(ev, targets, items.items, items.n);
+               assign_items(ev, targets, items.items, items.n, true);
     return cfxi_items(ev, v, &items.items, &items.n) && check_count(ev, targets, items.n) &&
-           assign_items(ev, targets, items.items, items.n);
+           assign_items(ev, targets, items.items, items.n, false);
 }
 
 /* ---- targets ------------------------------------------------------------------------------- */

@@ -340,11 +340,27 @@ static bool eval_keywords(cfx_evaluator *ev, cfxi_ast_list keywords, named *n)
     return true;
 }
 
-static bool eval_args(cfx_evaluator *ev, const cfxi_Call *c, cfx_call_args *args)
+/* Methods and functions of torch's that take sizes one by one or as a tuple. */
+static bool takes_sizes(cfx_evaluator *ev, cfx_object *of, const char *name)
+{
+    static const char names[][10] = {"reshape", "view", "expand", "repeat", "tile", "permute",
+                                     "zeros", "ones", "empty", "rand", "randn", "new_zeros",
+                                     "new_ones", "new_empty"};
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, of);
+    if (kind != CFX_OBJECT_OTHER && kind != CFX_OBJECT_TENSOR)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool eval_args(cfx_evaluator *ev, const cfxi_Call *c, bool sizes, cfx_call_args *args)
 {
     cfxi_objects positional = {0};
     named n = {0};
-    return cfxi_eval_list(ev, c->args, &positional) && eval_keywords(ev, c->keywords, &n) &&
+    return cfxi_eval_list(ev, c->args, sizes, &positional) && eval_keywords(ev, c->keywords, &n) &&
            join_args(ev, &positional, &n, args);
 }
 
@@ -355,7 +371,7 @@ cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
     const cfxi_ast *of = is_method ? cfxi_as_Attribute(c->func)->value : c->func;
     const char *name = is_method ? cfxi_mangle(ev, cfxi_as_Attribute(c->func)->attr) : "";
     cfx_object *f = name ? (is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of)) : NULL;
-    if (!f || !eval_args(ev, c, &args))
+    if (!f || !eval_args(ev, c, takes_sizes(ev, f, name), &args))
         return NULL;
     cfxi_at(ev, &c->ast);
     return is_method ? cfxi_call_method(ev, f, name, args) : cfxi_call(ev, f, args);

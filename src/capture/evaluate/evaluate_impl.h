@@ -7,6 +7,7 @@
  *     frame.c      calls that run, and their names
  *     message.c    errors, with the line and a caret and the calls that led there
  *     expr.c       expressions                  statement.c  statements
+ *     display.c    tuples, lists, sets, dicts   evaluator.c  the door
  *     assign.c     targets of assignments       comprehend.c comprehensions
  *     call.c       calls, bind.c their arguments, special.c functions that need the evaluator
  *     function.c   def, lambda, class           pattern.c    match
@@ -23,17 +24,17 @@
  * freed, so that nobody counts. A function that returns an object returns NULL if it failed, and
  * ev->err says why (CFX_E_HOST: the world has an exception pending).
  *
- * Branches. All nodes go to the end of one graph. Where a graph value decides, both ways are run one
- * after the other, with a journal of what each changed (variables, attributes, contents of lists and
- * dicts), which is put back in between; then their nodes are cut out into regions, and what differs
- * after them is merged into results of a cond.
+ * Branches. All nodes go to the end of one graph. Where a graph value decides, both ways are run
+ * one after the other, with a journal of what each changed (variables, attributes, contents of
+ * lists and dicts), which is put back in between; then their nodes are cut out into regions, and
+ * what differs after them is merged into results of a cond.
  * A way that ends early (return, break, continue) while the other falls through is not merged at
  * once: evaluation stays inside the way that falls through, and the branch is *pending* until the
  * call or the loop ends where the other way went to; then all that is pending is merged from the
  * inside out. So
  *     if a: return x                       cond(a, {x}, {rest of the function})
- * needs no flags. Only where several ways fall through after one of them has lost a part by an early
- * exit is there a number that says which way was taken (settle in branch.c).
+ * needs no flags. Only where several ways fall through after one of them has lost a part by an
+ * early exit is there a number that says which way was taken (settle in branch.c).
  */
 #ifndef CFXI_EVALUATE_IMPL_H
 #define CFXI_EVALUATE_IMPL_H
@@ -77,8 +78,8 @@ struct cfx_def {
     uint32_t n_params;             /* positional, keyword-only, *args, **kwargs */
     uint32_t n_locals;             /* parameters first */
     const char **locals;
-    uint64_t *last_read;           /* of each local: line << 32 | column of the last place that reads
-                                      it, in this or an inner def; 0: none does */
+    uint64_t *last_read;           /* of each local: line << 32 | column of the last place that
+                                      reads it, in this or an inner def; 0: none does */
     cfxi_name_set names;           /* the locals */
     cfxi_name_set globals;         /* declared `global` */
     cfxi_name_set nonlocals;
@@ -137,7 +138,7 @@ typedef struct cfxi_frame {
     size_t n_free;              /* as in cfx_callee */
     const char *const *free_names;
     cfx_object *const *free_values;
-    cfx_object *class_cell;     /* for super(): the class that the function is written in, or NULL */
+    cfx_object *class_cell;     /* for super(): the class that the function stands in, or NULL */
     const cfxi_ast *at;         /* the node that is evaluated, for messages and locations */
     cfx_object *result;         /* what `return` gave */
     uint32_t region;            /* ev->region->number when it was made: no journal needed there */
@@ -226,7 +227,7 @@ struct cfx_function {
 cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o);
 void *cfxi_ev_alloc(cfx_evaluator *ev, size_t size);   /* of the arena, zeroed; NULL: err is set */
 
-/* Notes that an object was made just now: what a branch does to its own objects needs no journal. */
+/* Notes that an object is new: what a branch does to its own objects needs no journal. */
 bool cfxi_born(cfx_evaluator *ev, cfx_object *o);
 cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
 cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i);
@@ -234,7 +235,7 @@ cfx_object *cfxi_str(cfx_evaluator *ev, const char *text);
 cfx_object *cfxi_bool(cfx_evaluator *ev, bool b);      /* never fails */
 cfx_object *cfxi_tuple(cfx_evaluator *ev, cfx_object *const *items, size_t n);
 cfx_object *cfxi_list(cfx_evaluator *ev, cfx_object *const *items, size_t n);
-/* What is in a container, as cfx_world.contents gives it, in an array of the arena; false: failed. */
+/* What is in a container, as cfx_world.contents gives it, in the arena; false: failed. */
 bool cfxi_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* All that an iterable gives that is known (a graph value: fails and says so). */
 bool cfxi_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
@@ -311,8 +312,13 @@ typedef struct cfxi_objects {
     size_t n, capacity;
 } cfxi_objects;
 bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o);  /* o NULL: false */
-/* The items of a tuple, list, set or call, with what stands behind stars. */
-bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, cfxi_objects *out);
+/* The arguments of a call, with what stands behind stars. `may_join`: a graph value may stand
+ * there; then all are one tuple, which is a graph value. */
+bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_objects *out);
+/* A tuple, list or set; a dict. */
+cfx_object *cfxi_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
+                         cfx_build what);
+cfx_object *cfxi_display_dict(cfx_evaluator *ev, const cfxi_Dict *d);
 /* What stands behind **: keys and values in turn. */
 bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out);
 cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c);
@@ -331,6 +337,9 @@ bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target);
 /* Attributes and items, with their journal; v NULL: deletes. */
 bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
 bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
+/* The i-th item, from the end if i < 0; a list of all but some of the first and last. */
+cfx_object *cfxi_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i);
+cfx_object *cfxi_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after);
 /* The contents of `o` are about to change, if it has any: notes them. */
 bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
@@ -413,17 +422,17 @@ cfx_object *cfxi_choose(cfx_evaluator *ev, cfx_object *pred, const cfxi_ast *the
                         const cfxi_ast *otherwise);
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);
 
-/* Evaluation has come, with `flow`, to where ways of branches that are pending since `base` may have
- * gone: the end of a round (`upto` is CONTINUE), of a loop (BREAK) or of a call (RETURN). Merges
- * those; what goes further stays pending. The flow afterwards: ON if any way is to go on behind this
- * place, and evaluation is then in it. */
+/* Evaluation has come, with `flow`, to where ways of branches that are pending since `base` may
+ * have gone: the end of a round (`upto` is CONTINUE), of a loop (BREAK) or of a call (RETURN).
+ * Merges those; what goes further stays pending. The flow afterwards: ON if any way is to go on
+ * behind this place, and evaluation is then in it. */
 cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto);
 size_t cfxi_pendings(const cfx_evaluator *ev);
 void cfxi_pending_free(cfx_evaluator *ev);  /* their array, at the end */
 
 /* Runs `last` at the end of a statement on every way that leaves it (`with`, `finally`): `flow` is
- * how the block ended whose first pending branch was `base`. If `last` gives ON, the block's own flow
- * goes on. A RAISE or FAIL of the block is the caller's to handle first. */
+ * how the block ended whose first pending branch was `base`. If `last` gives ON, the block's own
+ * flow goes on. A RAISE or FAIL of the block is the caller's to handle first. */
 cfxi_flow cfxi_finally(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_way *last, void *ctx);
 
 /* What a failed expression means for the statement: RAISE if ev->raised is set, else FAIL. */

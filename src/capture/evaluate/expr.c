@@ -245,103 +245,6 @@ static cfx_object *eval_joined(cfx_evaluator *ev, const cfxi_JoinedStr *j)
     return cfxi_build(ev, CFX_BUILD_TEXT, parts, j->values.count);
 }
 
-/* ---- containers ---------------------------------------------------------------------------- */
-
-bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o)
-{
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity ? 2 * list->capacity : 8;
-        cfx_object **more = cfxi_ev_alloc(ev, capacity * sizeof *more);
-        if (!more)
-            return false;
-        if (list->n > 0)
-            memcpy(more, list->items, list->n * sizeof *more);
-        cfxi_arena_free(&ev->arena, list->items, list->capacity * sizeof *more);
-        list->items = more;
-        list->capacity = capacity;
-    }
-    list->items[list->n++] = o;
-    return o != NULL;
-}
-
-/* Containers hold what the program put in: a list that is growing stays itself in them. */
-bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, cfxi_objects *out)
-{
-    for (size_t i = 0; i < list.count; i++) {
-        const cfxi_ast *item = list.items[i];
-        if (item->kind != CFXI_AST_Starred) {
-            cfx_object *v = cfxi_eval_raw(ev, item);
-            if (!v || !cfxi_push(ev, out, v))
-                return false;
-            continue;
-        }
-        cfx_object *v = cfxi_eval(ev, cfxi_as_Starred(item)->value);
-        cfx_object **items;
-        size_t n;
-        cfxi_at(ev, item);
-        if (!v || !cfxi_items(ev, v, &items, &n))
-            return false;
-        for (size_t k = 0; k < n; k++) {
-            if (!cfxi_push(ev, out, items[k]))
-                return false;
-        }
-    }
-    return true;
-}
-
-static cfx_object *eval_items(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
-                              cfx_build what)
-{
-    cfxi_objects items = {0};
-    if (!cfxi_eval_list(ev, elts, &items))
-        return NULL;
-    cfxi_at(ev, node);
-    return cfxi_build(ev, what, items.items, items.n);
-}
-
-bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out)
-{
-    cfx_object **items;
-    size_t n;
-    o = cfxi_current(ev, o);
-    if (cfxi_node(ev, o))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the keys of this value are known only when "
-                         "the program runs, and ** needs them now; pass a dict that is known");
-    if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT) {
-        if (!cfxi_contents(ev, o, &items, &n))
-            return false;
-        for (size_t i = 0; i < n; i++) {
-            if (!cfxi_push(ev, out, items[i]))
-                return false;
-        }
-        return true;
-    }
-    cfx_object *keys = cfxi_call_method(ev, o, "keys", cfxi_args(NULL, 0));
-    if (!keys || !cfxi_items(ev, keys, &items, &n))
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        cfx_object *v = cfxi_item(ev, o, items[i]);
-        if (!v || !cfxi_push(ev, out, items[i]) || !cfxi_push(ev, out, v))
-            return false;
-    }
-    return true;
-}
-
-static cfx_object *eval_dict(cfx_evaluator *ev, const cfxi_Dict *d)
-{
-    cfxi_objects items = {0};
-    for (size_t i = 0; i < d->values.count; i++) {
-        cfx_object *key = d->keys.items[i] ? cfxi_eval(ev, d->keys.items[i]) : NULL;
-        if (d->keys.items[i] && (!key || !cfxi_push(ev, &items, key)))
-            return NULL;
-        cfx_object *v = cfxi_eval_raw(ev, d->values.items[i]);
-        if (!v || (key ? !cfxi_push(ev, &items, v) : !cfxi_mapping(ev, v, &items)))
-            return NULL;
-    }
-    cfxi_at(ev, &d->ast);
-    return cfxi_build(ev, CFX_BUILD_DICT, items.items, items.n);
-}
-
 static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
 {
     const cfxi_ast *parts[] = {s->lower, s->upper, s->step};
@@ -420,13 +323,13 @@ static cfx_object *eval_node(cfx_evaluator *ev, const cfxi_ast *e)
     case CFXI_AST_IfExp:
         return eval_if(ev, cfxi_as_IfExp(e));
     case CFXI_AST_Dict:
-        return eval_dict(ev, cfxi_as_Dict(e));
+        return cfxi_display_dict(ev, cfxi_as_Dict(e));
     case CFXI_AST_Set:
-        return eval_items(ev, e, cfxi_as_Set(e)->elts, CFX_BUILD_SET);
+        return cfxi_display(ev, e, cfxi_as_Set(e)->elts, CFX_BUILD_SET);
     case CFXI_AST_List:
-        return eval_items(ev, e, cfxi_as_List(e)->elts, CFX_BUILD_LIST);
+        return cfxi_display(ev, e, cfxi_as_List(e)->elts, CFX_BUILD_LIST);
     case CFXI_AST_Tuple:
-        return eval_items(ev, e, cfxi_as_Tuple(e)->elts, CFX_BUILD_TUPLE);
+        return cfxi_display(ev, e, cfxi_as_Tuple(e)->elts, CFX_BUILD_TUPLE);
     case CFXI_AST_ListComp:
     case CFXI_AST_SetComp:
     case CFXI_AST_DictComp:

@@ -203,7 +203,7 @@ static bool bind_outer(cfx_evaluator *ev, const char *name, cfx_object *v)
             return bind_slot(ev, f, slot, v);
     }
     return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is a variable of a function that was "
-                     "not captured, and is assigned to; pass it as an argument and return it", name);
+                     "not captured, and is assigned to; pass it in and return it", name);
 }
 
 bool cfxi_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v)

@@ -202,7 +202,7 @@ cfxi_flow cfxi_class(cfx_evaluator *ev, const cfxi_ClassDef *c)
 {
     cfxi_objects bases = {0};
     cfx_object **decorators = eval_decorators(ev, c->decorator_list);
-    if (!decorators || !cfxi_eval_list(ev, c->bases, &bases))
+    if (!decorators || !cfxi_eval_list(ev, c->bases, false, &bases))
         return cfxi_failed_flow(ev);
     if (c->keywords.count > 0) {
         cfxi_fail(ev, c->keywords.items[0], CFX_E_UNSUPPORTED, "a class with keywords (metaclass) "

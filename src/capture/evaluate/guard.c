@@ -64,8 +64,8 @@ bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
 {
     for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
         if (f->guards > 0)
-            return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "whether this raises depends on data, and a "
-                             "try statement around it might catch it; test the condition with if "
+            return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "whether this raises depends on data, and "
+                             "a try statement around it might catch it; test the condition with if "
                              "instead, or raise outside of the try");
     }
     return true;

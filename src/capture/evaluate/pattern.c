@@ -1,7 +1,8 @@
 /* pattern.c - match.
  *
  * A pattern matches, does not, or a graph value tells: then the case is a branch of which the cases
- * behind it are the other way. Names are bound as they are met.
+ * behind it are the other way. Names are bound as they are met; where a graph value tells, once
+ * more inside the branch, because what they stand for may be there only if the pattern matches.
  */
 #include "evaluate_impl.h"
 
@@ -94,6 +95,70 @@ static cfxi_truth match_items(cfx_evaluator *ev, cfxi_ast_list patterns, cfx_obj
     return truth;
 }
 
+/* The i-th of the patterns and the item of a graph value that it is for. */
+static cfx_object *graph_item(cfx_evaluator *ev, cfxi_ast_list patterns, size_t i, cfx_object *o)
+{
+    size_t star = 0;
+    while (star < patterns.count && !is_star(patterns.items[star]))
+        star++;
+    if (i == star)
+        return cfxi_item_rest(ev, o, i, patterns.count - i - 1);
+    return cfxi_item_at(ev, o, i < star ? (int64_t)i : -(int64_t)(patterns.count - i));
+}
+
+static bool always_matches(const cfxi_ast *pattern)
+{
+    return is_star(pattern) ||
+           (pattern->kind == CFXI_AST_MatchAs && !cfxi_as_MatchAs(pattern)->pattern);
+}
+
+typedef struct graph_sequence {
+    const cfxi_MatchSequence *m;
+    cfx_object *o;
+} graph_sequence;
+
+/* Whether the items match, once there are as many as there should be. */
+static cfxi_flow way_items(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    const graph_sequence *s = ctx;
+    cfxi_truth truth = CFXI_TRUE;
+    cfx_object *pred = NULL;
+    for (size_t i = 0; i < s->m->patterns.count; i++) {
+        const cfxi_ast *p = s->m->patterns.items[i];
+        cfx_object *other = NULL;
+        if (always_matches(p))
+            continue;
+        cfx_object *item = graph_item(ev, s->m->patterns, i, s->o);
+        const cfxi_truth next = item ? match_pattern(ev, p, item, &other) : CFXI_TRUTH_FAIL;
+        truth = both(ev, truth, &pred, next, other);
+        if (truth != CFXI_TRUE && truth != CFXI_TRUTH_GRAPH)
+            break;
+    }
+    *value = truth == CFXI_TRUTH_FAIL    ? NULL
+             : truth == CFXI_TRUTH_GRAPH ? as_bool(ev, pred)
+                                         : cfxi_bool(ev, truth == CFXI_TRUE);
+    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfxi_truth match_graph_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m,
+                                       cfx_object *o, bool starred, cfx_object **pred)
+{
+    graph_sequence s = {m, o};
+    bool all = true;
+    for (size_t i = 0; i < m->patterns.count; i++)
+        all = all && always_matches(m->patterns.items[i]);
+    cfx_object *sizes[] = {cfxi_record(ev, "builtins.len", &o, 1),
+                           cfxi_int(ev, (int64_t)m->patterns.count - starred)};
+    const cfxi_truth fits = sizes[0] && sizes[1]
+                                ? compare(ev, starred ? CFX_SIGN_GE : CFX_SIGN_EQ, sizes[0],
+                                          sizes[1], pred)
+                                : CFXI_TRUTH_FAIL;
+    if (all || fits != CFXI_TRUTH_GRAPH)
+        return fits;
+    const cfxi_flow flow = cfxi_branch(ev, *pred, way_items, way_false, &s, pred);
+    return flow == CFXI_FLOW_ON ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+}
+
 static cfxi_truth match_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m, cfx_object *o,
                                  cfx_object **pred)
 {
@@ -103,14 +168,16 @@ static cfxi_truth match_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m,
     bool starred = false;
     cfx_object **items;
     size_t n;
-    if (cfxi_node(ev, o) && (listed || kind == CFX_OBJECT_OTHER))
-        return fail_unknown(ev, &m->ast, "the length");
+    if (cfxi_node(ev, o) && kind == CFX_OBJECT_OTHER)
+        return fail_unknown(ev, &m->ast, "the type");
     if (!listed)
         return CFXI_FALSE;
-    if (!cfxi_contents(ev, o, &items, &n))
-        return CFXI_TRUTH_FAIL;
     for (size_t i = 0; i < m->patterns.count; i++)
         starred = starred || is_star(m->patterns.items[i]);
+    if (cfxi_node(ev, o))
+        return match_graph_sequence(ev, m, o, starred, pred);
+    if (!cfxi_contents(ev, o, &items, &n))
+        return CFXI_TRUTH_FAIL;
     if (n + starred < m->patterns.count || (n > m->patterns.count && !starred))
         return CFXI_FALSE;
     return match_items(ev, m->patterns, items, n, pred);
@@ -321,6 +388,106 @@ static cfxi_truth match_pattern(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_
     return CFXI_TRUTH_FAIL;
 }
 
+/* ---- names, inside a branch ---------------------------------------------------------------- */
+
+static bool bind_names(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o);
+
+static bool bind_star(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *list)
+{
+    const char *name = cfxi_as_MatchStar(pattern)->name;
+    return !name || (list && cfxi_bind_name(ev, name, list));
+}
+
+static bool bind_sequence(cfx_evaluator *ev, cfxi_ast_list patterns, cfx_object *o)
+{
+    cfx_object **items = NULL;
+    size_t n = 0;
+    const bool graph = cfxi_node(ev, o) != NULL;
+    if (!graph && !cfxi_contents(ev, o, &items, &n))
+        return false;
+    for (size_t i = 0, at = 0; i < patterns.count; i++) {
+        const cfxi_ast *p = patterns.items[i];
+        const size_t rest = is_star(p) ? n + 1 - patterns.count : 1;
+        cfx_object *item = graph        ? graph_item(ev, patterns, i, o)
+                           : is_star(p) ? cfxi_list(ev, items + at, rest)
+                                        : items[at];
+        at += rest;
+        if (!item || !(is_star(p) ? bind_star(ev, p, item) : bind_names(ev, p, item)))
+            return false;
+    }
+    return true;
+}
+
+static bool bind_mapping(cfx_evaluator *ev, const cfxi_MatchMapping *m, cfx_object *o)
+{
+    cfxi_objects keys = {0};
+    for (size_t i = 0; i < m->keys.count; i++) {
+        cfx_object *key = cfxi_eval(ev, m->keys.items[i]);
+        cfx_object *v = cfxi_push(ev, &keys, key) ? cfxi_item(ev, o, key) : NULL;
+        if (!v || !bind_names(ev, m->patterns.items[i], v))
+            return false;
+    }
+    return bind_rest(ev, m, o, &keys);
+}
+
+static bool bind_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o)
+{
+    cfx_object *class = cfxi_eval(ev, m->cls);
+    const size_t n = m->patterns.count;
+    for (size_t i = 0; class && i < n + m->kwd_patterns.count; i++) {
+        const char *name = i < n ? positional_name(ev, m, class, i) : m->kwd_attrs.items[i - n];
+        cfx_object *v = !name ? NULL : *name ? cfxi_get(ev, o, name) : o;
+        if (!v || !bind_names(ev, i < n ? m->patterns.items[i] : m->kwd_patterns.items[i - n], v))
+            return false;
+    }
+    return class != NULL;
+}
+
+static bool has_names(const cfxi_ast *pattern)
+{
+    size_t n;
+    const cfxi_ast_field *fields = cfxi_ast_fields(pattern->kind, &n);
+    for (size_t i = 0; i < n; i++) {
+        const void *at = cfxi_ast_get(pattern, &fields[i]);
+        const cfxi_ast_list list = fields[i].kind == CFXI_FIELD_LIST
+                                       ? *(const cfxi_ast_list *)at : (cfxi_ast_list){0};
+        if (fields[i].kind == CFXI_FIELD_OPTNAME && *(const char *const *)at)
+            return true;
+        if (fields[i].kind == CFXI_FIELD_OPT && *(cfxi_ast *const *)at &&
+            has_names(*(cfxi_ast *const *)at))
+            return true;
+        for (size_t k = 0; k < list.count; k++) {
+            if (has_names(list.items[k]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Binds the names of a pattern that matches. */
+static bool bind_names(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o)
+{
+    cfxi_at(ev, pattern);
+    switch ((unsigned)pattern->kind) {
+    case CFXI_AST_MatchSequence:
+        return bind_sequence(ev, cfxi_as_MatchSequence(pattern)->patterns, cfxi_current(ev, o));
+    case CFXI_AST_MatchMapping:
+        return bind_mapping(ev, cfxi_as_MatchMapping(pattern), o);
+    case CFXI_AST_MatchClass:
+        return bind_class(ev, cfxi_as_MatchClass(pattern), o);
+    case CFXI_AST_MatchOr:
+        return !has_names(pattern) ||
+               cfxi_fail(ev, pattern, CFX_E_UNSUPPORTED, "which of these patterns matches depends "
+                         "on data, and with it what the names in them are; write a case for each");
+    case CFXI_AST_MatchAs: {
+        const cfxi_MatchAs *m = cfxi_as_MatchAs(pattern);
+        return (!m->pattern || bind_names(ev, m->pattern, o)) &&
+               (!m->name || cfxi_bind_name(ev, m->name, o));
+    }
+    }
+    return true;
+}
+
 /* ---- the statement ------------------------------------------------------------------------- */
 
 typedef struct cases {
@@ -338,8 +505,11 @@ static const cfxi_match_case *case_of(const cases *c)
 
 static cfxi_flow way_case(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
+    const cases *c = ctx;
     (void)value;
-    return cfxi_exec_block(ev, case_of(ctx)->body);
+    if (!bind_names(ev, case_of(c)->pattern, c->subject))
+        return cfxi_failed_flow(ev);
+    return cfxi_exec_block(ev, case_of(c)->body);
 }
 
 static cfxi_flow way_next(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -352,7 +522,10 @@ static cfxi_flow way_next(cfx_evaluator *ev, void *ctx, cfx_object **value)
 
 static cfxi_flow way_guard(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
-    cfx_object *guard = cfxi_eval(ev, case_of(ctx)->guard);
+    const cases *c = ctx;
+    if (!bind_names(ev, case_of(c)->pattern, c->subject))
+        return cfxi_failed_flow(ev);
+    cfx_object *guard = cfxi_eval(ev, case_of(c)->guard);
     const cfxi_truth truth = guard ? cfxi_truth_of(ev, &guard) : CFXI_TRUTH_FAIL;
     *value = truth == CFXI_TRUTH_FAIL    ? NULL
              : truth == CFXI_TRUTH_GRAPH ? as_bool(ev, guard)
@@ -367,9 +540,11 @@ static cfxi_truth try_case(cfx_evaluator *ev, cases *c, cfx_object **pred)
     const cfxi_truth truth = match_pattern(ev, k->pattern, c->subject, pred);
     if (!k->guard || truth == CFXI_FALSE || truth == CFXI_TRUTH_FAIL)
         return truth;
-    const cfxi_flow flow = truth == CFXI_TRUE
-                               ? way_guard(ev, c, pred)
-                               : cfxi_branch(ev, *pred, way_guard, way_false, c, pred);
+    if (truth == CFXI_TRUE) {
+        *pred = cfxi_eval(ev, k->guard);
+        return *pred ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+    }
+    const cfxi_flow flow = cfxi_branch(ev, *pred, way_guard, way_false, c, pred);
     return flow == CFXI_FLOW_ON ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
 }
 

@@ -354,6 +354,25 @@ static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key
     return cfxi_list(ev, made.items, made.n);
 }
 
+/* Sorted when the program runs. With `reverse` equal items keep their order, as they do if the list
+ * is turned round before and after. */
+static cfx_object *sort_later(cfx_evaluator *ev, cfx_object **items, size_t n, cfx_object *reverse)
+{
+    const int backwards = reverse ? ev->w->truth(ev->w->ctx, reverse, ev->err) : 0;
+    cfxi_objects turned = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (!cfxi_push(ev, &turned, items[backwards > 0 ? n - 1 - i : i]))
+            return NULL;
+    }
+    cfx_object *list = backwards < 0 ? NULL : cfxi_list(ev, turned.items, n);
+    cfx_object *sorted = list ? cfxi_record(ev, "builtins.sorted", &list, 1) : NULL;
+    if (!sorted || backwards == 0)
+        return sorted;
+    cfx_object *bounds[] = {ev->none, ev->none, cfxi_int(ev, -1)};
+    cfx_object *slice = bounds[2] ? cfxi_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
+    return slice ? cfxi_item(ev, sorted, slice) : NULL;
+}
+
 static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *key = argument(args, args.n, "key");
@@ -366,11 +385,11 @@ static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
         return cfxi_record(ev, "builtins.sorted", &o, 1);
     if (!cfxi_items(ev, o, &items, &n))
         return NULL;
+    cfx_object *reverse = argument(args, args.n, "reverse");
     if (key && key != ev->none)
-        return sort_by_key(ev, f, key, items, n, argument(args, args.n, "reverse"));
+        return sort_by_key(ev, f, key, items, n, reverse);
     if (has_graph_value(ev, cfxi_args(items, n)))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the order of the items depends on data; use "
-                         "torch.sort or torch.argsort");
+        return sort_later(ev, items, n, reverse);
     return cfxi_world_call(ev, f, args);
 }
 

@@ -40,7 +40,8 @@ cfx_status cfxi_w_args(cfxi_world *w, const cfx_call_args *a, const char *functi
     }
     for (size_t i = 0; i < least; i++)
         if (!out[i])
-            return cfxi_w_throw(w, err, CFXI_TypeError, "%s() is missing its argument %zu", function,
+            return cfxi_w_throw(w, err, CFXI_TypeError, "%s() is missing its argument %zu",
+                                function,
                                 i + 1);
     return CFX_OK;
 }

@@ -1,4 +1,4 @@
-/* call.c - how objects are called: which of them the evaluator runs, and the calls of the others. */
+/* call.c - how objects are called: which the evaluator runs, and the calls of the others. */
 #include "world_impl.h"
 
 #include <stdio.h>

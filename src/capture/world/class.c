@@ -1,4 +1,4 @@
-/* class.c - classes: builtin ones, those of the user's, and in which order their bases are asked. */
+/* class.c - classes: builtin ones, those of the user's, and in which order bases are asked. */
 #include "world_impl.h"
 
 static const char *const type_names[CFXI_TYPES] = {
@@ -256,7 +256,8 @@ static int is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes, 
     }
     if (classes->type == CFXI_TYPE_BUILTIN || classes->type == CFXI_TYPE_NAMESPACE)
         return 0;  /* a class of torch's or of typing that no object here has */
-    cfxi_w_raise(w, err, CFXI_TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a "
+    cfxi_w_raise(w, err, CFXI_TypeError,
+                 "isinstance() arg 2 must be a type, a tuple of types, or a "
                  "union");
     return -1;
 }

@@ -162,7 +162,8 @@ static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_
     case CFXI_TYPE_CLASS: return put_words(out, err, "<class '%s'>", o->as.cls.name);
     case CFXI_TYPE_FUNCTION:
         return put_words(out, err, "<function %s>", cfx_function_name(o->as.function));
-    case CFXI_TYPE_BUILTIN: return put_words(out, err, "<built-in function %s>", o->as.builtin.name);
+    case CFXI_TYPE_BUILTIN: return put_words(out, err, "<built-in function %s>",
+                                             o->as.builtin.name);
     case CFXI_TYPE_NAMESPACE: return put_words(out, err, "<module '%s'>", o->as.text.data);
     case CFXI_TYPE_DTYPE:
         return put_words(out, err, "torch.%s", cfx_dtype_name((cfx_dtype)o->as.i));
@@ -499,8 +500,10 @@ cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t 
     if (size == 0)
         return cfxi_w_show(w, o, out, err);
     if (!read_spec(text, size, &s))
-        return cfxi_w_throw(w, err, CFXI_ValueError, "Invalid format specifier '%.*s' for object of "
-                            "type '%s'", (int)(size < 60 ? size : 60), text, cfxi_w_type_name(w, o));
+        return cfxi_w_throw(w, err, CFXI_ValueError,
+                            "Invalid format specifier '%.*s' for object of "
+                            "type '%s'", (int)(size < 60 ? size : 60), text,
+                            cfxi_w_type_name(w, o));
     if (o->type == CFXI_TYPE_BOOL && !s.type) {  /* as a text */
         cfx_object *word = cfxi_w_str(w, o->as.b ? "True" : "False", err);
         cfx_status status = word ? format_int(w, &s, o->as.b, out, err) : err->status;
@@ -767,7 +770,8 @@ static cfx_status percent_one(percent *p, const char **at, const char *end, cfx_
     if (s.type == 'c' && o->type == CFXI_TYPE_STR && cfxi_w_text_length(o) == 1)
         return percent_text(p, 's', &s, o, out, err);
     if (!cfxi_w_is_real(o))
-        return cfxi_w_throw(p->w, err, CFXI_TypeError, "%%%c format: a real number is required, not "
+        return cfxi_w_throw(p->w, err, CFXI_TypeError,
+                            "%%%c format: a real number is required, not "
                             "%s", type, cfxi_w_type_name(p->w, o));
     if (strchr("dxXoc", s.type)) {
         s.precision = -1;

@@ -59,7 +59,8 @@ cfx_object *cfxi_w_iterate(cfxi_world *w, cfx_object *o, cfx_error *err)
         return cfxi_w_iterator(w, CFXI_STEP_INDEX, o, NULL, 0, err);
     }
     case CFXI_TYPE_VALUE:
-        return cfxi_w_raise(w, err, CFXI_TypeError, "how many items a value of the graph has is not "
+        return cfxi_w_raise(w, err, CFXI_TypeError,
+                            "how many items a value of the graph has is not "
                             "known while the program is captured");
     default:
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",

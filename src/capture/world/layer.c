@@ -395,7 +395,8 @@ cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_arg
     if (cfxi_w_args(w, a, "Parameter", names, 1, 2, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type != CFXI_TYPE_TENSOR)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "a parameter is made of a tensor that is known, "
+        return cfxi_w_raise(w, err, CFXI_TypeError,
+                            "a parameter is made of a tensor that is known, "
                             "not of '%s'", cfxi_w_type_name(w, in[0]));
     cfx_object *o = cfxi_w_tensor_object(w, in[0]->as.tensor, err);
     if (o)
@@ -768,7 +769,8 @@ cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args
     const cfxi_place *p = cfxi_places_find(&w->places, o->as.module);
     if (p)
         return cfxi_w_record(w, CFX_OP_CALL_MODULE, p->path, a, err);
-    return cfxi_w_raise(w, err, CFXI_NameError, "a %s is called that is no part of the model: assign "
+    return cfxi_w_raise(w, err, CFXI_NameError,
+                        "a %s is called that is no part of the model: assign "
                         "it to an attribute of a module in __init__, or put it into an "
                         "nn.ModuleList", cfxi_w_type_name(w, o));
 }

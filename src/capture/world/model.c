@@ -156,6 +156,14 @@ static cfx_object *evaluate_call(job *j, cfx_error *err)
     if (status == CFX_OK)
         j->caller = cfx_script_parse(text.data, text.size, "<call>", true, j->w.allocator, err);
     cfx_buffer_free(&text);
+    if (!j->caller && err->line > 0) {
+        const char *colon = strstr(err->message, "column ");
+        const char *what = colon ? strchr(colon, ':') : NULL;
+        char why[200];
+        snprintf(why, sizeof why, "%.190s", what ? what + 2 : err->message);
+        cfx_error_set(err, CFX_E_SYNTAX, "the call '%.100s' is no expression: %.*s",
+                      j->options->call, (int)strcspn(why, "\n"), why);
+    }
     if (j->caller && cfx_evaluator_run(j->ev, j->caller, j->globals, err) == CFX_OK)
         made = cfxi_w_ref(cfxi_w_dict_get(j->globals, name));
     if (!made && err->status == CFX_OK)

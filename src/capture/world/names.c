@@ -178,7 +178,8 @@ static cfx_object *missing(cfxi_world *w, const char *space, const char *name, c
 {
     const bool nn = strcmp(space, "torch.nn") == 0;
     if (strncmp(space, "torch", 5) == 0)
-        return cfxi_w_raise(w, err, CFXI_AttributeError, "cfx has no '%s.%s': it is in the table of "
+        return cfxi_w_raise(w, err, CFXI_AttributeError,
+                            "cfx has no '%s.%s': it is in the table of "
                             "%s neither by this nor by another name%s", space, name,
                             nn ? "classes" : "operators", nn ? "" : " (cfx ops lists them)");
     return cfxi_w_raise(w, err, CFXI_AttributeError, "module '%s' has no attribute '%s' that "

@@ -37,14 +37,20 @@ static const uint8_t sign_action[CFX_SIGNS] = {
     [CFX_SIGN_GE] = CFXI_PY_GE,
 };
 
-bool cfxi_w_is_real(const cfx_object *o) { return cfxi_w_is_whole(o) || o->type == CFXI_TYPE_FLOAT; }
+bool cfxi_w_is_real(const cfx_object *o)
+{
+    return cfxi_w_is_whole(o) || o->type == CFXI_TYPE_FLOAT;
+}
 
 double cfxi_w_real(const cfx_object *o)
 {
     return o->type == CFXI_TYPE_FLOAT ? o->as.f : (double)cfxi_w_whole(o);
 }
 
-static bool is_number(const cfx_object *o) { return cfxi_w_is_real(o) || o->type == CFXI_TYPE_COMPLEX; }
+static bool is_number(const cfx_object *o)
+{
+    return cfxi_w_is_real(o) || o->type == CFXI_TYPE_COMPLEX;
+}
 
 static cfx_datum number_datum(const cfx_object *o)
 {
@@ -572,7 +578,8 @@ static bool is_identical(const cfx_object *a, const cfx_object *b)
                       a->as.node == b->as.node);
 }
 
-cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+                           cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -704,13 +711,15 @@ cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
     case CFXI_TYPE_SLICE:
-        return cfxi_w_throw(w, err, CFXI_TypeError, "unhashable type: '%s'", cfxi_w_type_name(w, o));
+        return cfxi_w_throw(w, err, CFXI_TypeError, "unhashable type: '%s'",
+                            cfxi_w_type_name(w, o));
     case CFXI_TYPE_INSTANCE: return hash_own(w, o, hash, err);
     default: *hash = cfxi_hash_pointer(o); return CFX_OK;
     }
 }
 
-cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i, cfx_error *err)
+cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
+                           cfx_error *err)
 {
     bool found = false;
     if (cfxi_w_is_whole(o)) {
@@ -727,7 +736,8 @@ cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64
     if (found && !made)
         return err->status;
     if (o->type == CFXI_TYPE_VALUE)
-        return cfxi_w_throw(w, err, CFXI_TypeError, "%s must be known while the program is captured, "
+        return cfxi_w_throw(w, err, CFXI_TypeError,
+                            "%s must be known while the program is captured, "
                           "but it is a value of the graph", what);
     return cfxi_w_throw(w, err, CFXI_TypeError, "%s must be an integer, not '%s'", what,
                       cfxi_w_type_name(w, o));

@@ -49,7 +49,8 @@ static cfx_status bound(cfxi_world *w, cfx_object *o, int64_t n, int64_t low, in
     return CFX_OK;
 }
 
-cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start, int64_t *step,
+cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
+                           int64_t *step,
                          int64_t *count, cfx_error *err)
 {
     cfx_object *const *part = slice->as.seq.items;
@@ -136,7 +137,8 @@ static cfx_object *dict_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_
             return made;
     }
     if (o->attrs && cfxi_w_dict_get(o->attrs, "default_factory")) {
-        cfx_object *made = cfxi_w_call_with(w, cfxi_w_dict_get(o->attrs, "default_factory"), NULL, 0,
+        cfx_object *made = cfxi_w_call_with(w, cfxi_w_dict_get(o->attrs, "default_factory"), NULL,
+                                            0,
                                           err);
         if (made && cfxi_w_dict_set(o, key, made, err) != CFX_OK)
             cfxi_w_clear(&made);
@@ -262,7 +264,8 @@ static cfx_status set_by_method(cfxi_world *w, cfx_object *o, cfx_object *key, c
                                 bool *found, cfx_error *err)
 {
     cfx_object *args[] = {key, v};
-    cfx_object *made = cfxi_w_special(w, o, v ? "__setitem__" : "__delitem__", args, v ? 2 : 1, found,
+    cfx_object *made = cfxi_w_special(w, o, v ? "__setitem__" : "__delitem__", args, v ? 2 : 1,
+                                      found,
                                     err);
     const cfx_status status = *found && !made ? err->status : CFX_OK;
     cfxi_w_unref(made);
@@ -394,7 +397,8 @@ int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err
     if (in->type == CFXI_TYPE_STR) {
         if (o->type == CFXI_TYPE_STR)
             return has_text(in, o);
-        cfxi_w_raise(w, err, CFXI_TypeError, "'in <string>' requires string as left operand, not %s",
+        cfxi_w_raise(w, err, CFXI_TypeError,
+                     "'in <string>' requires string as left operand, not %s",
                    cfxi_w_type_name(w, o));
         return -1;
     }
@@ -626,7 +630,8 @@ static cfx_status update_from(cfxi_world *w, cfx_object *d, cfx_object *from, cf
         if (!pair)
             status = err->status;
         else if (pair->as.seq.n != 2)
-            status = cfxi_w_throw(w, err, CFXI_ValueError, "dictionary update sequence element #%zu "
+            status = cfxi_w_throw(w, err, CFXI_ValueError,
+                                  "dictionary update sequence element #%zu "
                                 "has length %zu; 2 is required", i, pair->as.seq.n);
         else
             status = cfxi_w_dict_set(d, pair->as.seq.items[0], pair->as.seq.items[1], err);
@@ -639,7 +644,8 @@ static cfx_status update_from(cfxi_world *w, cfx_object *d, cfx_object *from, cf
 METHOD(dict_update)
 {
     const size_t plain = a->n - a->n_named;
-    cfx_status status = plain > 1 ? cfxi_w_throw(w, err, CFXI_TypeError, "update expected at most 1 "
+    cfx_status status = plain > 1 ? cfxi_w_throw(w, err, CFXI_TypeError,
+                                                 "update expected at most 1 "
                                                "argument, got %zu", plain) : CFX_OK;
     if (plain == 1)
         status = update_from(w, self, a->args[0], err);

@@ -111,7 +111,8 @@ METHOD(str_join)
     for (size_t i = 0; status == CFX_OK && i < items->as.seq.n; i++) {
         const cfx_object *item = items->as.seq.items[i];
         if (item->type != CFXI_TYPE_STR)
-            status = cfxi_w_throw(w, err, CFXI_TypeError, "sequence item %zu: expected str instance, "
+            status = cfxi_w_throw(w, err, CFXI_TypeError,
+                                  "sequence item %zu: expected str instance, "
                                   "%s found", i, cfxi_w_type_name(w, item));
         else if ((i > 0 && cfx_buffer_append(&text, self->as.text.data, self->as.text.size)) ||
                  cfx_buffer_append(&text, item->as.text.data, item->as.text.size))

@@ -46,7 +46,8 @@ static cfx_object *literal(void *ctx, const cfx_literal *l, cfx_error *err)
     case CFX_OBJECT_BOOL: return cfxi_w_truth_object(w, l->i != 0);
     case CFX_OBJECT_INT:
         if (l->text)
-            return cfxi_w_raise(w, err, CFXI_OverflowError, "%.40s does not fit in 64 bits: scripts "
+            return cfxi_w_raise(w, err, CFXI_OverflowError,
+                                "%.40s does not fit in 64 bits: scripts "
                                 "know no larger integers", l->text);
         return cfxi_w_int_object(w, l->i, err);
     case CFX_OBJECT_FLOAT: return cfxi_w_float_object(w, l->f, err);
@@ -394,7 +395,8 @@ static cfx_object *super(void *ctx, cfx_object *cls, cfx_object *self, cfx_error
 {
     const cfx_object *of = self->type == CFXI_TYPE_CLASS ? self : self->cls;
     if (cls->type != CFXI_TYPE_CLASS || !cfxi_w_is_subclass(of, cls))
-        return cfxi_w_raise(ctx, err, CFXI_TypeError, "super(type, obj): obj must be an instance or "
+        return cfxi_w_raise(ctx, err, CFXI_TypeError,
+                            "super(type, obj): obj must be an instance or "
                             "subtype of type");
     return cfxi_w_parts_object(ctx, CFXI_TYPE_SUPER, cls, self, NULL, err);
 }

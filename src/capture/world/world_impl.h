@@ -202,7 +202,8 @@ cfx_object *cfxi_w_str_of_buffer(cfxi_world *w, cfx_buffer *text, cfx_error *err
 /* TUPLE, LIST or SLICE of the items, which are retained. */
 cfx_object *cfxi_w_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
                             cfx_error *err);
-/* Likewise, but lets go of the items, also if it fails; a NULL among them is a failure of before. */
+/* Likewise, but lets go of the items, also if it fails; a NULL among them is a failure of before.
+ * */
 cfx_object *cfxi_w_seq_take(cfxi_world *w, cfxi_type type, cfx_object **items, size_t n,
                           cfx_error *err);
 cfx_status cfxi_w_list_append(cfx_object *list, cfx_object *item, cfx_error *err);  /* retained */
@@ -213,10 +214,12 @@ cfx_object *cfxi_w_parts_object(cfxi_world *w, cfxi_type type, cfx_object *a, cf
 cfx_object *cfxi_w_range_object(cfxi_world *w, int64_t start, int64_t stop, int64_t step,
                               cfx_error *err);
 
-/* ---- failing (exception.c) --------------------------------------------------------------------- */
+/* ---- failing (exception.c) ---------------------------------------------------------------------
+ * */
 
 /* Raises; always NULL. */
-cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
+cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
+                         ...)
     CFX_PRINTF(4, 5);
 cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
     CFX_PRINTF(4, 5);
@@ -285,7 +288,8 @@ int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err
 cfx_object *cfxi_w_concat(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
 cfx_object *cfxi_w_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error *err);
 /* The three numbers of a slice for a sequence of n: *count items from *start in steps of *step. */
-cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start, int64_t *step,
+cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
+                           int64_t *step,
                          int64_t *count, cfx_error *err);
 /* i-th character; the number of characters. */
 size_t cfxi_w_text_length(const cfx_object *s);
@@ -327,7 +331,8 @@ cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err);
 cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err);
 /* A builtin class: `base` may be NULL. */
-cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *base, cfxi_type layout,
+cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
+                                 cfxi_type layout,
                                cfxi_builtin_fn *make, cfx_error *err);
 cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
                             const char *const *names, cfx_object *const *values, size_t m,
@@ -342,7 +347,8 @@ cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cf
                             cfx_error *err);
 cfx_object *cfxi_w_make(cfxi_world *w, cfx_object *cls, cfx_error *err);
 cfx_object *cfxi_w_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
-cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
+cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
+                      cfx_error *err);
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
 cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_object *const *args,
                          size_t n, bool *found, cfx_error *err);
@@ -367,7 +373,8 @@ cfx_object *cfxi_w_builtin_get(cfxi_world *w, const char *name, cfx_error *err);
 cfxi_builtin_fn *cfxi_w_constructor(cfxi_type type);
 /* "torch.nn" and what is in it. */
 cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err);
-cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name, cfx_error *err);
+cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
+                                 cfx_error *err);
 /* What of Python's library and of torch is no operator. NULL without an error: it has none. */
 cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *name, const char *full,
                                cfx_error *err);
@@ -430,6 +437,7 @@ cfx_object *cfxi_w_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err);
 
 void cfxi_world_table(cfxi_world *w);
 cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err);
-cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err);
+cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
+                               cfx_error *err);
 
 #endif

@@ -110,6 +110,15 @@ def unpack_in_branch(x):
 def unpack_tensor(x):
     a, b, c = x
     return a + b * c
+def unpack_star(x):
+    a, *b, c = x
+    *d, e = x.shape
+    return a, b, c, d, e
+def star_displays(x): return [1, *x], (*x.shape, 2), [*x, *x], (0, *x.shape, *(1, 2))
+def star_sizes(x):
+    y = x.reshape(*x.shape, 1).expand(*x.shape, 2)
+    return y, torch.zeros(2, *x.shape)
+def sorted_data(x): return sorted([x.sum(), x.max()]), sorted([int(x[0]), int(x[2])], reverse=True)
 def unpack_shape(x):
     n, = x.shape
     return n + 1
@@ -161,7 +170,8 @@ def higher_order(x):
     return x
 def map_over(x): return sum(map(lambda v: v * 2, [x, x + 1]))
 def any_all(x):
-    return any([x.sum() > 0, x[0] > 100]), all([x.sum() > 0, x[0] > 0]), any([]), all([1, x.sum() > 0])
+    return (any([x.sum() > 0, x[0] > 100]), all([x.sum() > 0, x[0] > 0]), any([]),
+            all([1, x.sum() > 0]))
 def sorted_known(x):
     pairs = sorted([(3, x), (1, x * 2)], key=lambda p: p[0])
     return pairs[0][1]
@@ -247,6 +257,21 @@ def match_tuple_items(x):
         case (1, 6): return 16
         case (1, 0) | (0, 1): return 10
         case (a, b): return a + 100
+def match_shape(x):
+    match x.shape:
+        case (): return 0
+        case (2,): return 2
+        case (n,): return n + 10
+        case (n, m): return n * m
+        case _: return -1
+def match_shape_values(x):
+    out = []
+    for y in (x, x.reshape(1, 3), x.reshape(3, 1), x.reshape(1, 1, 3)):
+        match y.shape:
+            case (1, n) if n > 2: out.append(n)
+            case (n, 1): out.append(n * 100)
+            case (a, *rest): out.append((a, len(rest)))
+    return out
 def match_class(x):
     match x:
         case torch.Tensor(): return x + 1

@@ -1,5 +1,5 @@
-"""Small functions of a tensor that cannot be captured. The line that the message is to name ends with
-`# refused: ` and what the message is to say; test_script_static.py reads that."""
+"""Small functions of a tensor that cannot be captured. The line that the message is to name ends
+with `# refused: ` and what the message is to say; test_script_static.py reads that."""
 # ruff: noqa
 import torch
 
@@ -27,27 +27,14 @@ def writes_global(x):
     return x
 
 
-def star_of_data(x):
-    a, *b = x  # refused: so the star cannot take the rest
-    return a
-
-
 def star_in_call(x):
     return max(*x)  # refused: how many items this value has
-
-
-def star_in_list(x):
-    return [1, *x]  # refused: how many items this value has
-
-
-def keys_of_data(x):
-    return {**x}  # refused: the keys of this value
 
 
 def one_side(x):
     if x.sum() > 0:
         y = x
-    return y  # refused: 'y' is assigned in line 49 only if a condition holds
+    return y  # refused: 'y' is assigned in line 36 only if a condition holds
 
 
 def endless(x):
@@ -105,9 +92,20 @@ def with_data(x):
 
 
 def match_length(x):
-    match x:
-        case [a, b]: return a  # refused: the length of this value
+    match x.nobody_knows:
+        case [a, b]: return a  # refused: the type of this value
     return x
+
+
+def match_either(x):
+    match x.shape:
+        case (1, n) | (n, 2): return n  # refused: which of these patterns matches
+    return x
+
+
+def keys_in_call(x):
+    def f(**k): return k
+    return f(**x)  # refused: the keys of this value
 
 
 def match_keys(x):
@@ -123,10 +121,6 @@ def except_star(x):
 
 def filter_data(x):
     return list(filter(lambda v: v > 0, [x.sum(), x.max()]))  # refused: which items filter() keeps
-
-
-def sort_data(x):
-    return sorted([x.sum(), x.max()])  # refused: the order of the items depends on data
 
 
 def sort_by_data(x):

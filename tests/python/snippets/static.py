@@ -111,7 +111,7 @@ def dict_methods():
     d = {"a": 1}
     d.update(b=2)
     d.update({"c": 3})
-    e = d.setdefault("d", []) 
+    e = d.setdefault("d", [])
     e.append(1)
     x = d.pop("a")
     y = d.pop("zz", None)
@@ -167,7 +167,8 @@ def comp_outer_names():
 def comp_conditional(): return ["even" if i % 2 == 0 else "odd" for i in range(3)]
 def comp_any_all():
     return any(i > 3 for i in range(5)), all(i > 3 for i in range(5)), any([]), all([])
-def comp_in_call(): return sorted((len(w) for w in ["aaa", "b"]), reverse=True), list(reversed([*range(3)]))
+def comp_in_call():
+    return sorted((len(w) for w in ["aaa", "b"]), reverse=True), list(reversed([*range(3)]))
 def comp_class_scope():
     class A:
         xs = [1, 2]
@@ -265,7 +266,8 @@ def if_elif():
         elif i == 2: r.append("c")
         else: r.append("d")
     return r
-def if_truth(): return ["t" if v else "f" for v in (0, 1, "", "a", [], [0], {}, None, 0.0, 1j, (), ...)]
+def if_truth():
+    return ["t" if v else "f" for v in (0, 1, "", "a", [], [0], {}, None, 0.0, 1j, (), ...)]
 def while_else():
     n = 0
     while n < 3: n += 1
@@ -314,7 +316,8 @@ def for_return():
         if i * i > 20: return i
     return -1
 def for_string(): return [c for c in "abc"], [*enumerate("xy", 1)]
-def for_zip(): return [a + b for a, b in zip([1, 2, 3], (10, 20))], list(zip("ab", range(5), [1, 2]))
+def for_zip():
+    return [a + b for a, b in zip([1, 2, 3], (10, 20))], list(zip("ab", range(5), [1, 2]))
 def for_range(): return list(range(3)), list(range(1, 7, 2)), list(range(5, 0, -2)), list(range(0))
 def for_attr_target():
     class A: pass
@@ -349,7 +352,8 @@ def loops_and_functions():
     for i in range(10):
         if add(i): break
     return i, total
-def itertools_loop(): return [a * b for a, b in itertools.product([1, 2], [3, 4])], list(itertools.chain([1], (2,)))
+def itertools_loop():
+    return [a * b for a, b in itertools.product([1, 2], [3, 4])], list(itertools.chain([1], (2,)))
 
 
 # ---- functions
@@ -868,8 +872,8 @@ def try_return_in_handler():
 def try_errors_of_calls():
     def f(a, b): pass
     out = []
-    for c in (lambda: f(1), lambda: f(1, 2, 3), lambda: f(1, c=2), lambda: f(1, 2, a=3), lambda: f(*5),
-              lambda: f(**{1: 2})):
+    for c in (lambda: f(1), lambda: f(1, 2, 3), lambda: f(1, c=2), lambda: f(1, 2, a=3),
+              lambda: f(*5), lambda: f(**{1: 2})):
         try: c()
         except TypeError as e: out.append("TypeError")
     return out
@@ -1043,7 +1047,8 @@ def match_in_loop():
 # ---- f-strings
 def fstrings():
     a, b = 3, "x"
-    return f"{a}", f"{a + 1:03d}|{b!r}|{b:>4}", f"{a=}", f"{3.14159:.{a}f}", f"{{}}{a}", f"{'n' * 2}"
+    return (f"{a}", f"{a + 1:03d}|{b!r}|{b:>4}", f"{a=}", f"{3.14159:.{a}f}", f"{{}}{a}",
+            f"{'n' * 2}")
 def fstring_nested(): return f"{f'{1 + 1}'}-{','.join(str(i) for i in range(3))}"
 def fstring_calls():
     def f(x): return x * 2
@@ -1058,7 +1063,8 @@ def import_inside():
     import collections.abc as abc
     from math import floor, ceil as up
     from os import path
-    return math.floor(1.5), floor(2.5), up(2.5), os.path.basename("a/b"), path.sep, abc.Sized.__name__
+    return (math.floor(1.5), floor(2.5), up(2.5), os.path.basename("a/b"), path.sep,
+            abc.Sized.__name__)
 def import_error():
     try: import no_such_module_anywhere
     except ImportError as e: return "missing"
@@ -1096,7 +1102,7 @@ def conditional_def():
     else:
         def f(): return "small"
     return f()
-def passing(): 
+def passing():
     pass
     for i in range(1): pass
     if 1: pass

@@ -1,0 +1,2 @@
+def f(x):
+    return x + {"a": 1}["b"]

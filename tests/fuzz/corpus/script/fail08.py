@@ -1,0 +1,2 @@
+def f(x):
+    raise ValueError("no " + str(3))

@@ -1,0 +1,2 @@
+def f(x):
+    return 10 ** 30

@@ -1,0 +1,4 @@
+import torch
+def f(x):
+    return torch.zeros(2, 3) @ torch.zeros(2, 3)
+f(1)

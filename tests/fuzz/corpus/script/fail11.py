@@ -1,0 +1,3 @@
+def f(x):
+    class A: pass
+    return x + A()

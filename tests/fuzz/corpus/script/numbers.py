@@ -1,0 +1,23 @@
+
+print(7 // 2, -7 // 2, 7 // -2, -7 // -2, 7 % 3, -7 % 3, 7 % -3, -7 % -3)
+print(7 / 2, -7 / 2, 6 / 3, 2 ** 10, 2 ** -1, (-2) ** 3, 2.0 ** 0.5, 0 ** 0)
+print(7.5 // 2, -7.5 // 2, 7.5 % -2, -7.5 % 2, 1e308 * 10, -1e308 * 10)
+print(1 + True, True + True, True * 3, -True, +False, ~5, ~True, 5 & 3, 5 | 3, 5 ^ 3, 1 << 10)
+print(-9 >> 1)
+print(1 < 2 < 3, 1 < 3 < 2, 1 == 1.0, 1 != 2, 2 >= 2, "a" < "b", (1, 2) < (1, 3), [1, 2] == [1, 2])
+print(0.1 + 0.2, 1e16, 1e-5, 123456789.0, 1.0, -0.0, 1e22, 1.5e300, float("inf"), float("nan"))
+print(abs(-3), abs(-2.5), abs(3 + 4j), round(2.5), round(3.5), round(-2.5), round(2.675, 2))
+print(round(1234, -2))
+print(int(3.9), int(-3.9), int("42"), int("-0x1f", 16), int("0b11", 2), float("1e3"))
+print(float(" 2.5 "), bool(0), bool("x"))
+print(divmod(7, 3), divmod(-7, 3), divmod(7.5, 2), pow(2, 5), pow(3, 4, 5), max(1, 2.5, 2))
+print(min([3, 1, 2]))
+print(sum([1, 2, 3]), sum([0.1] * 3), sum([], 5), sum([[1], [2]], []), any([0, 1]), all([]))
+print(all([1, 0]))
+print(1 + 2j, (1 + 2j) * (3 - 1j), 1j ** 2, 2j, -1j, complex(1, -2), (1 + 2j).real, (3).imag)
+print(2.5.real)
+print(3 == 3.0 == 3, hash(1) == hash(1.0) == hash(True), 1 is None, None is None, not 0, not "a")
+print(2 and 3, 0 and 3, 2 or 3, 0 or "", None or 5, 1 if 0 else 2)
+print(10 // 3 * 3 + 10 % 3, 2 ** 3 ** 2, -2 ** 2, (1, 2) + (3,), [1] * 3, "ab" * 2, 3 * (0,))
+
+def f(x): return x
