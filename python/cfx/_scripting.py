@@ -327,6 +327,18 @@ def _record_rules():
     return rules
 
 
+def _transforms():
+    """{code: name} of functions of torch's that run others on tensors of their own; and of what
+    they return, if that does it."""
+    table = {}
+    for name in ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hessian"):
+        table[getattr(torch.func, name)(abs).__code__] = f"torch.func.{name}"
+    for name in ("vjp", "jvp", "linearize"):
+        table[getattr(torch.func, name).__code__] = f"torch.func.{name}"
+    table[torch.vmap(abs).__code__] = "torch.vmap"
+    return table
+
+
 def _specials():
     """{function: the evaluator's number for it}"""
     table = {}
@@ -367,6 +379,7 @@ _core._register(
         torch._check_type: check_type, torch.is_tensor: is_tensor, torch.jit.isinstance: is_of_type,
     },
     script_trace_error=TraceError,
+    script_refused=_transforms(),
 )  # fmt: skip
 _glue.install(
     script_error, script_note, script_is_users, script_lines, script_hooked, script_context,

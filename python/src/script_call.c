@@ -274,6 +274,20 @@ static PyObject *set_grad_enabled(PyScript *w, const call *c)
     return result;
 }
 
+/* torch.vmap and its like run a function on tensors of their own, which no graph value is. */
+static int refuse_transform(PyScript *w, const call *c)
+{
+    PyObject *name = PyFunction_Check(c->f) && w->st->script_refused
+                         ? PyDict_GetItemWithError(w->st->script_refused, PyFunction_GET_CODE(c->f))
+                         : NULL;
+    int found = name ? mentions(w->st, c) : PyErr_Occurred() ? -1 : 0;
+    if (found > 0)
+        script_refuse(w, "%S needs tensors, and this one is known only when the program runs; use "
+                      "functions that take whole batches, loop over the rows, or cfx.wrap the "
+                      "function that calls it", name);
+    return found == 0 ? 0 : -1;
+}
+
 static PyObject *call_direct(PyScript *w, call *c)
 {
     module_state *st = w->st;
@@ -303,7 +317,7 @@ static PyObject *call_direct(PyScript *w, call *c)
         result = call_bound(w, c);
     else if (PyMethod_Check(c->f))
         result = call_context(w, c);
-    if (result || PyErr_Occurred())
+    if (result || PyErr_Occurred() || refuse_transform(w, c) < 0)
         return result;
     return script_call_plain(w, c->f, c->args, c->n, c->kwargs);
 }

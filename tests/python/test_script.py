@@ -779,6 +779,11 @@ def test_no_grad(outside):
             assert torch.is_grad_enabled() is outside
 
 
+def test_helpers_leave_no_trace():
+    module = cfx.script(decorated_without_grad)
+    assert {n._location[0] for n in module.graph.nodes} == {__file__}
+
+
 def in_autocast(x):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y = x @ x

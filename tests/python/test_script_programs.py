@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import types
@@ -21,12 +22,13 @@ import programs  # noqa: E402
 from programs import disagreement, difference, run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = programs.load_all()
+EVERY = programs.load_all()
+PROGRAMS = [p for p in EVERY if not p.refused]
 OURS = ("torch", "operator", "_operator", "math", "builtins", "cfx", "collections", "itertools")
 
 
-def every(*, chosen=lambda program: True):
-    found = [p for p in PROGRAMS if chosen(p)]
+def every(*, chosen=lambda program: True, among=PROGRAMS):
+    found = [p for p in among if chosen(p)]
     return pytest.mark.parametrize("program", found, ids=[f"{p.topic}.{p.name}" for p in found])
 
 
@@ -47,12 +49,12 @@ def alone():
 
 def test_there_are_enough():
     assert len(PROGRAMS) >= 180
-    assert all(len(p.calls) > 1 and p.tags for p in PROGRAMS)
-    names = [(p.topic, p.name) for p in PROGRAMS]
+    assert all(len(p.calls) > 1 and p.tags for p in EVERY)
+    names = [(p.topic, p.name) for p in EVERY]
     assert len(set(names)) == len(names)
 
 
-@every()
+@every(among=EVERY)
 def test_eager(program):
     """Each call does what is declared of it, and always the same."""
     first, second = (run(program.make(), program.calls) for _ in range(2))
@@ -104,9 +106,11 @@ def test_every_way_is_taken(topic):
 
 @functools.cache
 def eager(program):
-    """What it does, and its parameters and buffers afterwards."""
+    """What it does, and its parameters and buffers afterwards: with gradients, whatever the test
+    that asks first has switched."""
     made = program.make()
-    return run(made, program.calls), state_of(made)
+    with torch.enable_grad():
+        return run(made, program.calls), state_of(made)
 
 
 def state_of(module):
@@ -124,7 +128,7 @@ def differences(program, got, *, exact=True, module=None):
     under the names that they have there."""
     want, state = eager(program)
     found = [f"call {i}: {d}" for i, (a, b) in enumerate(zip(want, got, strict=True))
-             if (d := disagreement(a, b, exact))]
+             if (d := disagreement(a, b, exact, base=program.base))]
     kept = state_of(module)
     found.append(difference({k: state[k] for k in sorted(state) if k in kept},
                             {k: kept[k] for k in sorted(kept) if k in state}, path="state"))
@@ -144,6 +148,21 @@ def note(request, record_property):
         record_property("programs", json.dumps([way, good, total]))
 
     return add
+
+
+@every(among=EVERY, chosen=lambda p: p.refused)
+def test_refused(program):
+    """With an error that says so, where it is, and shows the line."""
+    made = program.make()
+    with pytest.raises(cfx.ScriptError) as error:
+        cfx.script(made)
+    message = str(error.value)
+    where = re.match(rf"{program.topic}\.py:(\d+): ", message)
+    assert where and program.refused in message
+    code = made.forward.__code__ if isinstance(made, torch.nn.Module) else made.__code__
+    assert int(where[1]) in {line for _, _, line in code.co_lines()}
+    source = (programs.FOLDER / f"{program.topic}.py").read_text().split("\n")
+    assert source[int(where[1]) - 1].strip() in message
 
 
 @every()

@@ -198,7 +198,16 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
     cfx_object *v = now.value ? cfxi_current_deep(ev, now.value) : NULL;
     if ((now.value && !v) || !cfxi_place_write(ev, &c->place, &c->before))
         return false;
-    return w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err) == CFX_OK;
+    if (w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err) == CFX_OK)
+        return true;
+    if (c->place.frame) {  /* all calls are over: the message is given the line of the change */
+        cfxi_frame there = *c->place.frame;
+        there.at = c->place.at;
+        there.caller = NULL;
+        ev->frame = &there;
+        cfxi_note_failure(ev);
+    }
+    return false;
 }
 
 void cfx_evaluator_accept(cfx_evaluator *ev)
@@ -218,6 +227,7 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
     begin(ev, &e, err);
     for (size_t i = 0; i < ev->region->n && fine; i++)
         fine = keep_change(ev, &ev->region->changes[i]);
+    ev->frame = e.frame;
     ev->err = e.err;
     return fine ? CFX_OK : err->status;
 }

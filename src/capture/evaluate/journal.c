@@ -152,7 +152,8 @@ bool cfxi_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot)
 
 bool cfxi_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
-    const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = o, .name = name};
+    const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = o, .name = name,
+                          .frame = ev->frame, .at = ev->frame ? ev->frame->at : NULL};
     return cfxi_place_note(ev, &p);
 }
 

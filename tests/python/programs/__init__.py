@@ -50,7 +50,9 @@ class Program:
     tags: tuple[str, ...]
     no_row: str  # why cfx's runtime cannot run it: what has no row in the operator table
     local: str  # why it cannot run where its source is not: what of it has to be imported
+    refused: str  # the words of the error with which cfx.script refuses it, at a line of its own
     wraps: tuple[str, ...]  # functions that stay calls, for somebody asked for that
+    base: bool  # it raises classes of its own, of which a graph knows the builtin base class only
     mutates: bool  # it writes to its inputs
     train: bool
 
@@ -61,13 +63,13 @@ class Program:
         return made.train(self.train) if isinstance(made, torch.nn.Module) else made
 
 
-def _declare(new, where, name, inputs, tags="", raises=(), no_row="", local="", wraps=(),
-             mutates=False, train=False):
+def _declare(new, where, name, inputs, tags="", raises=(), no_row="", local="", refused="",
+             wraps=(), base=False, mutates=False, train=False):
     module = sys.modules[where]
     calls = [_call(given) for given in inputs]
     calls += [dataclasses.replace(_call(given), raises=error) for given, error in raises]
     found = Program(name, module.TOPIC, new, tuple(calls), tuple(tags.split()), no_row, local,
-                    tuple(wraps), mutates, train)
+                    refused, tuple(wraps), base, mutates, train)
     module.PROGRAMS.append(found)
 
 
@@ -212,21 +214,26 @@ def difference(want: Any, got: Any, exact: bool = True, path: str = "result") ->
     return next((found for found in every if found), "")
 
 
-def _errors(mine: BaseException, yours: BaseException, exact: bool) -> str:
+def _errors(mine: BaseException, yours: BaseException, exact: bool, base: bool) -> str:
     """Their classes, and what they say: without `exact`, the other one may say more, as where it
-    was, and has its own words for a division by zero."""
+    was, and has its own words for a division by zero. With `base`, the other one is of the builtin
+    class that the class of this one is made of."""
+    wanted = type(mine)
+    if base:
+        wanted = next(c for c in wanted.__mro__ if c.__module__ == "builtins")
     same = str(mine) == str(yours)
     if not exact and not same:
         same = str(mine) in str(yours) or all("by zero" in str(e) for e in (mine, yours))
-    if type(mine).__name__ == type(yours).__name__ and same:
+    if wanted.__name__ == type(yours).__name__ and same:
         return ""
     said = (f"{type(e).__name__}: {str(e)[:300]}" for e in (yours, mine))
     return "raises {}, not {}".format(*said)
 
 
-def disagreement(want: Outcome, got: Outcome, exact: bool = True, words: bool = True) -> str:
+def disagreement(want: Outcome, got: Outcome, exact: bool = True, words: bool = True,
+                 base: bool = False) -> str:
     """How one call differs from another one, or "". Without `words`, any exception is as good as
-    any other one."""
+    any other one; `base` is that of Program."""
     if want.error is None and got.error is None:
         return (difference(want.value, got.value, exact)
                 or difference(want.after, got.after, exact, "arguments afterwards"))
@@ -234,4 +241,4 @@ def disagreement(want: Outcome, got: Outcome, exact: bool = True, words: bool = 
         return f"raises {type(got.error).__name__}: {str(got.error)[:300]}"
     if got.error is None:
         return f"does not raise {type(want.error).__name__}"
-    return _errors(want.error, got.error, exact) if words else ""
+    return _errors(want.error, got.error, exact, base) if words else ""

@@ -117,7 +117,7 @@ class Replaces(nn.Module):
 
 
 @module(randn(2), randn(3), -randn(2).abs(), tags="attribute number",
-        no_row="a number as an attribute")
+        refused="the attribute 'calls' of Counts is assigned to")
 class Counts(nn.Module):
     def __init__(self):
         super().__init__()

@@ -59,6 +59,7 @@ def becomes_float(x, n: int):
 
 
 @program((randn(3), 1), (randn(2), 4), tags="unbound",
+         refused="in a loop that may run no round; assign it before the loop",
          raises=[((randn(3), 0), UnboundLocalError)])
 def may_be_missing(x, n: int):
     for i in range(n):
@@ -66,14 +67,17 @@ def may_be_missing(x, n: int):
     return last
 
 
-@program((randn(3), True), tags="unbound branch", raises=[((randn(3), False), UnboundLocalError)])
+@program((randn(3), True), tags="unbound branch",
+         refused="only if a condition holds that depends on data",
+         raises=[((randn(3), False), UnboundLocalError)])
 def defined_in_one_way(x, flag: bool):
     if flag:
         y = x + 1
     return y
 
 
-@program((randn(3), True), (randn(3), False), tags="bound-under-same-test")
+@program((randn(3), True), (randn(3), False), tags="bound-under-same-test",
+         refused="only if a condition holds that depends on data")
 def asked_twice(x, flag: bool):
     if flag:
         scale = x.norm()
@@ -166,7 +170,8 @@ def factorial(x, n: int):
     return x, product
 
 
-@program((randn(3), 3), (randn(2), 0), tags="dict in-loop")
+@program((randn(3), 3), (randn(2), 0), tags="dict in-loop",
+         refused="a dict gets other keys, or values of other types, in a loop")
 def counts_in_a_dict(x, n: int):
     table = {"even": 0, "odd": 0}
     sums = {}

@@ -59,7 +59,8 @@ def defaults(x, scale=2.0, power=2, bias=None):
 
 
 @program(call(randn(3), eps=0.5), call(torch.zeros(2), eps=1e-3), call(randn(2, 2)),
-         tags="keyword-only")
+         tags="keyword-only",
+         refused="this is a tuple or a Tensor, and which one depends on data")
 def keyword_only(x, *, eps=1e-6, keep=False):
     norm = x.norm()
     if norm < eps:
