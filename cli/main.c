@@ -70,7 +70,8 @@ const cli_verb cli_verbs[] = {
      cmd_passes},
     {"trace", "capture a model that is written in C, as IR text",
      "[-o FILE] [--weights FILE] [--shapes INPUTS] [--pass A,B,...]\n"
-     "                 [--concrete-args INPUTS] [--lower | --keep-modules] [--cflags FLAGS] FILE",
+     "                 [--concrete-args INPUTS] [--lower | --keep-modules]\n"
+     "                 [--cflags FLAGS] FILE",
      CLI_ONE_FILE, trace_options,
      "  cfx trace model.c                 prints the graph of its cfx_model\n"
      "  cfx trace -o model.ir --weights model.safetensors --pass fuse_bn model.c\n"
