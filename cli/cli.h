@@ -91,7 +91,8 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 /* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
 
 extern const cli_option show_options[], code_options[], opt_options[], ops_options[],
-    run_options[], passes_options[], diff_options[], stats_options[], trace_options[], script_options[];
+    run_options[], passes_options[], diff_options[], stats_options[], trace_options[],
+    script_options[];
 int cmd_show(const cli_args *args);
 int cmd_code(const cli_args *args);
 int cmd_opt(const cli_args *args);

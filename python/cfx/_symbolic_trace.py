@@ -372,7 +372,7 @@ class Tracer(_core.Tracer):
         self.graph = Graph(tracer_cls=type(self))
         del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
         if hasattr(fn, "__code__"):
-            code = fn.__code__
+            code = fn.__code__ if self._evaluation is None else inspect.unwrap(fn).__code__
             self.graph._co_fields = {
                 "co_name": code.co_name,
                 "co_filename": code.co_filename,

@@ -104,11 +104,22 @@ static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error 
     return v->kind == CFX_KIND_INVALID ? script_failed(w, err) : CFX_OK;
 }
 
+/* Whether a file is cfx's own: helpers there are evaluated on behalf of the line that calls. */
+static bool is_helper(const PyScript *w, const char *file)
+{
+    PyObject *paths = w->st->library_paths;
+    const char *ours = paths && PyTuple_GET_SIZE(paths) > 0
+                           ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(paths, 0)) : NULL;
+    if (!ours)
+        PyErr_Clear();  /* a path without UTF-8: no harm done */
+    return ours && strncmp(file, ours, strlen(ours)) == 0;
+}
+
 static void world_place(void *ctx, const char *file, uint32_t line)
 {
     PyScript *w = ctx;
     PyGraph *graph = (PyGraph *)w->tracer->graph;
-    if (file == w->file && line == w->line)
+    if ((file == w->file && line == w->line) || (file && file != w->file && is_helper(w, file)))
         return;
     w->file = file;
     w->line = line;

@@ -3,8 +3,8 @@
  * What is known and equal on both sides stays known. Tuples, lists, dicts and instances of the same
  * form are merged item by item, so that what they hold is known as well as can be; all else is a
  * graph value afterwards, and comes out of the branch by an outlet. Numbers merge with numbers and
- * with tensors; apart from that two types do not mix, because the code behind would have to ask which
- * one it has.
+ * with tensors, and None with all; apart from that two types do not mix, because the code behind
+ * would have to ask which one it has.
  */
 #include "control_impl.h"
 
@@ -87,7 +87,7 @@ static bool can_be_value(cfx_evaluator *ev, cfx_object *o)
 }
 
 /* The kind of either; false if they do not mix. Numbers and tensors do: code that takes the one
- * takes the other. */
+ * takes the other. So does None with all: code asks for it. */
 static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_object_kind *kind)
 {
     *kind = a;
@@ -97,11 +97,11 @@ static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_obje
         *kind = a == CFX_OBJECT_FLOAT || b == CFX_OBJECT_FLOAT ? CFX_OBJECT_FLOAT : CFX_OBJECT_INT;
         return true;
     }
-    if ((is_number(a) || a == CFX_OBJECT_TENSOR) && (is_number(b) || b == CFX_OBJECT_TENSOR)) {
-        *kind = CFX_OBJECT_OTHER;
-        return true;
-    }
     *kind = CFX_OBJECT_OTHER;
+    if ((is_number(a) || a == CFX_OBJECT_TENSOR) && (is_number(b) || b == CFX_OBJECT_TENSOR))
+        return true;
+    if (a == CFX_OBJECT_NONE || b == CFX_OBJECT_NONE)
+        return true;
     return !both_known && (a == CFX_OBJECT_OTHER || b == CFX_OBJECT_OTHER);
 }
 
