@@ -11,7 +11,7 @@ const cli_option trace_options[] = {
     [TRACE_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
                       "types and shapes of the inputs, to check them against", false},
     [TRACE_CONCRETE] = {"--concrete-args", "y=None", false,
-                        "inputs that are constants, and none of the graph's", false},
+                        "inputs to capture as constants; the graph has them not", false},
     [TRACE_PASS] = {"--pass", "A,B,...", false, "run passes over the graph, such as fuse_bn",
                     false},
     [TRACE_LOWER] = {"--lower", NULL, false,

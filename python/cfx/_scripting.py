@@ -175,6 +175,10 @@ def is_of_type(obj, target_type):
     return isinstance(obj, target_type)
 
 
+def script_inside(root=None, concrete_args=None, **options):
+    return root  # what is evaluated is captured already
+
+
 def script_hooked(module):
     """What calls a module that has hooks, bound to it."""
     return types.MethodType(call_with_hooks, module)
@@ -352,6 +356,11 @@ def _specials():
     return table
 
 
+# What is evaluated instead of functions that would ask a graph value.
+replaced: dict[Any, Any] = {
+    torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
+    torch._check_type: check_type, torch.is_tensor: is_tensor, torch.jit.isinstance: is_of_type,
+}  # fmt: skip
 _core._register(
     script_specials=_specials(),
     script_builtins=_record_rules(),
@@ -371,13 +380,9 @@ _core._register(
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,
-        is_tensor, is_of_type, ops.for_loop, ops._call,
+        is_tensor, is_of_type, script_inside, ops.for_loop, ops._call,
     )),
-    # what is evaluated instead of functions that would ask a graph value
-    script_replaced={
-        torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
-        torch._check_type: check_type, torch.is_tensor: is_tensor, torch.jit.isinstance: is_of_type,
-    },
+    script_replaced=replaced,
     script_trace_error=TraceError,
     script_refused=_transforms(),
 )  # fmt: skip

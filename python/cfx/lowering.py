@@ -81,6 +81,7 @@ class Lowered:
         self._codegen = source._codegen
         inputs = [n for n in graph.nodes if n.op == "placeholder"]
         self._inputs = [str(n.target) for n in inputs]
+        self._many = any(name.startswith("*") for name in self._inputs)
         self._defaults = {str(n.target): n.args[0] for n in inputs if n.args}
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -115,7 +116,8 @@ class Lowered:
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """What the module gives for these arguments."""
         args = self._codegen.process_inputs(*args)
-        bound = self._bind(args, kwargs) if kwargs or len(args) != len(self._inputs) else args
+        plain = not kwargs and not self._many and len(args) == len(self._inputs)
+        bound = args if plain else self._bind(args, kwargs)
         run = self._program.run if self.state.changed else self._run
         return self._codegen.process_outputs(run(*bound))
 

@@ -93,3 +93,6 @@ def script(
             most_rounds=most_rounds,
         )  # fmt: skip
     return _script(root, concrete_args, tracer, most_calls, most_rounds)
+
+
+_scripting.replaced[script] = _scripting.script_inside

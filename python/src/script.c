@@ -178,6 +178,7 @@ static PyObject *py_script_call(PyObject *module, PyObject *args)
 
 PyObject *script_call_module(PyScript *w, PyObject *module, PyObject *args, PyObject *kwargs)
 {
+    w->calling = module;
     return script_call(w, module, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), kwargs);
 }
 

@@ -192,6 +192,15 @@ static int fill_module(PyScript *w, PyObject *module, cfx_callee *out)
     if (leaf != 0 || (st->graph_module_class &&
                       PyObject_TypeCheck(module, (PyTypeObject *)st->graph_module_class)))
         return leaf < 0 ? -1 : 0;  /* script_call.c records it, or copies its graph */
+    bool plainly = w->calling == module;  /* its own __call__ has called nn.Module's */
+    PyObject *call = plainly ? NULL : users_method(w, Py_TYPE(module), st->str_call);
+    w->calling = NULL;
+    if (call) {
+        out->self = object(module);
+        return fill_source(w, call, script_def(w, call, NULL), out);
+    }
+    if (PyErr_Occurred())
+        return -1;
     bool hooked = has_entries(module, "_forward_hooks") ||
                   has_entries(module, "_forward_pre_hooks");
     if ((PyObject *)Py_TYPE(module) == st->sequential && !hooked)

@@ -104,7 +104,7 @@ static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error 
     return v->kind == CFX_KIND_INVALID ? script_failed(w, err) : CFX_OK;
 }
 
-/* Whether a file is cfx's own: helpers are evaluated there on behalf of the line that calls them. */
+/* Whether a file is cfx's own: helpers there are evaluated on behalf of the line that calls. */
 static bool is_helper(const PyScript *w, const char *file)
 {
     PyObject *paths = w->st->library_paths;

@@ -42,6 +42,7 @@ typedef struct PyScript {
     SCRIPT_OBJECTS(X)
 #undef X
     bool refused;          /* script_refuse has set the exception */
+    PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
     int in_mode;           /* how many calls are in the mode */
     const char *file;      /* what is evaluated; lives as long as the sources */
     uint32_t line;

@@ -220,6 +220,7 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
     if (status == CFX_OK)
         status = cfxi_graft(at, t.made, m, t.top, &options, &err);
     cfxi_places_free(&t.places);
+    cfxi_facts_free(&t, at.scope->allocator);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
     if (status == CFX_OK)

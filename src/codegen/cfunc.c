@@ -64,7 +64,8 @@ static cfx_status inputs_first(cfx_graph *g, void *ctx, cfx_error *err)
 static size_t count_inputs(const cfx_graph *g)
 {
     size_t count = 0;
-    for (const cfx_node *n = g->root.next; n != &g->root && n->op == CFX_OP_PLACEHOLDER; n = n->next)
+    const cfx_node *end = &g->root;
+    for (const cfx_node *n = end->next; n != end && n->op == CFX_OP_PLACEHOLDER; n = n->next)
         count++;
     return count;
 }

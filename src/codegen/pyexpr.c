@@ -382,8 +382,8 @@ static void color_off(cfx_pycode *gen)
         CFXI_PY_LIT(gen, "\033[0m");
 }
 
-/* Whether host objects among a node's arguments are classes: torch.fx writes their repr, which is no
- * Python, but has no nodes that ask for classes either. */
+/* Whether host objects among a node's arguments are classes: torch.fx writes their repr, which is
+ * no Python, but has no nodes that ask for classes either. */
 static bool takes_classes(const cfx_node *n)
 {
     const char *target = n && n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;

@@ -180,8 +180,11 @@ cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
     cfx_status status = known ? note_inputs(c, 0, c->operands, known, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
         status = cfxi_region_known(c->regions[0], known, err);
-    *runs = status == CFX_OK && cfxi_known_truth(cfxi_known_value(known, cfxi_control_result(c, 0, 0)))
-                                    == CFXI_IS_TRUE;
+    *runs = false;
+    if (status == CFX_OK) {
+        const cfx_value test = cfxi_known_value(known, cfxi_control_result(c, 0, 0));
+        *runs = cfxi_known_truth(test) == CFXI_IS_TRUE;
+    }
     cfx_node_map_free(known);
     return status;
 }

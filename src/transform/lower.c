@@ -20,6 +20,13 @@
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
+/* `v` for all uses of a node, which goes. */
+static cfx_status replace_node(cfxi_lower *l, cfx_node *n, cfx_value v)
+{
+    const cfx_status status = cfx_node_replace_uses(n, v, NULL, NULL, NULL, l->err);
+    return status == CFX_OK ? cfx_graph_erase(l->g, n, l->err) : status;
+}
+
 /* A number that is read becomes the number; the node goes, and `*gone` says so. */
 static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
 {
@@ -38,9 +45,9 @@ static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
             return cfxi_lower_note(l, n);
         return cfxi_lower_refuse(l, n, "the attribute '%.100s' is no tensor", path);
     }
-    const cfx_status status = cfx_node_replace_uses(n, v, NULL, NULL, NULL, l->err);
+    const cfx_status status = replace_node(l, n, v);
     cfx_value_discard(l->g, v);
-    return status == CFX_OK ? cfx_graph_erase(l->g, n, l->err) : status;
+    return status;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -52,13 +59,36 @@ static bool reads_limits(const cfxi_lower *l, const cfx_node *n)
            cfxi_lower_what(l, cfx_node_arg(n, 0)) == CFXI_WHAT_LIMITS;
 }
 
+/* What switches gradients off and on, or tells a profiler: nothing here has gradients, or is watched
+ * by one. Its value is then `gone`. */
+static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
+{
+    static const char *const switches[] = {
+        "torch.autograd.grad_mode._enter_inference_mode",
+        "torch.autograd.grad_mode._exit_inference_mode",
+        "torch.ops.profiler._record_function_enter_new",
+        "torch.ops.profiler._record_function_exit._RecordFunction",
+    };
+    *gone = cfx_none();
+    if (cfx_node_operator(n))
+        return cfx_node_operator(n) == CFX_OPID_set_grad_enabled;
+    for (size_t i = 0; target && i < sizeof switches / sizeof *switches; i++)
+        if (strcmp(target, switches[i]) == 0)
+            return true;
+    *gone = cfx_bool(false);
+    return target && strcmp(target, "torch.is_grad_enabled") == 0;
+}
+
 static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
 {
     cfxi_lowered c;
     cfx_error host = {0};
+    cfx_value gone;
+    const char *target = cfx_node_operator(n) ? NULL : cfx_node_target(n, NULL, &host);
+    if (is_switch(n, target, &gone))
+        return replace_node(l, n, gone);
     if (!cfx_node_operator(n)) {
         const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
-        const char *target = cfx_node_target(n, NULL, &host);
         if (custom)
             return cfxi_lower_custom(l, n, custom);
         return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",

@@ -312,12 +312,13 @@ static bool is_sign_of_python(const cfx_node *n, cfx_operator op)
     return false;
 }
 
+/* Also a type or device, which is compared. */
 static bool is_container(const cfxi_lower *l, cfx_value v)
 {
     const cfxi_what what = cfxi_lower_what(l, v);
     return v.kind == CFX_KIND_LIST || v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_STR ||
            v.kind == CFX_KIND_NONE || what == CFXI_WHAT_TENSORS || what == CFXI_WHAT_NUMBERS ||
-           what == CFXI_WHAT_NONE;
+           what == CFXI_WHAT_NONE || what == CFXI_WHAT_DTYPE || what == CFXI_WHAT_DEVICE;
 }
 
 /* Checks one argument of the row; None for what cannot be None is not given. */

@@ -57,6 +57,8 @@ CASES = [
     (builtins.sum, ([T, T],)), (builtins.sum, ([1, 2], 10)), (builtins.sum, (T,)),
     (builtins.max, (ONE, ONE * 2)), (builtins.min, (ONE, 1)), (builtins.len, (T,)),
     (builtins.int, (ONE,)), (builtins.float, (ONE,)), (builtins.bool, (ONE,)), (math.sqrt, (ONE,)),
+    *((operator.contains, (T, x)) for x in (3, 3.5, True, ONE, torch.tensor([1.0, 9.0]), None)),
+    (operator.contains, (torch.empty(0), 1)),
     (operator.is_, (T, None)), (operator.add, ([T], [ONE])), (operator.getitem, ([T, ONE], 1)),
     (operator.getitem, ((T, 3), slice(None, 1))), (builtins.any, ([ONE, 0],)),
 ]  # fmt: skip

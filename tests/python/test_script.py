@@ -687,6 +687,26 @@ def test_hooks_are_looked_into():
     assert isinstance(outer, nn.Sequential)
 
 
+class OwnCall(nn.Module):
+    def __call__(self, x):
+        return super().__call__(x + 1) * 2 if x.sum() > 0 else x
+
+    def forward(self, x):
+        return x * 3
+
+
+def test_an_own_call_is_looked_into():
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = OwnCall()
+
+        def forward(self, x):
+            return self.inner(x)
+
+    assert "cond" in targets(same(Outer(), UP, DOWN))
+
+
 class Counts(nn.Module):
     def __init__(self):
         super().__init__()
@@ -1167,6 +1187,15 @@ def test_scripted_functions_are_copied_into_graphs(capture):
     for x in (UP, DOWN):
         assert torch.equal(module(x), eager(x))
         assert torch.equal(module.block.calls, eager.block.calls)
+
+
+def scripts_inside(x):
+    inner = cfx.script(lambda y: y + 1 if y.sum() > 0 else y)
+    return inner(x) * 2
+
+
+def test_script_inside_of_a_script():
+    same(scripts_inside, UP, DOWN)
 
 
 def test_a_limit_of_rounds():

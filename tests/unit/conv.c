@@ -146,6 +146,31 @@ TEST(sizes_are_symbols)
     cfx_dims_free(dims);
 }
 
+/* A stride or an output_padding that is computed when the graph runs may turn out to fit. */
+TEST(windows_are_not_known_yet)
+{
+    cfx_error err = {0};
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    const int64_t x[] = {1, 3, 8, 8};
+    const int64_t w[] = {3, 6, 3, 3};
+    cfx_datum number = cfx_datum_tensor(cfx_tensor_new_abstract(CFX_DTYPE_INT64, NULL, 0, NULL,
+                                                                &err));
+    cfx_datum args[] = {
+        cfx_datum_tensor(cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, x, 4, NULL, &err)),
+        cfx_datum_tensor(cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, w, 4, NULL, &err)),
+        cfx_datum_none(), number, cfx_datum_int(1), number};
+    cfx_datum y = cfx_operator_infer(rt, dims, CFX_OPID_conv_transpose2d, args, 6, &err);
+    CHECK_STR_EQ("", err.message);
+    CHECK(y.kind == CFX_DATUM_TENSOR && cfx_tensor_sizes(y.as.tensor)[1] == 6);
+    cfx_datum_release(y);
+    cfx_datum_release(args[0]);
+    cfx_datum_release(args[1]);
+    cfx_datum_release(number);
+    cfx_runtime_free(rt);
+    cfx_dims_free(dims);
+}
+
 TEST(channels_must_fit)
 {
     cfx_error err = {0};

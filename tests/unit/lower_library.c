@@ -310,12 +310,29 @@ TEST(what_has_an_effect_is_not_dropped)
                 "  %g = call_function[target=cfx.cond](True, graph {\n"
                 "      %i = placeholder[target=i]()\n"
                 "      %j = call_function[target=my.check](%i)\n"
-                "      output(%i)\n"
+                "      output(None)\n"
                 "    }, graph {\n"
                 "      %k = placeholder[target=k]()\n"
-                "      output(%k)\n"
+                "      output(None)\n"
                 "    }, [%x])\n"
                 "  output(%x)\n");
+}
+
+/* What nobody reads of a branch with an effect need not be given; what the graph returns is. */
+TEST(what_is_returned_is_not_dropped)
+{
+    static const char text[] = "graph():\n"
+                               "  %x = placeholder[target=x]()\n"
+                               "  %g = call_function[target=cfx.cond](True, graph {\n"
+                               "      %i = placeholder[target=i]()\n"
+                               "      %j = call_function[target=my.check](%i)\n"
+                               "      output(%i)\n"
+                               "    }, graph {\n"
+                               "      %k = placeholder[target=k]()\n"
+                               "      output(%k)\n"
+                               "    }, [%x])\n"
+                               "  output(%g)\n";
+    expect_pass("dce", text, text);
 }
 
 TEST(only_what_is_pure_is_merged)

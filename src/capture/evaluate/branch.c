@@ -1,7 +1,7 @@
 /* branch.c - an `if` that a graph value decides: both ways are run, and merged now or later.
  *
- * A way ends with a flow: it goes on behind the branch, or leaves by continue, break or return. A way
- * that raises ends nowhere: a node in it raises, and its values do not matter.
+ * A way ends with a flow: it goes on behind the branch, or leaves by continue, break or return. A
+ * way that raises ends nowhere: a node in it raises, and its values do not matter.
  */
 #include "control_impl.h"
 
@@ -80,9 +80,9 @@ static bool merge_results(cfxi_merge *m, const way *a, const way *b, cfxi_form *
         return true;
     const cfxi_merged done = cfxi_merge_values(m, a->out.result, b->out.result, form);
     if (done == CFXI_MERGED_NOT)
-        cfxi_fail(ev, NULL, CFX_E_TYPE, "the function returns a %s on one way and a %s on the other, "
-                  "and which one depends on data; return the same type on both", m->why.type[0],
-                  m->why.type[1]);
+        cfxi_fail(ev, NULL, CFX_E_TYPE, "the function returns a %s on one way and a %s on the "
+                  "other, and which one depends on data; return the same type on both",
+                  m->why.type[0], m->why.type[1]);
     return done == CFXI_MERGED;
 }
 

@@ -94,8 +94,8 @@ typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
-    const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had the
-                                        contents then that these have noted; or NULL */
+    const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had
+                                        the contents then that these have noted; or NULL */
     cfxi_poison why;         /* if a merge failed by kinds: types of both */
 } cfxi_merge;
 
@@ -117,10 +117,10 @@ cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_ob
 /* A value of that form, all outlets having their results; NULL: failed. */
 cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form);
 
-/* Merges what two ways made of the places that either has changed: `a` and `b` are lists of changes;
- * with `dead` bit 1 or 2 the one or the other way never gets behind the branch, with bit 4 or 8 it
- * leaves the call, so that its variables do not matter. Then, all outlets having results, writes
- * it. */
+/* Merges what two ways made of the places that either has changed: `a` and `b` are lists of
+ * changes; with `dead` bit 1 or 2 the one or the other way never gets behind the branch, with bit 4
+ * or 8 it leaves the call, so that its variables do not matter. Then, all outlets having results,
+ * writes it. */
 typedef struct cfxi_merged_places cfxi_merged_places;
 cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,
                                       unsigned dead, uint64_t here);
@@ -140,8 +140,9 @@ typedef struct cfxi_span {
  * each read by a node of its own: out[i]. With no results the cond is made for its effects. */
 bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
                     const cfxi_span *otherwise, size_t n, cfx_object **out);
-/* cfx.while_loop of a test and a body, the second behind the first; or cfx.for_loop if count is set,
- * of a body alone, whose first input is the index. `state` are the n values that it begins with. */
+/* cfx.while_loop of a test and a body, the second behind the first; or cfx.for_loop if count is
+ * set, of a body alone, whose first input is the index. `state` are the n values that it begins
+ * with. */
 bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
                     const cfxi_span *body, cfx_object *const *state, size_t n, cfx_object **out);
 /* Takes all nodes from `first` on out of the graph. */

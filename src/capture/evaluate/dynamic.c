@@ -5,8 +5,8 @@
  * places of the values that change; and so on until nothing new changes. What never changes stays
  * known inside the loop.
  *
- * A loop that only its test ends is a while_loop of test and body, or a for_loop. Where the body can
- * leave it (break, return), or the test assigns something, the loop is turned: whether there is
+ * A loop that only its test ends is a while_loop of test and body, or a for_loop. Where the body
+ * can leave it (break, return), or the test assigns something, the loop is turned: whether there is
  * another round is a value of its own, computed before the loop and at the end of each round.
  *     while test: body         go = test;  while go: body;  go = not left and test
  */
@@ -259,8 +259,8 @@ static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const 
 {
     cfx_evaluator *ev = a->ev;
     if (c->place.kind != CFXI_PLACE_LOCAL) {
-        cfxi_fail(ev, a->loop->at, CFX_E_TYPE, "'%s' is a %s before this loop, whose end depends on "
-                  "data, and a %s after a round; give it the same type before", name_of(c),
+        cfxi_fail(ev, a->loop->at, CFX_E_TYPE, "'%s' is a %s before this loop, whose end depends "
+                  "on data, and a %s after a round; give it the same type before", name_of(c),
                   m->why.type[0], m->why.type[1]);
         return false;
     }

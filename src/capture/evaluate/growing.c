@@ -163,8 +163,8 @@ cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *na
     else if (is(name, "reverse") && args.n == 0)
         now = backwards(ev, list);
     else if (is(name, "remove") || is(name, "reverse") || is(name, "sort"))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%s' on a list whose length depends on data; "
-                         "make a new list instead", name);
+        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%s' on a list whose length depends on "
+                         "data; make a new list instead", name);
     else {
         cfx_object *method = cfxi_get(ev, list, name);
         return method ? cfxi_world_call(ev, method, args) : NULL;

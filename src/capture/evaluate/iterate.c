@@ -1,8 +1,8 @@
 /* iterate.c - what a `for` goes over: known items, or a sequence whose length is a graph value.
  *
  * The latter is taken apart as it is written: range, enumerate, zip and reversed of graph values
- * become a count and, for the round i, an item. `for i, row in enumerate(x)` counts to len(x) and has
- * (i, x[i]).
+ * become a count and, for the round i, an item. `for i, row in enumerate(x)` counts to len(x) and
+ * has (i, x[i]).
  */
 #include "loop_impl.h"
 
@@ -44,8 +44,11 @@ static bool head_call(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, cfx_
                       cfxi_sequence *s)
 {
     static const uint8_t kinds[CFX_SPECIALS] = {
-        [CFX_SPECIAL_RANGE] = CFXI_SEQUENCE_RANGE, [CFX_SPECIAL_ENUMERATE] = CFXI_SEQUENCE_ENUMERATE,
-        [CFX_SPECIAL_ZIP] = CFXI_SEQUENCE_ZIP, [CFX_SPECIAL_REVERSED] = CFXI_SEQUENCE_REVERSED};
+        [CFX_SPECIAL_RANGE] = CFXI_SEQUENCE_RANGE,
+        [CFX_SPECIAL_ENUMERATE] = CFXI_SEQUENCE_ENUMERATE,
+        [CFX_SPECIAL_ZIP] = CFXI_SEQUENCE_ZIP,
+        [CFX_SPECIAL_REVERSED] = CFXI_SEQUENCE_REVERSED,
+    };
     *s = (cfxi_sequence){.kind = (cfxi_sequence_kind)kinds[which], .object = f};
     if (!parts_of(ev, s, c->args.count + c->keywords.count))
         return false;

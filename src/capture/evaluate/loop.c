@@ -1,8 +1,8 @@
 /* loop.c - while and for: rounds that are known are run one by one, others are captured.
  *
- * A round of a known loop that may end it early, depending on data, leaves a branch pending, and the
- * rounds after it are nested in that. So a `while True` that data ends is captured as a loop, and so
- * is a long `for`.
+ * A round of a known loop that may end it early, depending on data, leaves a branch pending, and
+ * the rounds after it are nested in that. So a `while True` that data ends is captured as a loop,
+ * and so is a long `for`.
  */
 #include "loop_impl.h"
 
@@ -47,8 +47,8 @@ static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
     const uint32_t most = ev->options.most_rounds ? ev->options.most_rounds : 100000;
     if (++*rounds <= most)
         return true;
-    cfxi_fail(ev, loop->at, CFX_E_LIMIT, "this loop has more than %u rounds while it is captured; if "
-              "it ends at all, let its end depend on a tensor, so that it stays a loop", most);
+    cfxi_fail(ev, loop->at, CFX_E_LIMIT, "this loop has more than %u rounds while it is captured; "
+              "if it ends at all, let its end depend on a tensor, so that it stays a loop", most);
     return false;
 }
 

@@ -1,9 +1,9 @@
-/* places.c - variables, attributes and lists that two ways have left in different states, merged. */
+/* places.c - merges variables, attributes and lists that two ways have left in different states. */
 #include "control_impl.h"
 
 typedef struct merged_place {
     cfxi_place place;
-    cfxi_state state;        /* what it becomes; `value` and `items` by the forms, if there are some */
+    cfxi_state state;        /* what it becomes; `value`, `items` by the forms, if any */
     cfxi_form *value;
     cfxi_form **items;
 } merged_place;
@@ -141,8 +141,9 @@ static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
         return true;
     if (kind == CFX_OBJECT_LIST)
         return merge_growing(m, p, a, b);
-    cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "a %s gets other keys on one way of a branch that depends "
-              "on data; give it the same keys on both", kind == CFX_OBJECT_SET ? "set" : "dict");
+    cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "a %s gets other keys on one way of a branch that "
+              "depends on data; give it the same keys on both",
+              kind == CFX_OBJECT_SET ? "set" : "dict");
     return false;
 }
 

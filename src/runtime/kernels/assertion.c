@@ -3,17 +3,22 @@
 #include "../view_impl.h"
 
 /* What depends on sizes that are not known yet is let pass. */
-static cfx_status require(cfxi_call *c, cfx_datum condition, const char *message)
+static cfx_status require(cfxi_call *c, cfx_status otherwise)
 {
+    const char *message = cfxi_str(c, 1);
     cfxi_truth t;
-    CFX_TRY(cfxi_python_truth(c, condition, &t));
+    CFX_TRY(cfxi_python_truth(c, c->args[0], &t));
     if (t == CFXI_FALSE)
-        return cfxi_fail(c, CFX_E_SHAPE, "%.120s", message ? message : "an assertion failed");
+        return cfxi_fail(c, otherwise, "%.400s", message ? message : "an assertion failed");
     return CFX_OK;
 }
 
-cfx_status cfxi_rule__assert(cfxi_call *c) { return require(c, c->args[0], cfxi_str(c, 1)); }
-cfx_status cfxi_rule_check(cfxi_call *c) { return require(c, c->args[0], cfxi_str(c, 1)); }
+/* torch._assert raises AssertionError, its relatives RuntimeError. */
+cfx_status cfxi_rule__assert(cfxi_call *c)
+{
+    return require(c, c->op == CFX_OPID__assert ? CFX_E_ASSERTION : CFX_E_SHAPE);
+}
+cfx_status cfxi_rule_check(cfxi_call *c) { return require(c, CFX_E_SHAPE); }
 
 /* The status whose exception in Python has the name; RuntimeError's for what has none. */
 static cfx_status status_of(const char *exception)

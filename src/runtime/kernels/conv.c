@@ -80,6 +80,17 @@ static cfx_status named_padding(cfxi_call *c, arguments *a, const char *name)
     return CFX_OK;
 }
 
+/* Of a symbol nobody knows: it may turn out to fit. */
+static bool is_below(int64_t size, int64_t limit)
+{
+    return !cfx_dim_is_symbol(size) && size < limit;
+}
+
+static bool is_at_most(int64_t a, int64_t b)
+{
+    return !cfx_dim_is_symbol(b) && is_below(a, b + 1);
+}
+
 static cfx_status read_windows(cfxi_call *c, arguments *a)
 {
     bool general = c->op == CFX_OPID_convolution;
@@ -96,15 +107,16 @@ static cfx_status read_windows(cfxi_call *c, arguments *a)
     if (a->transposed)
         CFX_TRY(cfxi_window_ints(c, general ? 7 : 5, a->n, 0, NULL, "output_padding", a->extra));
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
-        if (a->before[d] < 0 && !cfx_dim_is_symbol(a->before[d]))
+        if (is_below(a->before[d], 0))
             return cfxi_fail(c, CFX_E_SHAPE, "negative padding is not supported");
-        if (a->stride[d] <= 0)
+        if (is_below(a->stride[d], 1))
             return cfxi_fail(c, CFX_E_SHAPE, "non-positive stride is not supported");
-        if (a->dilation[d] <= 0)
+        if (is_below(a->dilation[d], 1))
             return cfxi_fail(c, CFX_E_SHAPE, "non-positive dilation is not supported");
-        if (a->extra[d] < 0)
+        if (is_below(a->extra[d], 0))
             return cfxi_fail(c, CFX_E_SHAPE, "negative output_padding is not supported");
-        if (a->extra[d] && a->extra[d] >= a->stride[d] && a->extra[d] >= a->dilation[d])
+        if (a->extra[d] && is_at_most(a->stride[d], a->extra[d]) &&
+            is_at_most(a->dilation[d], a->extra[d]))
             return cfxi_fail(c, CFX_E_SHAPE,
                              "output padding must be smaller than either stride or dilation");
     }

@@ -101,6 +101,8 @@ cfx_status cfxi_rule_math(cfxi_call *c)
     const bool grows = c->op == CFX_OPID_math_exp || c->op == CFX_OPID_math_exp2 ||
                        c->op == CFX_OPID_math_expm1 || c->op == CFX_OPID_math_sinh ||
                        c->op == CFX_OPID_math_cosh;
+    if (!known)  /* of a tensor's element or a symbol nobody can say where it lies */
+        return give_float(c, 0, false);
     if (isinf(y) && !isinf(x) && grows)
         return cfxi_fail(c, CFX_E_VALUE, "math range error");
     if ((isnan(y) && !isnan(x)) || (isinf(y) && !isinf(x)))

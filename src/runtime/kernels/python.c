@@ -253,6 +253,19 @@ static bool has_text(const char *text, size_t size, const char *part, size_t par
     return false;
 }
 
+/* Whether an element of a tensor is equal to a number, or one of another tensor. */
+static cfx_status is_element(cfxi_call *c)
+{
+    cfx_datum same = cfxi_sub(c, CFX_OPID_eq, c->args, 2);
+    cfx_datum any = same.kind == CFX_DATUM_INVALID ? same : cfxi_sub(c, CFX_OPID_any, &same, 1);
+    cfxi_truth found = CFXI_FALSE;
+    cfx_status status = any.kind == CFX_DATUM_INVALID ? c->err->status
+                                                      : cfxi_python_truth(c, any, &found);
+    cfx_datum_release(same);
+    cfx_datum_release(any);
+    return status == CFX_OK ? give(c, cfxi_truth_datum(found)) : status;
+}
+
 cfx_status cfxi_rule_contains(cfxi_call *c)
 {
     cfx_datum a = c->args[0];
@@ -266,6 +279,8 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
         const char *part = cfx_datum_str(b, &m);
         return give(c, cfx_datum_bool(has_text(text, n, part, m)));
     }
+    if (a.kind == CFX_DATUM_TENSOR && (b.kind == CFX_DATUM_TENSOR || cfxi_is_number(b)))
+        return is_element(c);
     if (!items || a.kind == CFX_DATUM_SLICE)
         return cfxi_fail(c, CFX_E_TYPE, "argument of type '%s' is not iterable", kind_of(a));
     for (size_t i = 0; i < n && found != CFXI_TRUE; i += a.kind == CFX_DATUM_DICT ? 2 : 1) {
