@@ -79,14 +79,15 @@ const cli_verb cli_verbs[] = {
      "  cfx trace --keep-modules model.c | cfx show\n",
      cmd_trace},
     {"script", "capture a model from its Python source, without Python",
-     "[--call EXPRESSION | --function NAME] [-o FILE] [--weights FILE]\n"
-     "                  [--pass A,B,...] [--eval] [--seed N] [--keep-modules | --python] FILE",
+     "[--call EXPRESSION | --function NAME] [-o FILE]\n"
+     "                  [--weights FILE] [--pass A,B,...] [--eval] [--seed N]\n"
+     "                  [--keep-modules | --python] FILE",
      CLI_ONE_FILE, script_options,
-     "  cfx script model.py               the last nn.Module class in it, or its only function\n"
-     "  cfx script --call 'Net(16, depth=2)' -o net.ir --weights net.safetensors model.py\n"
+     "  cfx script model.py               its last nn.Module, or its only function\n"
+     "  cfx script --call 'Net(16)' -o net.ir --weights net.safetensors model.py\n"
      "  cfx run --weights net.safetensors --input x=x.npy net.ir\n"
      "  cfx script --keep-modules model.py | cfx show\n"
-     "  cfx script --python model.py      straightened: the graph as a Python class again\n",
+     "  cfx script --python model.py      straightened, as a Python class again\n",
      cmd_script},
     {"demo", "capture a small network in C, transform it and run it, step by step", "",
      CLI_NO_OPERAND, NULL,
