@@ -10,7 +10,7 @@ enum { SCRIPT_CALL, SCRIPT_FUNCTION, SCRIPT_OUTPUT, SCRIPT_WEIGHTS, SCRIPT_PASS,
 const cli_option script_options[] = {
     [SCRIPT_CALL] = {"--call", "'Net(16)'", false, "the expression that makes the model", false},
     [SCRIPT_FUNCTION] = {"--function", "NAME", false,
-                         "this function, or class without arguments", false},
+                         "capture this function, or class (made without arguments)", false},
     [SCRIPT_OUTPUT] = {"--output", "FILE", false, "write the graph there; or -o FILE", false},
     [SCRIPT_WEIGHTS] = {"--weights", "FILE", false, "write the weights there, as .safetensors",
                         false},

@@ -83,11 +83,11 @@ const cli_verb cli_verbs[] = {
      "                  [--weights FILE] [--pass A,B,...] [--eval] [--seed N]\n"
      "                  [--keep-modules | --python] FILE",
      CLI_ONE_FILE, script_options,
-     "  cfx script model.py               its last nn.Module, or its only function\n"
-     "  cfx script --call 'Net(16)' -o net.ir --weights net.safetensors model.py\n"
-     "  cfx run --weights net.safetensors --input x=x.npy net.ir\n"
+     "  cfx script model.py               its last nn.Module class, or only function\n"
+     "  cfx script --call 'Net(16, depth=2)' -o n.ir --weights n.safetensors model.py\n"
+     "  cfx run --weights n.safetensors --input x=x.npy n.ir\n"
      "  cfx script --keep-modules model.py | cfx show\n"
-     "  cfx script --python model.py      straightened, as a Python class again\n",
+     "  cfx script --python model.py      the graph as a Python class again\n",
      cmd_script},
     {"demo", "capture a small network in C, transform it and run it, step by step", "",
      CLI_NO_OPERAND, NULL,

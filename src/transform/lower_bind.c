@@ -252,10 +252,47 @@ static bool is_word_for(const cfxi_lowered *c, const cfx_param *param, const wor
            (strcmp(w->text, "batchmean") != 0 || c->op == CFX_OPID_kl_div);
 }
 
+enum { MOST_CLASSES = 16 };
+
+/* The classes that isinstance asks for, by their names: those of Python's and PyTorch's. Others stay
+ * what they are. */
+static cfx_value class_names(const cfxi_lower *l, cfx_value v)
+{
+    cfx_value named[MOST_CLASSES];
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    if (v.kind == CFX_KIND_HOST) {
+        const char *name = cfx_value_host_name(l->g, v, NULL);
+        const bool known = name && (strncmp(name, "builtins.", 9) == 0 ||
+                                    strncmp(name, "torch.", 6) == 0 || !strchr(name, '.'));
+        return known ? cfx_value_str(l->g, name, strlen(name), l->err) : v;
+    }
+    if (v.kind != CFX_KIND_TUPLE || n > MOST_CLASSES)
+        return v;
+    for (size_t i = 0; i < n; i++) {
+        named[i] = class_names(l, items[i]);
+        if (named[i].kind != CFX_KIND_STR && named[i].kind != CFX_KIND_TUPLE)
+            return v;
+    }
+    return cfx_value_tuple(l->g, named, n, l->err);
+}
+
+static bool has_host(cfx_value v)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; items && i < n; i++)
+        if (has_host(items[i]))
+            return true;
+    return v.kind == CFX_KIND_HOST;
+}
+
 /* What the row wants in the place of what the caller may write. */
 static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param *param,
                            cfx_value v)
 {
+    if (c->op == CFX_OPID_isinstance && cfxi_text_is(param->name, "cls", 3))
+        return class_names(l, v);
     if (v.kind == CFX_KIND_BOOL && cfxi_text_is(param->name, "correction", 10))
         return cfx_int(v.as.b);  /* unbiased */
     c->batch_mean = c->batch_mean || (v.kind == CFX_KIND_STR && c->op == CFX_OPID_kl_div &&
@@ -333,6 +370,8 @@ static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly
     if (c->args[i].kind == CFX_KIND_INVALID)
         return c->defaults[i].text || optional || misfit(c, "it needs", param.name);
     c->args[i] = translate(l, c, &param, c->args[i]);
+    if (c->op == CFX_OPID_isinstance && has_host(c->args[i]))
+        return misfit(c, "a class that is neither Python's nor PyTorch's for", param.name);
     if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly) ||
         (c->of_python && strcmp(param.type, "Tensor") == 0 && is_container(l, c->args[i])))
         return true;

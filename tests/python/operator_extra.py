@@ -98,6 +98,8 @@ def calls():
         "is_not": [(operator.is_not, 1, None)],
         "is_floating_point": [(torch.is_floating_point, x), (torch.is_floating_point, numbers)],
         "len": [(len, [1, 2]), (len, x)],
+        "str": [(str, 1.5), (str, (1, "a"))],
+        "str_format": [(str.format, "{} of {}", 1, 2)],
         "lift_fresh_copy": [(aten.lift_fresh_copy.default, x)],
         "list": [(list, (1, 2))],
         "tuple": [(tuple, [1, 2])],

@@ -57,6 +57,8 @@ CASES = [
     (builtins.sum, ([T, T],)), (builtins.sum, ([1, 2], 10)), (builtins.sum, (T,)),
     (builtins.max, (ONE, ONE * 2)), (builtins.min, (ONE, 1)), (builtins.len, (T,)),
     (builtins.int, (ONE,)), (builtins.float, (ONE,)), (builtins.bool, (ONE,)), (math.sqrt, (ONE,)),
+    *((builtins.str, (x,)) for x in [*NUMBERS, *LISTS, "word", None, (1,), [[], (2, "a")],
+                                     {"a": 1.5}, math.inf, -0.0, 1e22, 1e-7, torch.float32]),
     *((operator.contains, (T, x)) for x in (3, 3.5, True, ONE, torch.tensor([1.0, 9.0]), None)),
     (operator.contains, (torch.empty(0), 1)),
     (operator.is_, (T, None)), (operator.add, ([T], [ONE])), (operator.getitem, ([T, ONE], 1)),
@@ -111,3 +113,38 @@ def test_equals_python(target):
             else:
                 got = lowered(*args)
                 assert same(wanted, got), f"{target.__name__}{args}: {wanted!r}, not {got!r}"
+
+
+@pytest.mark.parametrize("text, args", [
+    ("{} of {}", (1, 2.5)), ("{{{}}}", ((3, 4),)), ("no field", ()), ("{} {}", (True, "word")),
+    ("{}", (torch.int64,)), ("spare {}", (1, 2)), ("{} {}", (1,)), ("}", ()), ("{", ()),
+])  # fmt: skip
+def test_format(text, args):
+    """'...'.format(...), with the exceptions that Python raises."""
+    graph = cfx.Graph()
+    graph.output(graph.call_method("format", (text, *map(graph.placeholder, "ab"[:len(args)]))))
+    lowered = cfx.lower(cfx.GraphModule({}, graph))
+    try:
+        wanted = text.format(*args)
+    except Exception as error:
+        with pytest.raises(type(error) if text != "{" else Exception):
+            lowered(*args)
+    else:
+        assert lowered(*args) == wanted
+
+
+@pytest.mark.parametrize("value", [T, 2j, [T], [torch.float32]])
+def test_str_is_refused(value):
+    """Where it would be another text than Python's."""
+    graph = cfx.Graph()
+    graph.output(graph.call_function(str, (graph.placeholder("a"),)))
+    with pytest.raises(NotImplementedError, match="cannot be written as text here"):
+        cfx.lower(cfx.GraphModule({}, graph))(value)
+
+
+@pytest.mark.parametrize("text", ["{0}", "{a}", "{:>4}", "{!r}"])
+def test_format_is_refused(text):
+    graph = cfx.Graph()
+    graph.output(graph.call_method("format", (text, graph.placeholder("a"))))
+    with pytest.raises(NotImplementedError, match="only the field {} can be filled"):
+        cfx.lower(cfx.GraphModule({}, graph))(1)

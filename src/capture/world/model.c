@@ -293,10 +293,17 @@ static cfx_status one_input(job *j, inputs *in, cfx_error *err)
 static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
 {
     cfx_callee how;
+    cfx_parameter first;
     CFX_TRY(cfxi_w_callee(&j->w, j->model, &how, err));
     if (how.kind == CFX_CALLEE_MODULE) {
         j->forward = cfxi_w_ref(how.function);
         CFX_TRY(cfxi_w_callee(&j->w, j->forward, &how, err));
+    } else if (how.kind == CFX_CALLEE_OWN && cfx_function_parameter(how.own, 0, &first) &&
+               strcmp(first.name, "self") == 0) {  /* as cfx code writes a graph */
+        j->forward = cfxi_w_parts_object(&j->w, CFXI_TYPE_METHOD, j->model, j->w.root, NULL, err);
+        if (!j->forward)
+            return err->status;
+        how.self = j->w.root;
     } else {
         j->forward = cfxi_w_ref(j->model);
     }

@@ -100,8 +100,7 @@ class KeepsMean(nn.Module):
         return x - self.mean, self.seen.clone()
 
 
-@module(randn(2, 3), randn(2, 3) * 4, -randn(2, 3).abs(), tags="attribute assign",
-        no_row="a new tensor as an attribute")
+@module(randn(2, 3), randn(2, 3) * 4, -randn(2, 3).abs(), tags="attribute assign")
 class Replaces(nn.Module):
     """Puts a new tensor in the place of a buffer."""
 

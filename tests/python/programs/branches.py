@@ -99,8 +99,7 @@ def by_number(x, order: int):
         return x.abs().max()
 
 
-@program((randn(3), "relu"), (randn(3), "tanh"), (randn(2, 2), "none"), tags="if str",
-         no_row="strings")
+@program((randn(3), "relu"), (randn(3), "tanh"), (randn(2, 2), "none"), tags="if str")
 def by_name(x, activation: str):
     if activation == "relu":
         return F.relu(x)

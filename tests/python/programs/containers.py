@@ -95,7 +95,8 @@ def dict_items(x):
 
 
 @program({"image": randn(2, 3), "scale": torch.tensor(2.0)},
-         {"image": randn(1, 4), "scale": torch.tensor(-1.0)}, tags="dict input")
+         {"image": randn(1, 4), "scale": torch.tensor(-1.0)}, tags="dict input",
+         no_row="dicts that are put together")
 def dict_input(batch):
     image = batch["image"]
     if batch["scale"] > 0:
@@ -208,7 +209,8 @@ def split_by_sizes(x, sizes: list[int]):
     return torch.stack(parts)
 
 
-@program((randn(3), randn(4)), (-randn(2), -randn(5)), tags="any all min max sorted")
+@program((randn(3), randn(4)), (-randn(2), -randn(5)), tags="any all min max sorted",
+         no_row="sorted")
 def builtins_on_lists(a, b):
     sizes = [a.numel(), b.numel()]
     both = [a.sum(), b.sum()]

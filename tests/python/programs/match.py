@@ -16,8 +16,7 @@ def by_value(x, kind: int):
             return x
 
 
-@program((randn(3), "gelu"), (randn(3), "silu"), (randn(2), "other"), tags="match str",
-         no_row="strings")
+@program((randn(3), "gelu"), (randn(3), "silu"), (randn(2), "other"), tags="match str")
 def by_string(x, name: str):
     match name:
         case "gelu":

@@ -6,7 +6,8 @@ from . import module, program, randn
 
 
 @program((randn(3), 2), (randn(4), 4), tags="fstring assert",
-         raises=[((randn(3), 7), AssertionError)])
+         raises=[((randn(3), 7), AssertionError)],
+         no_row="formats of numbers")
 def message_with_numbers(x, k: int):
     assert k <= x.shape[0], f"top {k} of {x.shape[0]:>4}: {k / x.shape[0]:.2f} times too many"
     return x.topk(k).indices
@@ -39,7 +40,7 @@ class NumberedLayers(nn.Module):
         return x
 
 
-@program(randn(3), -randn(2).abs(), tags="result", no_row="strings")
+@program(randn(3), -randn(2).abs(), tags="result")
 def gives_words(x):
     kind = "up" if x.sum() > 0 else "down"
     return f"{kind}-{x.numel()}", kind

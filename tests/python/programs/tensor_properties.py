@@ -32,7 +32,8 @@ def shapes_as_results(x):
     return x.shape, tuple(x.shape), list(x.shape), rows * columns, x.numel(), len(x), x.size(-1)
 
 
-@program(randn(2, 3), randn(5, 1), tags="device dtype factory")
+@program(randn(2, 3), randn(5, 1), tags="device dtype factory",
+         no_row="torch.finfo")
 def makes_alike(x):
     mask = torch.ones(x.shape[0], x.shape[0], dtype=torch.bool, device=x.device).tril()
     eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
@@ -91,8 +92,7 @@ class AnyRank(nn.Module):
         return y.reshape(*shape, -1)
 
 
-@program(torch.ones(3, requires_grad=True), torch.ones(2), tags="requires_grad",
-         no_row="gradients")
+@program(torch.ones(3, requires_grad=True), torch.ones(2), tags="requires_grad")
 def asks_for_gradients(x):
     if x.requires_grad:
         return x.detach() * 2, True
