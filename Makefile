@@ -109,6 +109,11 @@ $(B)/%.o: %.c $(B)/flags.stamp
 	$(Q)$(CC) $(BASE_CFLAGS) $(if $(filter src/%,$<),$(TRACE)) $(includes) $(CPPFLAGS) $(CFLAGS) \
 	    -MMD -MP -c -o $@ $<
 
+# What runs once for each model that is captured is compiled for size: it is a tenth of the library.
+ifeq ($(B),build)
+$(B)/src/capture/world/%.o $(B)/src/capture/evaluate/%.o: CFLAGS += -Os
+endif
+
 # What is compiled while these run finds the library in them.
 WHOLE := -Wl,--export-dynamic -Wl,--whole-archive
 link = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(WITH) $(filter %.o %.a,$^) \

@@ -131,7 +131,8 @@ typedef struct cfx_callee {
     cfx_callee_kind kind;
     cfx_special special;
     cfx_function *own;
-    cfx_object *self;        /* the first argument of a bound method, or NULL */
+    cfx_object *self;        /* the first argument of a bound method, or NULL; of a DIRECT one only
+                                if it is a list, dict or set, which the call may change */
     cfx_object *function;
     const cfx_def *def;
     cfx_object *globals;

@@ -147,6 +147,21 @@ static long record_rule(const module_state *st, PyObject *f)
     return rule ? PyLong_AsLong(rule) : RECORD_NEVER;
 }
 
+/* The same for one that torch has wrapped since the list was made, as Dynamo does. */
+static long record_rule_of(const module_state *st, PyObject *f)
+{
+    long rule = record_rule(st, f);
+    if (rule != RECORD_NEVER || !PyFunction_Check(f))
+        return rule;
+    PyObject *wrapped = PyObject_GetAttrString(f, "__wrapped__");
+    if (wrapped)
+        rule = record_rule(st, wrapped);
+    else
+        PyErr_Clear();  /* most are not wrapped */
+    Py_XDECREF(wrapped);
+    return rule;
+}
+
 static int is_recorded(const module_state *st, long rule, const call *c)
 {
     switch (rule) {
@@ -301,7 +316,7 @@ static PyObject *call_direct(PyScript *w, call *c)
         return result;
     }
     c->f = wrapped ? wrapped : c->f;
-    long rule = record_rule(st, c->f);
+    long rule = record_rule_of(st, c->f);
     if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
         rule = RECORD_ALWAYS;
     int record = is_recorded(st, rule, c);

@@ -296,7 +296,11 @@ static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
         return fill_class(w, f, out);
     if (is_nn_module(w->st, f))
         return fill_module(w, f, out);
-    return PyCFunction_Check(f) ? 0 : fill_callable(w, f, out, err);
+    if (!PyCFunction_Check(f))
+        return fill_callable(w, f, out, err);
+    PyObject *self = PyCFunction_GET_SELF(f);
+    out->self = self && is_mutable(self) ? object(self) : NULL;
+    return 0;
 }
 
 cfx_status script_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err)

@@ -382,13 +382,27 @@ static void color_off(cfx_pycode *gen)
         CFXI_PY_LIT(gen, "\033[0m");
 }
 
-/* Whether host objects among a node's arguments are classes: torch.fx writes their repr, which is
- * no Python, but has no nodes that ask for classes either. */
-static bool takes_classes(const cfx_node *n)
+static bool has_ref(cfx_value v, const cfx_ref *ref)
+{
+    size_t n = 0;
+    const cfx_value *items = v.kind == CFX_KIND_TUPLE ? cfx_value_items(v, &n) : NULL;
+    bool found = v.kind == CFX_KIND_HOST && v.as.ref == ref;
+    for (size_t i = 0; i < n && !found; i++)
+        found = has_ref(items[i], ref);
+    return found;
+}
+
+/* Whether a host object is a class that a node asks for, as in isinstance(x, C): torch.fx writes
+ * its repr, which is no Python, but has no such nodes either. */
+static bool is_asked_for(const cfx_node *n, const cfx_ref *ref)
 {
     const char *target = n && n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;
-    return target && (strcmp(target, "builtins.isinstance") == 0 ||
-                      strcmp(target, "builtins.issubclass") == 0);
+    size_t n_args = 0;
+    if (!target || (strcmp(target, "builtins.isinstance") != 0 &&
+                    strcmp(target, "builtins.issubclass") != 0))
+        return false;
+    cfx_value_items(cfx_node_args(n), &n_args);
+    return n_args == 2 && has_ref(cfx_node_arg(n, 1), ref);
 }
 
 static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, bool plain,
@@ -396,7 +410,7 @@ static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, boo
 {
     const cfx_pycode_options *options = gen->options;
     cfx_graph *g = graph_of(gen, n);
-    if (ref->kind == CFXI_REF_NAME || gen->names_only || takes_classes(n)) {
+    if (ref->kind == CFXI_REF_NAME || gen->names_only || is_asked_for(n, ref)) {
         cfx_pycode_text text;
         CFX_TRY(cfxi_py_ref_text(gen, g, ref, n, &text, err));
         cfxi_py_put(gen, text.data, text.size);

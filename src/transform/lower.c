@@ -59,8 +59,8 @@ static bool reads_limits(const cfxi_lower *l, const cfx_node *n)
            cfxi_lower_what(l, cfx_node_arg(n, 0)) == CFXI_WHAT_LIMITS;
 }
 
-/* What switches gradients off and on, or tells a profiler: nothing here has gradients, or is watched
- * by one. Its value is then `gone`. */
+/* What switches gradients off and on, or tells a profiler: nothing here has gradients, or is
+ * watched by one. Its value is then `gone`. */
 static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
 {
     static const char *const switches[] = {

@@ -253,11 +253,29 @@ static cfx_object *call_partial(cfx_evaluator *ev, const cfx_callee *c, cfx_call
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
+/* A method of a list, dict or set that was taken before: `add = out.append`, then add(x). */
+static cfx_object *call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self,
+                              cfx_call_args args)
+{
+    bool done = false;
+    size_t size;
+    if (cfxi_current(ev, self) != self) {
+        cfx_object *name = cfxi_get(ev, f, "__name__");
+        const char *text = name ? ev->w->text(ev->w->ctx, name, &size) : NULL;
+        cfx_object *v = text ? cfxi_growing_method(ev, self, text, args, &done) : NULL;
+        if (done || !text)
+            return v;
+    }
+    return cfxi_will_change(ev, self) ? cfxi_world_call(ev, f, args) : NULL;
+}
+
 static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c,
                            cfx_call_args args)
 {
     switch (c->kind) {
     case CFX_CALLEE_DIRECT:
+        if (c->self)
+            return call_bound(ev, f, c->self, args);
         break;
     case CFX_CALLEE_SPECIAL:
         return cfxi_call_special(ev, c->special, f, args);

@@ -128,6 +128,14 @@ static void take_apart(const cfxi_ast *ast, comprehension *c)
     c->generators = cfxi_as_ListComp(ast)->generators;
 }
 
+cfx_object *cfxi_as_generator(cfx_evaluator *ev, cfx_object *list)
+{
+    if (!list || cfxi_pointers_set(&ev->lazy, list, list, ev->allocator))
+        return list;
+    cfxi_nomem(ev->err);
+    return NULL;
+}
+
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
 {
     const cfx_def *def = cfxi_def_of(ev->frame->def->script, ast);
@@ -143,5 +151,7 @@ cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
     c.made = cfxi_build(ev, what, NULL, 0);
     if (!c.frame || !c.made)
         return NULL;
-    return run_level(ev, &c, 0) == CFXI_FLOW_ON ? c.made : NULL;
+    if (run_level(ev, &c, 0) != CFXI_FLOW_ON)
+        return NULL;
+    return ast->kind == CFXI_AST_GeneratorExp ? cfxi_as_generator(ev, c.made) : c.made;
 }

@@ -190,6 +190,7 @@ struct cfx_evaluator {
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
+    cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
     cfx_object *raised_cause;   /* of `raise ... from`, or NULL */
@@ -345,6 +346,8 @@ bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
+/* Notes that a list stands for a generator: next() may be asked of it. NULL stays NULL. */
+cfx_object *cfxi_as_generator(cfx_evaluator *ev, cfx_object *list);
 cfx_object *cfxi_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
 /* `def`: makes the function, decorates and binds it. */
 cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *def);

@@ -66,6 +66,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_pointers_free(&ev->growing, ev->allocator);
     cfxi_pointers_free(&ev->births, ev->allocator);
     cfxi_pointers_free(&ev->kinds, ev->allocator);
+    cfxi_pointers_free(&ev->lazy, ev->allocator);
     cfxi_arena_release(&ev->arena);
     cfxi_free(ev->allocator, ev, sizeof *ev);
 }

@@ -211,6 +211,43 @@ static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, cfxi_flow flow)
     return take_up(ev, &a);
 }
 
+/* Whether the classes of a handler, as they are written, have some that operations on values of the
+ * graph raise when they run. */
+static bool catches_operations(const cfxi_ast *type)
+{
+    static const char names[][20] = {"Exception", "BaseException", "RuntimeError", "IndexError",
+                                     "LookupError", "ZeroDivisionError", "ArithmeticError",
+                                     "OverflowError"};
+    if (!type)
+        return true;
+    if (type->kind == CFXI_AST_Tuple) {
+        const cfxi_ast_list items = cfxi_as_Tuple(type)->elts;
+        for (size_t i = 0; i < items.count; i++)
+            if (catches_operations(items.items[i]))
+                return true;
+    }
+    for (size_t i = 0; type->kind == CFXI_AST_Name && i < sizeof names / sizeof *names; i++)
+        if (strcmp(cfxi_as_Name(type)->id, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What the graph does when it runs is not caught by a handler that was there when it was captured:
+ * that is said, rather than left out. `last` was the last node before the body. */
+static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *last)
+{
+    if (cfx_graph_last(ev->g) == last)
+        return true;
+    for (size_t i = 0; i < t->handlers.count; i++) {
+        const cfxi_ExceptHandler *h = cfxi_as_ExceptHandler(t->handlers.items[i]);
+        if (catches_operations(h->type))
+            return cfxi_fail(ev, &h->ast, CFX_E_UNSUPPORTED, "what this would catch is raised when "
+                             "the graph runs, and a graph has no handlers; test the condition with "
+                             "if instead, or catch something narrower");
+    }
+    return true;
+}
+
 /* The body, its handlers and `else`, without `finally`. */
 static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
 {
@@ -218,6 +255,7 @@ static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
     cfxi_frame *frame = ev->frame;
     if (t->handlers.count == 0)
         return cfxi_exec_block(ev, t->body);
+    const cfx_node *last = cfx_graph_last(ev->g);
     frame->guards++;
     cfxi_flow flow = cfxi_exec_block(ev, t->body);
     frame->guards--;
@@ -229,6 +267,8 @@ static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
     }
     if (is_bad(flow))
         return catch(ev, t, flow);
+    if (!check_handlers(ev, t, last))
+        return CFXI_FLOW_FAIL;
     return flow == CFXI_FLOW_ON ? cfxi_exec_block(ev, t->orelse) : flow;
 }
 

@@ -211,7 +211,7 @@ static cfx_object *call_map(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
         if (!cfxi_push(ev, &made, cfxi_call(ev, args.args[0], cfxi_args(row, n))))
             return NULL;
     }
-    return cfxi_list(ev, made.items, made.n);
+    return cfxi_as_generator(ev, cfxi_list(ev, made.items, made.n));
 }
 
 static cfx_object *call_filter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
@@ -233,7 +233,7 @@ static cfx_object *call_filter(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
         if (truth == CFXI_TRUTH_FAIL || (truth == CFXI_TRUE && !cfxi_push(ev, &made, items[i])))
             return NULL;
     }
-    return cfxi_list(ev, made.items, made.n);
+    return cfxi_as_generator(ev, cfxi_list(ev, made.items, made.n));
 }
 
 /* any() and all() from the i-th item on: the first item whose truth is `decides` ends it. */
@@ -286,6 +286,25 @@ static cfx_object *call_any(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
     if (cfxi_node(ev, o))
         return cfxi_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
     return cfxi_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
+}
+
+/* A generator is a list here (comprehend.c): its next item is the first, which it loses. */
+static cfx_object *call_next(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    const cfx_world *w = ev->w;
+    cfx_object **items;
+    size_t n;
+    cfx_object *o = args.n > 0 ? cfxi_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_pointers_get(&ev->lazy, o) || args.n > 2)
+        return cfxi_world_call(ev, f, args);
+    if (!cfxi_contents(ev, o, &items, &n))
+        return NULL;
+    if (n == 0)
+        return args.n == 2 ? args.args[1]
+                           : cfxi_fail_as(ev, NULL, CFX_E_VALUE, "StopIteration", "%s", "");
+    if (!cfxi_will_change(ev, o) || w->refill(w->ctx, o, items + 1, n - 1, ev->err) != CFX_OK)
+        return NULL;
+    return items[0];
 }
 
 static cfx_object *call_list(cfx_evaluator *ev, cfx_special which, cfx_object *f,
@@ -487,6 +506,8 @@ cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *
     case CFX_SPECIAL_ZIP:
     case CFX_SPECIAL_REVERSED:
         return call_lazy(ev, which, f, args);
+    case CFX_SPECIAL_NEXT:
+        return call_next(ev, f, args);
     case CFX_SPECIAL_MAP:
         return call_map(ev, f, args);
     case CFX_SPECIAL_FILTER:

@@ -93,6 +93,17 @@ def list_append_both(x):
     if x.sum() > 0: l.append(x)
     else: l.append(-x)
     return l[0]
+def taken_method(x):
+    out = [x]
+    push = out.append
+    if x.sum() > 0: push(x * 2)
+    else: push(x - 1)
+    return out[1], len(out)
+def taken_method_in_loop(x):
+    out = []
+    push = out.append
+    for row in x: push(row * 2)
+    return torch.stack(out)
 def method_in_branch(x):
     class A:
         def __init__(self): self.n = 0

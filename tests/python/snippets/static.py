@@ -146,6 +146,10 @@ def comp_inner(): return [[j for j in range(i)] for i in range(4)]
 def comp_dict(): return {k: len(k) for k in ("a", "bb", "ccc")}
 def comp_set(): return sorted({i % 3 for i in range(10)})
 def comp_gen(): return sum(i for i in range(5)), tuple(i for i in "ab"), max(i * -1 for i in [3, 1])
+def comp_next():
+    g = (i * 2 for i in range(3))
+    m = map(str, [1, 2])
+    return next(g), next(g), next(g), next(g, "end"), next(m), next(i for i in [7, 8] if i > 7)
 def comp_two_ifs(): return [i for i in range(20) if i % 2 == 0 if i % 3 == 0]
 def comp_scope():
     i = "outer"
@@ -1180,3 +1184,4 @@ def raises_keyword_twice():
     return f(a=1, **{"a": 2})
 def raises_not_exception(): raise 5
 def raises_stop(): next(iter([]))
+def raises_next(): return next([1])
