@@ -79,7 +79,9 @@ def split_const_subgraphs(
         return FoldedGraphModule(gm, gm.graph)
     (constants, inner), (rest, outer) = parts
     several = isinstance(constants.output_node().args[0], tuple)
-    roots = [{new: _core._get_attr(gm, old) for new, old in p.items()} for p in (inner, outer)]
+    has = lambda path: path != "_FX_CONST_FOLDED_ATTRS"  # which is made below  # noqa: E731
+    roots = [{new: _core._get_attr(gm, old) for new, old in p.items() if has(old)}
+             for p in (inner, outer)]
     roots[1][path] = torch.nn.ParameterList() if several else torch.nn.Parameter()
     const_module = GraphModule(roots[0], constants)
     return FoldedGraphModule(roots[1], rest, const_module, path, device_for_folded_attrs)
