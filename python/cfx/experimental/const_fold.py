@@ -79,8 +79,7 @@ def split_const_subgraphs(
         return FoldedGraphModule(gm, gm.graph)
     (constants, inner), (rest, outer) = parts
     several = isinstance(constants.output_node().args[0], tuple)
-    has = lambda path: path != "_FX_CONST_FOLDED_ATTRS"  # which is made below  # noqa: E731
-    roots = [{new: _core._get_attr(gm, old) for new, old in p.items() if has(old)}
+    roots = [{new: _core._get_attr(gm, old) for new, old in p.items() if old != path}
              for p in (inner, outer)]
     roots[1][path] = torch.nn.ParameterList() if several else torch.nn.Parameter()
     const_module = GraphModule(roots[0], constants)
