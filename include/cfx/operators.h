@@ -6997,6 +6997,25 @@ static inline cfx_var cfx_sym_sqrt_at(cfx_at at, cfx_var a)
 }
 #define cfx_sym_sqrt(s, a) cfx_sym_sqrt_at(CFX_HERE(s), cfx_v(a))
 
+/* str(Any object='') -> str
+ * builtins.str */
+typedef struct cfx_str_row_args { cfx_var object; } cfx_str_row_args;
+static inline cfx_var cfx_str_row_at(cfx_at at, cfx_str_row_args o)
+{
+    const cfx_var args[] = {o.object};
+    return cfx_apply_at(at, CFX_OPID_str, args, 1);
+}
+#define cfx_str_row(s, ...) cfx_str_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_str_row_args, __VA_ARGS__))
+
+/* str_format(str self, *Any values) -> str
+ * Tensor.format */
+static inline cfx_var cfx_str_format_at(cfx_at at, cfx_var self, cfx_var values)
+{
+    const cfx_var args[] = {self, values};
+    return cfx_apply_at(at, CFX_OPID_str_format, args, 2);
+}
+#define cfx_str_format(s, self, values) cfx_str_format_at(CFX_HERE(s), cfx_v(self), cfx_v(values))
+
 /* isinstance(Any obj, Any cls) -> bool
  * builtins.isinstance */
 static inline cfx_var cfx_isinstance_at(cfx_at at, cfx_var obj, cfx_var cls)

@@ -77,20 +77,44 @@ def _find_torch() -> Any:
 
 
 class _DtypeAbbrs(dict):
-    """Short names of torch's dtypes; filled when torch is loaded and one is first asked for."""
+    """Short names of torch's dtypes; filled when torch is loaded and they are first asked for."""
+
+    _filled = False
+
+    def _fill(self) -> "_DtypeAbbrs":
+        torch = None if self._filled else _glue.find_torch()
+        if torch is not None:
+            self._filled = True
+            for name, short in _DTYPES.items():
+                if hasattr(torch, name):
+                    self[getattr(torch, name)] = short
+        return self
 
     def __missing__(self, dtype: Any) -> str:
-        self._fill(_glue.find_torch())
-        return self[dtype] if dtype in self else self._unknown(dtype)
-
-    def _fill(self, torch: Any) -> None:
-        for name, short in _DTYPES.items():
-            dtype = getattr(torch, name, None)
-            if dtype is not None:
-                self[dtype] = short
-
-    def _unknown(self, dtype: Any) -> str:
+        if dtype in self:
+            return self[dtype]
         raise KeyError(dtype)
+
+    def __contains__(self, dtype: Any) -> bool:
+        return dict.__contains__(self._fill(), dtype)
+
+    def __iter__(self) -> Any:
+        return dict.__iter__(self._fill())
+
+    def __len__(self) -> int:
+        return dict.__len__(self._fill())
+
+    def get(self, dtype: Any, default: Any = None) -> Any:
+        return dict.get(self._fill(), dtype, default)
+
+    def keys(self) -> Any:
+        return dict.keys(self._fill())
+
+    def values(self) -> Any:
+        return dict.values(self._fill())
+
+    def items(self) -> Any:
+        return dict.items(self._fill())
 
 
 _DTYPES = {
@@ -123,8 +147,6 @@ _DTYPES = {
     "float4_e2m1fn_x2": "f4e2m1fnx2",
 }
 dtype_abbrs = _DtypeAbbrs()
-if _glue.find_torch() is not None:
-    dtype_abbrs._fill(_glue.find_torch())
 
 
 def _is_magic(x: str) -> bool:

@@ -254,8 +254,8 @@ static bool is_word_for(const cfxi_lowered *c, const cfx_param *param, const wor
 
 enum { MOST_CLASSES = 16 };
 
-/* The classes that isinstance asks for, by their names: those of Python's and PyTorch's. Others stay
- * what they are. */
+/* The classes that isinstance asks for, by their names: those of Python's and PyTorch's. Others
+ * stay what they are. */
 static cfx_value class_names(const cfxi_lower *l, cfx_value v)
 {
     cfx_value named[MOST_CLASSES];

@@ -7,6 +7,8 @@ import enum
 import math
 import operator
 import os
+import subprocess
+import sys
 import typing
 import warnings
 from typing import Any, Callable, Dict, List, Literal, Optional, Tuple, Union
@@ -605,6 +607,14 @@ def test_random(chunk):
                 check(lambda lib: RandomGraph(lib, seed).graph, **options)
             except AssertionError as e:
                 raise AssertionError(f"seed {seed}, options {options}: {e}") from None
+
+
+def test_short_names_of_dtypes_whichever_is_imported_first():
+    lines = ("import cfx.graph, torch, torch.fx",
+             "found, expected = cfx.graph.dtype_abbrs, torch.fx.graph.dtype_abbrs",
+             "assert list(found.items()) == list(expected.items()) and len(found) == len(expected)",
+             "assert torch.int8 in found and found.get(torch.bool) == 'b8' and 3 not in found")
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
 
 
 def test_tables():
