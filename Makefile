@@ -103,11 +103,12 @@ includes = -Iinclude $(if $(filter src/% tests/% bench/%,$<),-Isrc) \
 PY_INCLUDE = $(eval PY_INCLUDE := $(shell $(PYTHON) -c \
 	'import sysconfig; print(sysconfig.get_path("include"))'))$(PY_INCLUDE)
 
+# -MD, not -MMD: headers of ours that say "system_header" would be left out, and what they include.
 $(B)/%.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(BASE_CFLAGS) $(if $(filter src/%,$<),$(TRACE)) $(includes) $(CPPFLAGS) $(CFLAGS) \
-	    -MMD -MP -c -o $@ $<
+	    -MD -MP -c -o $@ $<
 
 # What runs once for each model that is captured is compiled for size: it is a tenth of the library.
 ifeq ($(B),build)
@@ -147,7 +148,7 @@ $(CXX_BIN): $(B)/libcfx.a $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(call say,CXX )
 	$(Q)$(CXX) -std=$(lastword $(subst -, ,$@)) -Wall -Wextra $(WERROR) $(OPT) -Iinclude $(CPPFLAGS) \
-	    -MMD -MP -o $@ $(filter %.cpp,$^) $(B)/libcfx.a $(LDFLAGS) $(LIBS)
+	    -MD -MP -o $@ $(filter %.cpp,$^) $(B)/libcfx.a $(LDFLAGS) $(LIBS)
 
 # ---- the extension, in place: python/cfx/_core.<EXT_SUFFIX>
 $(B)/python/_core.so: $(PY_OBJ) $(LIB_OBJ) $(B)/objects.stamp

@@ -11,6 +11,8 @@ typedef struct result_var {
     cfx_node *node;         /* that reads it, or NULL */
     const cfxi_name *name;
     const cfx_node *taken;  /* the operand whose variable it is, or NULL */
+    const cfx_node *before; /* who holds the variable while the branches run, or NULL */
+    bool shared;            /* it was there before */
 } result_var;
 
 /* What a cond gives: in one value, or item by item if nobody needs the tuple. */
@@ -81,12 +83,14 @@ static cfx_status name_result(cfx_pycode *gen, cfxi_py_frame *frame, results *r,
     var->name = cfxi_py_wanted(gen, frame, var->node);
     for (size_t k = 2; !var->name && !var->taken && k-- > 0;) /* an `else` is what may be missing */
         var->taken = passed_on(gen, frame, r, k, i);
-    if (var->taken) {
+    if (var->taken)
         var->name = cfxi_py_name(gen, var->taken);
+    if (var->name) {
+        var->shared = true;
+        var->before = var->taken ? var->taken : cfxi_py_holder(gen, var->name);
         CFX_TRY(cfxi_py_hold(gen, var->name, var->node, err)); /* no other result may have it */
-    }
-    if (var->name)
         return cfxi_py_alias(gen, var->node, var->name, err);
+    }
     CFX_TRY(cfxi_py_name_own(gen, frame, var->node, err));
     var->name = cfxi_py_name(gen, var->node);
     return CFX_OK;
@@ -117,8 +121,8 @@ static cfx_status find_results(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *
         if (r->vars[i].node)
             CFX_TRY(name_result(gen, frame, r, i, err));
     for (size_t i = 0; i < r->size; i++)
-        if (r->vars[i].taken)
-            CFX_TRY(cfxi_py_hold(gen, r->vars[i].name, r->vars[i].taken, err));
+        if (r->vars[i].shared)
+            CFX_TRY(cfxi_py_hold(gen, r->vars[i].name, r->vars[i].before, err));
     return CFX_OK;
 }
 

@@ -224,3 +224,21 @@ def swaps_in_a_loop(x, n: int):
     for _ in range(n):
         a, b = b, a
     return a, b
+
+
+@program((randn(3), randn(3) + 2, 0), (-randn(3).abs(), randn(3).abs(), 3),
+         (-randn(2).abs(), torch.ones(2), 5), (torch.zeros(1), torch.tensor([0.5]), 1),
+         tags="swap carried break")
+def swaps_on_one_way(x, y, n: int):
+    """One of both is what a turn gives, the other one is needed in it: they need two variables."""
+    first = x
+    while y[0] < n:
+        if y[0] > n - 1:
+            pass
+        else:
+            x, y = y, x
+        if not n > 3:
+            break
+        y = torch.where(x > y, x, y - 1)
+        n = 3
+    return first, x, y, n
