@@ -10,9 +10,7 @@ import linecache
 import math
 import operator
 import os
-import random
 import sysconfig
-import time
 import types
 from typing import Any
 
@@ -21,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import _core, _glue, ops
 from ._tracing import is_library
-from .node import has_side_effect
+from .node import changing_functions
 from .proxy import TraceError
 
 
@@ -193,11 +191,6 @@ _exit_inference = torch.autograd.grad_mode._exit_inference_mode
 _set_grad_enabled = torch._C._set_grad_enabled
 _GRAD = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled)
 _CONTEXTS = (*_GRAD, torch.inference_mode, torch.autocast)
-for _function in (
-    torch.is_grad_enabled, _set_grad_enabled, _enter_autocast, _exit_autocast, _enter_inference,
-    _exit_inference, print, setattr, delattr, operator.delitem,
-):  # fmt: skip
-    has_side_effect(_function)
 
 
 def _enter(record, context):
@@ -318,12 +311,7 @@ def _record_rules():
     for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP
-    chance = (f for n, f in vars(random).items() if n in random.__all__)
-    for function in (
-        *(f for f in chance if isinstance(getattr(f, "__self__", None), random.Random)),
-        time.time, time.perf_counter, time.monotonic,
-    ):  # fmt: skip
-        rules[has_side_effect(function)] = _ALWAYS
+    rules.update(dict.fromkeys(changing_functions(), _ALWAYS))
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
     rules[torch.Tensor] = _ALWAYS
@@ -356,10 +344,11 @@ def _specials():
     return table
 
 
-# What is evaluated instead of functions that would ask a graph value.
+# What is evaluated instead of functions that would ask a graph value; by the name of their module
+# where that is one that cfx leaves alone.
 replaced: dict[Any, Any] = {
     torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
-    torch._check_type: check_type, torch.is_tensor: is_tensor, torch.jit.isinstance: is_of_type,
+    torch._check_type: check_type, torch.is_tensor: is_tensor, "torch.jit": {"isinstance": is_of_type},
 }  # fmt: skip
 _core._register(
     script_specials=_specials(),

@@ -6,6 +6,8 @@ effects) is written here and given to it.
 import linecache
 import math
 import operator
+import random
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar, Union
 
@@ -22,7 +24,18 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _legal_ops = dict.fromkeys(
     ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
 )
-_side_effectful_functions: set = {operator.setitem}
+
+
+def changing_functions() -> list:
+    """Functions of Python's whose calls tell of the world: of its own random numbers, of clocks."""
+    clocks = [time.time, time.perf_counter, time.monotonic]
+    named = (getattr(random, name) for name in random.__all__)
+    return clocks + [f for f in named if isinstance(getattr(f, "__self__", None), random.Random)]
+
+
+_side_effectful_functions: set = {
+    operator.setitem, operator.delitem, print, setattr, delattr, *changing_functions()
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -119,8 +132,11 @@ def _register_side_effects(torch):
         "ops.profiler._record_function_exit",
         "ops.profiler._record_function_exit._RecordFunction",
         "_C._set_grad_enabled",
+        "is_grad_enabled",
         "amp._enter_autocast",
         "amp._exit_autocast",
+        "autograd.grad_mode._enter_inference_mode",
+        "autograd.grad_mode._exit_inference_mode",
     )
     found = {_core._resolve(f"torch.{path}") for path in paths}
     _side_effectful_functions.update(found - {None})

@@ -265,6 +265,17 @@ static int fill_callable(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *e
     return 0;
 }
 
+/* A helper with a source that is evaluated instead of f; borrowed. The table has functions, and
+ * names of modules, for functions that are known by name alone. */
+static PyObject *replacement(PyObject *table, PyObject *f)
+{
+    PyObject *found = PyDict_GetItemWithError(table, f), *module = PyFunction_GET_MODULE(f);
+    if (found || PyErr_Occurred() || !module)
+        return found;
+    PyObject *by_name = PyDict_GetItemWithError(table, module);
+    return by_name ? PyDict_GetItemWithError(by_name, ((PyFunctionObject *)f)->func_name) : NULL;
+}
+
 static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
 {
     bool for_all = false;
@@ -273,8 +284,8 @@ static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
     if (wrapped && for_all)
         return 0;
     f = wrapped ? wrapped : f;
-    if (PyFunction_Check(f) && w->st->script_replaced) {  /* by a helper that has a source */
-        PyObject *other = PyDict_GetItemWithError(w->st->script_replaced, f);
+    if (PyFunction_Check(f) && w->st->script_replaced) {
+        PyObject *other = replacement(w->st->script_replaced, f);
         if (!other && PyErr_Occurred())
             return -1;
         f = other ? other : f;

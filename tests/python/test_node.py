@@ -2,6 +2,8 @@
 import collections
 import inspect
 import operator
+import random
+import time
 import weakref
 
 import pytest
@@ -597,12 +599,11 @@ def test_is_impure(fx, show):
     functions = [
         torch.rand, torch.randn, torch.randint, torch.randperm, torch.rand_like, torch.bernoulli,
         F.dropout, torch.dropout, torch.multinomial, torch.normal, torch.manual_seed, torch.seed,
-        operator.setitem, operator.iadd, operator.delitem, torch._assert, torch._assert_async,
+        operator.setitem, operator.iadd, torch._assert, torch._assert_async,
         torch.no_grad, torch._C._set_grad_enabled, aten.add.Tensor, aten.add_.Tensor,
         aten._assert_async.msg, aten.sym_constrain_range.default, aten.bernoulli.default,
         aten.copy_.default, aten.native_dropout.default, aten.sum.IntList_out,
-        ops.profiler._record_function_enter_new.default, ops.higher_order.cond, print, setattr,
-        aten.add, torch.empty, torch.zeros, torch.add, torch.relu_, torch.Tensor.add_, F.relu,
+        ops.profiler._record_function_enter_new.default, ops.higher_order.cond, aten.add, torch.empty, torch.zeros, torch.add, torch.relu_, torch.Tensor.add_, F.relu,
         torch.poisson, torch.randn_like, torch.randint_like, torch.amp._enter_autocast,
         torch.amp._exit_autocast, aten._assert_scalar.default, aten.rand.default,
     ]
@@ -612,6 +613,12 @@ def test_is_impure(fx, show):
     g = fx.Graph()
     show(g.placeholder("x").is_impure(), g.output(1).is_impure(), g.get_attr("w").is_impure())
     show(g.call_method("add_").is_impure(), lambda: g.call_module("m").is_impure())
+
+
+def test_is_impure_of_python():
+    """torch.fx would drop what was printed or set."""
+    for function in (print, setattr, delattr, operator.delitem, time.time, random.random):
+        assert cfx.Graph().call_function(function).is_impure(), function
 
 
 @same

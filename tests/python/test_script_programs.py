@@ -355,7 +355,9 @@ def test_elsewhere(tmp_path, note):
         except Exception as e:
             wrong.append(f"{name}: {type(e).__name__}: {e}")
     torch.save(given, tmp_path / "programs.pt")
-    env = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+    # As many threads as here: they decide in which order torch adds.
+    env = dict(os.environ, PYTHONPATH=str(ROOT / "python"),
+               OMP_NUM_THREADS=str(torch.get_num_threads()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE, str(tmp_path)], cwd=tmp_path, env=env,
                           capture_output=True, text=True, timeout=600)
     if done.returncode:

@@ -147,5 +147,7 @@ def test_loss_in_the_script():
             optimizer.zero_grad()
             model(x, target).backward()
             optimizer.step()
-    for a, b in zip(eager.parameters(), scripted.parameters()):
-        assert torch.equal(a, b)
+    learnt = dict(scripted.named_parameters())
+    for name, parameter in eager.named_parameters():
+        assert torch.equal(parameter, learnt.pop(name)), name
+    assert not learnt
