@@ -348,7 +348,8 @@ def _specials():
 # where that is one that cfx leaves alone.
 replaced: dict[Any, Any] = {
     torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
-    torch._check_type: check_type, torch.is_tensor: is_tensor, "torch.jit": {"isinstance": is_of_type},
+    torch._check_type: check_type, torch.is_tensor: is_tensor,
+    "torch.jit": {"isinstance": is_of_type},
 }  # fmt: skip
 _core._register(
     script_specials=_specials(),

@@ -493,8 +493,8 @@ def test_eliminate_dead_code(fx, show):
     g.call_function(torch.relu, (a,))
     c = g.call_function(torch.neg, (x,))
     g.get_attr("w"), g.call_method("relu_", (x,)), g.call_function(torch.rand, (2,))
-    for function in (torch.dropout, operator.iadd, operator.setitem, torch._assert, aten.add_.Tensor,
-                     torch.nn.functional.dropout, torch.randint_like):
+    for function in (torch.dropout, operator.iadd, operator.setitem, torch._assert,
+                     aten.add_.Tensor, torch.nn.functional.dropout, torch.randint_like):
         g.call_function(function, (x, 0, 1))
     g.call_function(aten.rand.default, ([2],))
     g.output(c)

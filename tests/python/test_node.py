@@ -603,7 +603,8 @@ def test_is_impure(fx, show):
         torch.no_grad, torch._C._set_grad_enabled, aten.add.Tensor, aten.add_.Tensor,
         aten._assert_async.msg, aten.sym_constrain_range.default, aten.bernoulli.default,
         aten.copy_.default, aten.native_dropout.default, aten.sum.IntList_out,
-        ops.profiler._record_function_enter_new.default, ops.higher_order.cond, aten.add, torch.empty, torch.zeros, torch.add, torch.relu_, torch.Tensor.add_, F.relu,
+        ops.profiler._record_function_enter_new.default, ops.higher_order.cond, aten.add,
+        torch.empty, torch.zeros, torch.add, torch.relu_, torch.Tensor.add_, F.relu,
         torch.poisson, torch.randn_like, torch.randint_like, torch.amp._enter_autocast,
         torch.amp._exit_autocast, aten._assert_scalar.default, aten.rand.default,
     ]

@@ -1,5 +1,5 @@
 /* assign.c - targets: names, attributes, items, and tuples of them; `=`, `+=`, `del`. */
-#include "evaluate_impl.h"
+#include "control_impl.h"
 
 /* ---- attributes and items ------------------------------------------------------------------ */
 
@@ -21,7 +21,9 @@ static bool is_container(cfx_evaluator *ev, cfx_object *o)
 
 bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o)
 {
-    return cfxi_node(ev, o) || !is_container(ev, o) || cfxi_journal_contents(ev, o);
+    if (cfxi_node(ev, o))
+        return cfxi_check_alias(ev, o);
+    return !is_container(ev, o) || cfxi_journal_contents(ev, o);
 }
 
 bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v)

@@ -327,7 +327,7 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
     if (done)
         return v;
     o = cfxi_current(ev, o);
-    if (!cfxi_node(ev, o) && changes(name) && !cfxi_will_change(ev, o))
+    if (changes(name) && !cfxi_will_change(ev, o))
         return NULL;
     cfx_object *method = cfxi_get_method(ev, o, name);
     return method ? cfxi_call(ev, method, args) : NULL;

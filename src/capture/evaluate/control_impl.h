@@ -38,6 +38,7 @@ typedef struct cfxi_change {
     cfxi_state before;
     cfxi_state after;    /* once the region is closed */
     uint32_t noted;      /* of a slot: the region that had noted it before this one */
+    uint32_t next;       /* the next of the same hash: its number + 1, or 0 */
 } cfxi_change;
 
 /* What happens between open and close, or until now: nodes behind the marker, and changes. */
@@ -46,6 +47,7 @@ struct cfxi_region {
     uint32_t number;
     cfx_node *marker;    /* NULL in the outermost */
     cfxi_change *changes;  /* in the arena */
+    uint32_t *heads;     /* hash table of them, of `capacity`: number + 1, or 0 */
     size_t n, capacity;
 };
 
@@ -66,10 +68,15 @@ bool cfxi_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state);
 bool cfxi_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state);
 /* Notes it in the innermost region, which is about to change it. */
 bool cfxi_place_note(cfx_evaluator *ev, const cfxi_place *p);
-bool cfxi_same_place(const cfxi_place *a, const cfxi_place *b);
+/* What the region has noted of it, or NULL. */
+cfxi_change *cfxi_region_change(const cfxi_region *r, const cfxi_place *p);
+/* A list that holds what the contents of one are: the graph value, or a new list. */
+cfx_object *cfxi_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
 /* Whether nobody will ask for it any more, at `here` (line << 32 | column, as cfx_def.last_read; 0:
  * at the end of its call): a slot whose last use is over. */
 bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
+/* The same of a slot, `here` being where its call is. */
+bool cfxi_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here);
 
 static inline uint64_t cfxi_end_of(const cfxi_ast *a)
 {
@@ -79,6 +86,13 @@ static inline uint64_t cfxi_start_of(const cfxi_ast *a)
 {
     return (uint64_t)a->line << 32 | a->column;
 }
+
+/* ---- objects that may be one (alias.c) ----------------------------------------------------- */
+
+/* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). */
+bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
+/* Whether it can be changed: fails if the program sees another that may be the same. */
+bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
@@ -93,12 +107,16 @@ typedef struct cfxi_outlet {
 typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
+    cfxi_pointers built;     /* containers: of the first of the pair -> cfxi_form */
+    unsigned results;        /* how often the outlets have got results */
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
     const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had
                                         the contents then that these have noted; or NULL */
     cfxi_poison why;         /* if a merge failed by kinds: types of both */
 } cfxi_merge;
 
+/* Whether values of the kind are merged by what is in them. */
+bool cfxi_is_container(cfx_object_kind kind);
 /* How a merged value is made up of results: a tree in the arena. */
 typedef struct cfxi_form cfxi_form;
 typedef enum cfxi_merged {
@@ -115,7 +133,9 @@ cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_
 /* An outlet in any case: for what is to be a graph value. */
 cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_object_kind kind);
 /* A value of that form, all outlets having their results; NULL: failed. */
-cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form);
+cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form);
+/* Takes back all merges since there were so many outlets; their forms are gone. */
+void cfxi_merge_take_back(cfxi_merge *m, size_t outlets);
 
 /* Merges what two ways made of the places that either has changed: `a` and `b` are lists of
  * changes; with `dead` bit 1 or 2 the one or the other way never gets behind the branch, with bit 4

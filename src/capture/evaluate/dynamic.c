@@ -41,7 +41,7 @@ typedef struct attempt {
     leaf *leaves;
     size_t n_leaves;
     carried *places;
-    size_t n_places;
+    size_t n_places, capacity;
     cfxi_pointers stand_ins; /* object -> leaf + 1 */
     bool turned;
     uint32_t exits;          /* flows that leave the loop, found so far */
@@ -77,6 +77,7 @@ static bool add_stand_ins(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
     cfxi_outlet *outlets = a->merge.outlets.data;
+    a->merge.results++;
     cfxi_pointers_free(&a->stand_ins, ev->allocator);
     for (size_t i = 0; i < a->n_leaves; i++) {
         leaf *l = &a->leaves[i];
@@ -228,24 +229,33 @@ static bool evaluate(attempt *a, bool *turn)
 
 /* ---- what it changed ----------------------------------------------------------------------- */
 
-static carried *find_place(attempt *a, const cfxi_place *p)
+/* Which of the places that are carried each change of the round is of: number + 1, or 0. */
+static size_t *places_of_changes(attempt *a)
 {
-    for (size_t i = 0; i < a->n_places; i++)
-        if (cfxi_same_place(&a->places[i].place, p))
-            return &a->places[i];
-    return NULL;
+    const cfxi_region *r = a->region;
+    size_t *of = cfxi_ev_alloc(a->ev, (r->n + 1) * sizeof *of);
+    for (size_t i = 0; of && i < a->n_places; i++) {
+        const cfxi_change *c = cfxi_region_change(r, &a->places[i].place);
+        if (c)
+            of[c - r->changes] = i + 1;
+    }
+    return of;
 }
 
 /* A place that was not carried so far. */
 static carried *new_place(attempt *a, const cfxi_change *c)
 {
-    carried *more = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *more);
-    if (!more)
-        return NULL;
-    if (a->n_places > 0)
-        memcpy(more, a->places, a->n_places * sizeof *more);
-    more[a->n_places] = (carried){.place = c->place, .before = c->before, .start = c->before};
-    a->places = more;
+    if (a->n_places == a->capacity) {
+        const size_t capacity = a->capacity ? 2 * a->capacity : 8;
+        carried *more = cfxi_ev_alloc(a->ev, capacity * sizeof *more);
+        if (!more)
+            return NULL;
+        if (a->n_places > 0)
+            memcpy(more, a->places, a->n_places * sizeof *more);
+        a->places = more;
+        a->capacity = capacity;
+    }
+    a->places[a->n_places] = (carried){.place = c->place, .before = c->before, .start = c->before};
     return &a->places[a->n_places++];
 }
 
@@ -297,11 +307,6 @@ static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state
     return done == CFXI_MERGED_NOT ? poison_place(a, c, after, m) : done == CFXI_MERGED;
 }
 
-static cfx_object *whole(cfx_evaluator *ev, const cfxi_state *s)
-{
-    return s->value ? s->value : cfxi_list(ev, s->items, s->n);
-}
-
 /* Contents: item by item while there are as many, else as one graph value. */
 static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_state *after)
 {
@@ -329,7 +334,7 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
     c->items = items;
     if (same)
         return true;
-    m->outlets.size = outlets;
+    cfxi_merge_take_back(m, outlets);
     c->items = NULL;
     if (kind != CFX_OBJECT_LIST) {
         cfxi_fail(ev, a->loop->at, CFX_E_UNSUPPORTED, "a %s gets other keys, or values of other "
@@ -338,8 +343,8 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
         return false;
     }
     a->again = a->again || !c->growing;
-    cfx_object *from = c->growing ? c->start.value : whole(ev, &c->before);
-    cfx_object *to = whole(ev, after);
+    cfx_object *from = c->growing ? c->start.value : cfxi_whole_list(ev, &c->before);
+    cfx_object *to = cfxi_whole_list(ev, after);
     c->growing = true;
     c->value = from && to ? cfxi_merge_outlet(m, from, to, CFX_OBJECT_LIST) : NULL;
     return c->value != NULL;
@@ -389,17 +394,14 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
 }
 
 /* Names for the outlets that are new since `from`. */
-static bool name_outlets(cfx_evaluator *ev, const char ***names, size_t from, size_t to,
+static bool name_outlets(cfx_evaluator *ev, cfxi_vec *names, size_t from, size_t to,
                          const char *name)
 {
-    const char **more = cfxi_ev_alloc(ev, (to + 1) * sizeof *more);
-    if (!more)
-        return false;
-    if (from > 0)
-        memcpy(more, *names, from * sizeof *more);
+    names->size = from;
+    if (!cfxi_vec_reserve(names, to - from, sizeof name, ev->allocator))
+        return nomem(ev);
     for (size_t i = from; i < to; i++)
-        more[i] = name;
-    *names = more;
+        ((const char **)names->data)[names->size++] = name;
     return true;
 }
 
@@ -408,15 +410,16 @@ static bool follow(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
     const cfxi_region *r = a->region;
-    const char **names = NULL;
+    cfxi_vec names = {0};  /* of const char * */
     cfxi_merge m;
-    bool fine = true;
+    const size_t *places = places_of_changes(a);
+    bool fine = places != NULL;
     cfxi_merge_begin(&m, ev);
     m.always = &a->stand_ins;
     m.in_b = r;
     for (size_t i = 0; fine && i < r->n; i++) {
         const cfxi_change *change = &r->changes[i];
-        carried *c = find_place(a, &change->place);
+        carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
         if (!c && !changed(change))
             continue;
@@ -432,11 +435,11 @@ static bool follow(attempt *a)
         fine = cfxi_merge_values(&m, NULL, a->out.result, &a->result) == CFXI_MERGED &&
                name_outlets(ev, &names, from, m.outlets.size, "result");
     }
-    if (!fine || !take_leaves(a, &m, names)) {
+    fine = fine && take_leaves(a, &m, names.data);
+    if (!fine)
         cfxi_merge_end(&m);
-        return false;
-    }
-    return true;
+    cfxi_vec_free(&names, sizeof(const char *), ev->allocator);
+    return fine;
 }
 
 /* ---- making the node ----------------------------------------------------------------------- */
@@ -542,6 +545,7 @@ static bool build(attempt *a, cfx_object *index_init)
         return false;
     cfxi_outlet *outlets = a->merge.outlets.data;
     const size_t own = s.n - a->n_leaves;
+    a->merge.results++;
     for (size_t i = 0; i < a->n_leaves; i++) {
         outlets[i].result = s.out[own + i];
         if (!cfxi_note_kind(ev, cfxi_node(ev, outlets[i].result), a->leaves[i].kind))

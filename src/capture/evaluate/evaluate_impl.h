@@ -18,6 +18,7 @@
  *     journal.c    what a branch changed, and putting it back
  *     merge.c      two values that become one   kind.c       what is known of a graph value
  *     growing.c    lists that became graph values
+ *     alias.c      lists that may be one, since a branch chose
  *     region.c     nodes that become regions
  *
  * Objects are pooled: every function here returns borrowed objects that live until the evaluator is
@@ -190,6 +191,8 @@ struct cfx_evaluator {
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
+    cfxi_pointers origins;      /* of merged objects: what they may be (alias.c) */
+    cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
     cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
@@ -463,6 +466,8 @@ cfx_object *cfxi_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *bod
 cfx_object *cfxi_current(cfx_evaluator *ev, cfx_object *o);
 /* The same inside containers, which are copied if need be; NULL: failed. */
 cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o);
+/* Makes a list one that is growing: from now on it is the graph value `now`. No journal. */
+bool cfxi_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
 /* o.name(args) on a list that is growing; *done false: it is none. */
 cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                 cfx_call_args args, bool *done);

@@ -65,6 +65,8 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_pending_free(ev);
     cfxi_pointers_free(&ev->growing, ev->allocator);
     cfxi_pointers_free(&ev->births, ev->allocator);
+    cfxi_pointers_free(&ev->origins, ev->allocator);
+    cfxi_pointers_free(&ev->originals, ev->allocator);
     cfxi_pointers_free(&ev->kinds, ev->allocator);
     cfxi_pointers_free(&ev->lazy, ev->allocator);
     cfxi_arena_release(&ev->arena);
@@ -213,7 +215,7 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
 
 void cfx_evaluator_accept(cfx_evaluator *ev)
 {
-    ev->region->n = 0;
+    *ev->region = (cfxi_region){.number = ev->region->number};
     ev->making = false;
     cfxi_pointers_free(&ev->births, ev->allocator);  /* what there is was found, not made */
     ev->births = (cfxi_pointers){0};

@@ -54,15 +54,19 @@ static cfx_object *joined(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
     return a && b ? cfxi_binary(ev, CFX_SIGN_ADD, a, b) : NULL;
 }
 
-static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
+bool cfxi_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 {
-    if (!now || !cfxi_journal_contents(ev, o) ||
-        !cfxi_note_kind(ev, cfxi_node(ev, now), CFX_OBJECT_LIST))
+    if (!cfxi_note_kind(ev, cfxi_node(ev, now), CFX_OBJECT_LIST))
         return false;
     if (cfxi_pointers_set(&ev->growing, o, now, ev->allocator))
         return true;
     cfxi_nomem(ev->err);
     return false;
+}
+
+static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
+{
+    return now && cfxi_journal_contents(ev, o) && cfxi_grow_from(ev, o, now);
 }
 
 /* An index counted from the start: graph values may be negative. */
@@ -115,7 +119,7 @@ static cfx_object *clear(cfx_evaluator *ev, cfx_object *o)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
     const cfxi_state empty = {0};
-    return cfxi_place_note(ev, &p) && cfxi_place_write(ev, &p, &empty) ? ev->none : NULL;
+    return cfxi_journal_contents(ev, o) && cfxi_place_write(ev, &p, &empty) ? ev->none : NULL;
 }
 
 static cfx_object *as_list(cfx_evaluator *ev, cfx_object *o)

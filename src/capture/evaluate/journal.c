@@ -3,7 +3,7 @@
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-bool cfxi_same_place(const cfxi_place *a, const cfxi_place *b)
+static bool same_place(const cfxi_place *a, const cfxi_place *b)
 {
     if (a->kind != b->kind)
         return false;
@@ -90,34 +90,68 @@ bool cfxi_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *
     return false;
 }
 
+cfx_object *cfxi_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
+{
+    return contents->value ? contents->value : cfxi_list(ev, contents->items, contents->n);
+}
+
 /* ---- notes --------------------------------------------------------------------------------- */
+
+/* The entry of the table that a place is found from. Attributes are told apart along the list. */
+static uint32_t *head_of(const cfxi_region *r, const cfxi_place *p)
+{
+    const void *key = p->kind == CFXI_PLACE_LOCAL ? (const void *)&p->frame->slots[p->slot]
+                                                  : p->object;
+    return &r->heads[cfxi_hash_pointer(key) & (r->capacity - 1)];
+}
+
+cfxi_change *cfxi_region_change(const cfxi_region *r, const cfxi_place *p)
+{
+    for (uint32_t i = r->n > 0 ? *head_of(r, p) : 0; i > 0; i = r->changes[i - 1].next)
+        if (same_place(&r->changes[i - 1].place, p))
+            return &r->changes[i - 1];
+    return NULL;
+}
 
 static bool has_noted(const cfxi_region *r, const cfxi_place *p)
 {
-    if (p->kind == CFXI_PLACE_LOCAL)
-        return p->frame->slots[p->slot].journal == r->number;
+    return p->kind == CFXI_PLACE_LOCAL ? p->frame->slots[p->slot].journal == r->number
+                                       : cfxi_region_change(r, p) != NULL;
+}
+
+static void link_change(cfxi_region *r, size_t number)
+{
+    uint32_t *head = head_of(r, &r->changes[number].place);
+    r->changes[number].next = *head;
+    *head = (uint32_t)number + 1;
+}
+
+static bool grow(cfx_evaluator *ev, cfxi_region *r)
+{
+    const size_t capacity = r->capacity ? 2 * r->capacity : 8;
+    cfxi_change *changes = cfxi_ev_alloc(ev, capacity * sizeof *changes);
+    uint32_t *heads = changes ? cfxi_ev_alloc(ev, capacity * sizeof *heads) : NULL;
+    if (!heads)
+        return false;
+    if (r->n > 0)
+        memcpy(changes, r->changes, r->n * sizeof *changes);
+    r->changes = changes;
+    r->heads = heads;
+    r->capacity = capacity;
     for (size_t i = 0; i < r->n; i++)
-        if (cfxi_same_place(&r->changes[i].place, p))
-            return true;
-    return false;
+        link_change(r, i);
+    return true;
 }
 
 /* Notes that the place was so before the region. */
 static bool note_state(cfx_evaluator *ev, cfxi_region *r, const cfxi_place *p,
                        const cfxi_state *before)
 {
-    if (r->n == r->capacity) {
-        const size_t capacity = r->capacity ? 2 * r->capacity : 8;
-        cfxi_change *more = cfxi_ev_alloc(ev, capacity * sizeof *more);
-        if (!more)
-            return false;
-        if (r->n > 0)
-            memcpy(more, r->changes, r->n * sizeof *more);
-        r->changes = more;
-        r->capacity = capacity;
-    }
+    if (r->n == r->capacity && !grow(ev, r))
+        return false;
     cfxi_change *c = &r->changes[r->n++];
     *c = (cfxi_change){.place = *p, .before = *before};
+    link_change(r, r->n - 1);
     if (p->kind == CFXI_PLACE_LOCAL) {
         cfxi_local *local = &p->frame->slots[p->slot];
         c->noted = local->journal;
@@ -154,26 +188,28 @@ bool cfxi_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = o, .name = name,
                           .frame = ev->frame, .at = ev->frame ? ev->frame->at : NULL};
-    return cfxi_place_note(ev, &p);
+    return cfxi_check_alias(ev, o) && cfxi_place_note(ev, &p);
 }
 
 bool cfxi_journal_contents(cfx_evaluator *ev, cfx_object *o)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
-    return cfxi_place_note(ev, &p);
+    return cfxi_check_alias(ev, o) && cfxi_place_note(ev, &p);
 }
 
-/* A slot that is read nowhere behind `here`, nor in an earlier part of a loop around it. */
+/* It is read nowhere behind `here`, nor in an earlier part of a loop around it. */
+bool cfxi_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here)
+{
+    if (f->captured || f->def->kind != CFXI_DEF_FUNCTION)
+        return false;
+    const uint64_t from = f->loop && f->loop < here ? f->loop : here;
+    return here == 0 || f->def->last_read[slot] < from;
+}
+
 bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here)
 {
-    const cfxi_frame *f = p->frame;
-    if (p->kind != CFXI_PLACE_LOCAL || f != ev->frame || f->captured ||
-        f->def->kind != CFXI_DEF_FUNCTION)
-        return false;
-    if (here == 0)
-        return true;
-    const uint64_t from = f->loop && f->loop < here ? f->loop : here;
-    return f->def->last_read[p->slot] < from;
+    return p->kind == CFXI_PLACE_LOCAL && p->frame == ev->frame &&
+           cfxi_slot_is_dead(p->frame, p->slot, here);
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */

@@ -18,6 +18,11 @@ struct cfxi_form {
     size_t outlet;
     cfxi_form **items;       /* BUILD: of its contents */
     size_t n;
+    cfx_object *a, *b;       /* what it stands for, if that can change */
+    bool grows;              /* OUTLET: a list of unknown length (growing.c) */
+    cfxi_form *next;         /* another one whose `a` is the same */
+    cfx_object *value;       /* what was made of it, of the results that there are now */
+    unsigned results;
 };
 
 void cfxi_merge_begin(cfxi_merge *m, cfx_evaluator *ev) { *m = (cfxi_merge){.ev = ev}; }
@@ -25,6 +30,7 @@ void cfxi_merge_begin(cfxi_merge *m, cfx_evaluator *ev) { *m = (cfxi_merge){.ev 
 void cfxi_merge_end(cfxi_merge *m)
 {
     cfxi_vec_free(&m->outlets, sizeof(cfxi_outlet), m->ev->allocator);
+    cfxi_pointers_free(&m->built, m->ev->allocator);
 }
 
 static cfxi_form *new_form(cfxi_merge *m, form_kind kind, cfx_object *object)
@@ -86,6 +92,22 @@ static bool can_be_value(cfx_evaluator *ev, cfx_object *o)
     }
 }
 
+/* Whether it is a list, dict, set or instance: one of its own, whatever is in it. */
+static bool can_change(cfx_evaluator *ev, cfx_object *o)
+{
+    if (!o || cfxi_node(ev, o))
+        return false;
+    switch (ev->w->kind(ev->w->ctx, o)) {
+    case CFX_OBJECT_LIST:
+    case CFX_OBJECT_DICT:
+    case CFX_OBJECT_SET:
+    case CFX_OBJECT_INSTANCE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The kind of either; false if they do not mix. Numbers and tensors do: code that takes the one
  * takes the other. So does None with all: code asks for it. */
 static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_object_kind *kind)
@@ -114,7 +136,7 @@ static cfxi_merged refuse(cfxi_merge *m, cfx_object *a, cfx_object *b)
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
-static bool is_container(cfx_object_kind kind)
+bool cfxi_is_container(cfx_object_kind kind)
 {
     return kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_NAMED_TUPLE || kind == CFX_OBJECT_LIST ||
            kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_INSTANCE;
@@ -184,7 +206,7 @@ static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form)
     if (cfxi_node(ev, a))
         return outlet(m, a, NULL, cfxi_kind(ev, a), form);
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, a);
-    if (!is_container(kind) || kind == CFX_OBJECT_INSTANCE)
+    if (!cfxi_is_container(kind) || kind == CFX_OBJECT_INSTANCE)
         return known(m, a, form);
     if (!cfxi_contents(ev, a, &items, &n))
         return CFXI_MERGED_FAIL;
@@ -193,12 +215,10 @@ static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form)
 
 /* ---- as it was in a region ----------------------------------------------------------------- */
 
-static const cfxi_change *contents_in(const cfxi_region *r, const cfx_object *o)
+static const cfxi_change *contents_in(const cfxi_region *r, cfx_object *o)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (r->changes[i].place.kind == CFXI_PLACE_CONTENTS && r->changes[i].place.object == o)
-            return &r->changes[i];
-    return NULL;
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
+    return cfxi_region_change(r, &p);
 }
 
 /* The object as it was when the region was closed: a copy, if that was otherwise. */
@@ -206,7 +226,7 @@ static cfx_object *as_of(cfx_evaluator *ev, const cfxi_region *r, cfx_object *o)
 {
     cfx_object **items;
     size_t n;
-    if (cfxi_node(ev, o) || !is_container(ev->w->kind(ev->w->ctx, o)) ||
+    if (cfxi_node(ev, o) || !cfxi_is_container(ev->w->kind(ev->w->ctx, o)) ||
         ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)
         return o;
     const cfxi_change *c = contents_in(r, o);
@@ -244,63 +264,133 @@ static bool changes_contents(const cfxi_region *r)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static cfxi_merged merge_known(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+/* Of what is no container, or of containers that have not the same form. */
+static cfxi_merged merge_leaves(cfxi_merge *m, cfx_object *a, cfx_object *b, bool known,
+                                cfxi_form **form)
 {
-    const cfx_world *w = m->ev->w;
-    const cfx_object_kind kind_a = w->kind(w->ctx, a);
-    const cfx_object_kind kind_b = w->kind(w->ctx, b);
     cfx_object_kind kind;
-    bool same = false;
-    if (w->equal(w->ctx, a, b))
-        return known(m, a, form);
-    if (kind_a == kind_b && is_container(kind_a)) {
-        cfxi_merged done = merge_containers(m, a, b, kind_a, &same, form);
-        if (same || done == CFXI_MERGED_FAIL)
-            return done;
-        if (kind_a != CFX_OBJECT_LIST && kind_a != CFX_OBJECT_TUPLE)
-            return refuse(m, a, b);
-    }
-    if (!join(kind_a, kind_b, true, &kind) || !can_be_value(m->ev, a) || !can_be_value(m->ev, b))
+    if (!join(cfxi_kind(m->ev, a), cfxi_kind(m->ev, b), known, &kind) || !can_be_value(m->ev, a) ||
+        !can_be_value(m->ev, b))
         return refuse(m, a, b);
     return outlet(m, a, b, kind, form);
 }
 
-cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+static cfxi_merged merge_known(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+{
+    const cfx_world *w = m->ev->w;
+    const cfx_object_kind kind = w->kind(w->ctx, a);
+    bool same = false;
+    if (kind == w->kind(w->ctx, b) && cfxi_is_container(kind)) {
+        cfxi_merged done = merge_containers(m, a, b, kind, &same, form);
+        if (same || done == CFXI_MERGED_FAIL)
+            return done;
+        if (kind != CFX_OBJECT_LIST && kind != CFX_OBJECT_TUPLE)
+            return refuse(m, a, b);
+    } else if (w->equal(w->ctx, a, b)) {
+        return known(m, a, form);
+    }
+    return merge_leaves(m, a, b, true, form);
+}
+
+/* What the one way has, the other never getting here. A list that was there before the branch stays
+ * itself: what became of its contents is merged where they are. */
+static cfxi_merged merge_alone(cfxi_merge *m, cfx_object *original, cfx_object *o, bool is_a,
+                               cfxi_form **form)
+{
+    const cfxi_region *r = is_a ? m->in_a : m->in_b;
+    const size_t first = m->outlets.size;
+    if (r && can_change(m->ev, original) &&
+        (uintptr_t)cfxi_pointers_get(&m->ev->births, original) < r->number)
+        return known(m, original, form);
+    cfxi_merged done = merge_one(m, o, form);
+    for (size_t i = first; !is_a && i < m->outlets.size; i++) {
+        cfxi_outlet *out = (cfxi_outlet *)m->outlets.data + i;
+        out->b = out->a;
+        out->a = NULL;
+    }
+    return done;
+}
+
+static cfxi_merged merge_new(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
 {
     cfx_evaluator *ev = m->ev;
-    cfx_object_kind kind;
-    if (a == b && !(m->always && cfxi_pointers_get(m->always, a)))
-        return known(m, a, form);
+    cfx_object *original = a ? a : b;
     if (a && changes_contents(m->in_a) && !(a = as_of(ev, m->in_a, a)))
         return CFXI_MERGED_FAIL;
     if (b && changes_contents(m->in_b) && !(b = as_of(ev, m->in_b, b)))
         return CFXI_MERGED_FAIL;
-    if (!a || !b) {
-        const size_t first = m->outlets.size;
-        cfxi_merged done = merge_one(m, a ? a : b, form);
-        for (size_t i = first; !a && i < m->outlets.size; i++) {
-            cfxi_outlet *o = (cfxi_outlet *)m->outlets.data + i;
-            o->b = o->a;
-            o->a = NULL;
-        }
-        return done;
-    }
+    if (!a || !b)
+        return merge_alone(m, original, a ? a : b, a != NULL, form);
     a = cfxi_current(ev, a);
     b = cfxi_current(ev, b);
-    if (!cfxi_node(ev, a) && !cfxi_node(ev, b))
-        return merge_known(m, a, b, form);
-    if (!join(cfxi_kind(ev, a), cfxi_kind(ev, b), false, &kind) || !can_be_value(ev, a) ||
-        !can_be_value(ev, b))
-        return refuse(m, a, b);
-    return outlet(m, a, b, kind, form);
+    return cfxi_node(ev, a) || cfxi_node(ev, b) ? merge_leaves(m, a, b, false, form)
+                                                : merge_known(m, a, b, form);
 }
 
-cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form)
+/* ---- pairs --------------------------------------------------------------------------------- */
+
+static cfxi_form *find_pair(const cfxi_merge *m, cfx_object *a, cfx_object *b)
 {
-    if (form->kind == FORM_KNOWN)
-        return form->object;
-    if (form->kind == FORM_OUTLET)
-        return ((const cfxi_outlet *)m->outlets.data)[form->outlet].result;
+    for (cfxi_form *f = cfxi_pointers_get(&m->built, a ? a : b); f; f = f->next)
+        if (f->a == a && f->b == b)
+            return f;
+    return NULL;
+}
+
+static bool keep_pair(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form *form)
+{
+    form->a = a;
+    form->b = b;
+    form->next = cfxi_pointers_get(&m->built, a ? a : b);
+    if (cfxi_pointers_set(&m->built, a ? a : b, form, m->ev->allocator))
+        return true;
+    cfxi_nomem(m->ev->err);
+    return false;
+}
+
+/* Whether it is, or has in it, one that comes out even if it stays the same. */
+static bool holds_always(const cfxi_merge *m, cfx_object *o)
+{
+    cfx_evaluator *ev = m->ev;
+    cfx_object **items;
+    size_t n;
+    o = cfxi_current(ev, o);
+    if (cfxi_node(ev, o))
+        return cfxi_pointers_get(m->always, o) != NULL;
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    if (!cfxi_is_container(kind) || kind == CFX_OBJECT_INSTANCE ||
+        !cfxi_contents(ev, o, &items, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (holds_always(m, items[i]))
+            return true;
+    return false;
+}
+
+cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+{
+    if (a == b && !(m->always && holds_always(m, a)))
+        return known(m, a, form);
+    const bool changes = can_change(m->ev, a) || can_change(m->ev, b);
+    if (changes && (*form = find_pair(m, a, b)) != NULL)
+        return CFXI_MERGED;
+    const cfxi_merged done = merge_new(m, a, b, form);
+    if (done != CFXI_MERGED || !changes || (*form)->kind == FORM_KNOWN)
+        return done;
+    (*form)->grows = (*form)->kind == FORM_OUTLET && can_change(m->ev, a) && can_change(m->ev, b);
+    return keep_pair(m, a, b, *form) ? done : CFXI_MERGED_FAIL;
+}
+
+void cfxi_merge_take_back(cfxi_merge *m, size_t outlets)
+{
+    m->outlets.size = outlets;
+    cfxi_pointers_free(&m->built, m->ev->allocator);  /* they may have outlets that are gone */
+}
+
+/* ---- results ------------------------------------------------------------------------------- */
+
+static cfx_object *build(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form)
+{
     cfx_object **items = cfxi_ev_alloc(ev, (form->n + 1) * sizeof *items);
     if (!items)
         return NULL;
@@ -311,4 +401,27 @@ cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_f
             return NULL;
     }
     return cfxi_build(ev, CFX_BUILD_LIKE, items, form->n + 1);
+}
+
+static cfx_object *outlet_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form)
+{
+    cfx_object *result = ((const cfxi_outlet *)m->outlets.data)[form->outlet].result;
+    cfx_object *list = form->grows && result ? cfxi_list(ev, NULL, 0) : NULL;
+    if (!form->grows || !list)
+        return form->grows ? NULL : result;
+    return cfxi_grow_from(ev, list, result) ? list : NULL;
+}
+
+cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form)
+{
+    if (form->kind == FORM_KNOWN)
+        return form->object;
+    if (form->value && form->results == m->results)
+        return form->value;
+    form->value = form->kind == FORM_BUILD ? build(ev, m, form) : outlet_value(ev, m, form);
+    form->results = m->results;
+    if (form->value && (form->a || form->b) &&
+        !cfxi_note_origin(ev, form->value, form->a, form->b))
+        return NULL;
+    return form->value;
 }

@@ -81,17 +81,12 @@ static bool merge_attribute(cfxi_merge *m, merged_place *p, const cfxi_state *a,
 
 /* ---- lists, dicts and sets ----------------------------------------------------------------- */
 
-static cfx_object *whole_list(cfx_evaluator *ev, const cfxi_state *s)
-{
-    return s->value ? s->value : cfxi_list(ev, s->items, s->n);
-}
-
 /* The list becomes a graph value. */
 static bool merge_growing(cfxi_merge *m, merged_place *p, const cfxi_state *a, const cfxi_state *b)
 {
     cfx_evaluator *ev = m->ev;
-    cfx_object *in_a = whole_list(ev, a);
-    cfx_object *in_b = whole_list(ev, b);
+    cfx_object *in_a = cfxi_whole_list(ev, a);
+    cfx_object *in_b = cfxi_whole_list(ev, b);
     p->state.items = a->items;
     p->state.n = a->n;
     p->value = in_a && in_b ? cfxi_merge_outlet(m, in_a, in_b, CFX_OBJECT_LIST) : NULL;
@@ -118,7 +113,7 @@ static bool merge_each(cfxi_merge *m, merged_place *p, const cfxi_state *a, cons
             *done = CFXI_MERGED_NOT;
     }
     if (*done == CFXI_MERGED_NOT) {
-        m->outlets.size = outlets;
+        cfxi_merge_take_back(m, outlets);
         p->items = NULL;
     }
     return *done != CFXI_MERGED_FAIL;
@@ -148,14 +143,6 @@ static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
-
-static const cfxi_change *find(const cfxi_region *r, const cfxi_place *p)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (cfxi_same_place(&r->changes[i].place, p))
-            return &r->changes[i];
-    return NULL;
-}
 
 static bool merge_place(cfxi_merge *m, merged_place *p, const cfxi_state *a, const cfxi_state *b,
                         unsigned dead)
@@ -215,14 +202,14 @@ cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const
         return NULL;
     for (size_t i = 0; i < a->n; i++) {
         const cfxi_change *c = &a->changes[i];
-        const cfxi_change *other = find(b, &c->place);
+        const cfxi_change *other = cfxi_region_change(b, &c->place);
         if (!add_place(m, places, &c->place, &c->after, other ? &other->after : &c->before, dead,
                        here))
             return NULL;
     }
     for (size_t i = 0; i < b->n; i++) {
         const cfxi_change *c = &b->changes[i];
-        if (!find(a, &c->place) &&
+        if (!cfxi_region_change(a, &c->place) &&
             !add_place(m, places, &c->place, &c->before, &c->after, dead, here))
             return NULL;
     }

@@ -217,3 +217,73 @@ def builtins_on_lists(a, b):
     if any(v > 0 for v in both) and all(s > 1 for s in sizes):
         return max(sizes), min(sizes), sorted(sizes, reverse=True), max(both)
     return sum(sizes), len(both), list(reversed(sizes)), both[0]
+
+
+# ---- lists that may be one ---------------------------------------------------------------------
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias list",
+         refused="this list may be one that has another name")
+def changes_one_of_two(x):
+    a = [x, x + 1]
+    b = a if x.sum() > 0 else [x * 3, x * 4]
+    b.append(x)
+    return a, b
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias list",
+         refused="this list may be one that has another name")
+def changes_what_was_chosen(x):
+    a = [x, x + 1]
+    b = a if x.sum() > 0 else [x * 3]
+    a[0] = x * 10
+    return b[0]
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias dict",
+         refused="this dict may be one that has another name")
+def changes_one_of_two_dicts(x):
+    a = {"x": x}
+    both = (a, 1) if x.sum() > 0 else ({"x": x}, 1)
+    both[0]["x"] = x * 5
+    return a["x"]
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias list",
+         refused="this list may be one that has another name")
+def changes_what_a_loop_left(x):
+    last = first = [x, x]
+    while last[0].sum() < 5:
+        last = [last[0] + 1, last[1] * 2]
+    last.append(x)
+    return len(first), len(last)
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias list")
+def changes_under_two_names(x):
+    if x.sum() > 0:
+        a = b = [x, x]
+    else:
+        a = b = [x + 1, x * 2]
+    a.append(x)
+    return b, len(b)
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias list")
+def changes_the_only_one(x):
+    a = [x, x + 1]
+    b = a if x.sum() > 0 else [x * 3, x * 4]
+    b.append(x)
+    if len(b) > 2 and x[0] > 0:
+        b[0] = x * 7
+    return b
+
+
+@program(torch.ones(2), -torch.ones(2), tags="alias list")
+def changes_one_of_two_lengths(x):
+    a = [x, x + 1]
+    if x.sum() > 0:
+        a = [x * 3]
+    a.append(x)
+    a.extend([x, x * 2])
+    return sum(a)

@@ -1,0 +1,129 @@
+/* alias.c - lists, dicts and instances that may be one.
+ *
+ * Where a branch chooses between two lists, what stands for the chosen one behind it is a third
+ * (merge.c), with the contents of either. In the program it is one of the two:
+ *     b = a if x.sum() > 0 else [3, 4]
+ *     b.append(5)                        # changes a, perhaps
+ * So a change is refused as long as the program can still see another that may be the same list.
+ */
+#include "control_impl.h"
+
+/* What an object may be. */
+typedef struct origin {
+    cfx_object *of[2];   /* NULL: one is enough */
+    uint32_t line;       /* of the branch or loop */
+} origin;
+
+bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b)
+{
+    origin *from = cfxi_ev_alloc(ev, sizeof *from);
+    if (!from)
+        return false;
+    *from = (origin){.of = {a, b}, .line = ev->frame && ev->frame->at ? ev->frame->at->line : 0};
+    bool fine = cfxi_pointers_set(&ev->origins, o, from, ev->allocator);
+    for (size_t i = 0; fine && i < 2; i++)
+        if (from->of[i] && !cfxi_pointers_get(&ev->originals, from->of[i]))
+            fine = cfxi_pointers_set(&ev->originals, from->of[i], from, ev->allocator);
+    if (!fine)
+        cfxi_nomem(ev->err);
+    return fine;
+}
+
+/* ---- what may be the same ------------------------------------------------------------------ */
+
+typedef struct search {
+    cfx_evaluator *ev;
+    cfx_object *o;           /* that is to be changed */
+    cfxi_pointers bases;     /* all that it may be: object -> itself */
+    cfxi_pointers seen;
+    bool found, failed;
+} search;
+
+static bool add(search *s, cfxi_pointers *set, cfx_object *o)
+{
+    s->failed = s->failed || !cfxi_pointers_set(set, o, o, s->ev->allocator);
+    return !s->failed;
+}
+
+static void add_bases(search *s, cfx_object *o)
+{
+    if (cfxi_pointers_get(&s->bases, o) || !add(s, &s->bases, o))
+        return;
+    const origin *from = cfxi_pointers_get(&s->ev->origins, o);
+    /* The pool keeps all alive; one that was there before the evaluation, others may have, too. */
+    if (o != s->o && !from && !cfxi_pointers_get(&s->ev->births, o))
+        s->found = true;
+    for (size_t i = 0; from && i < 2; i++)
+        if (from->of[i])
+            add_bases(s, from->of[i]);
+}
+
+static bool may_be_one(search *s, cfx_object *o)
+{
+    const origin *from = cfxi_pointers_get(&s->ev->origins, o);
+    if (cfxi_pointers_get(&s->bases, o))
+        return true;
+    for (size_t i = 0; from && i < 2; i++)
+        if (from->of[i] && may_be_one(s, from->of[i]))
+            return true;
+    return false;
+}
+
+/* ---- what the program sees ----------------------------------------------------------------- */
+
+static void visit(search *s, cfx_object *o)
+{
+    cfx_evaluator *ev = s->ev;
+    cfx_object **items;
+    size_t n;
+    if (s->found || s->failed || cfxi_pointers_get(&s->seen, o) || !add(s, &s->seen, o))
+        return;
+    s->found = o != s->o && may_be_one(s, o);
+    if (cfxi_node(ev, o) || !cfxi_is_container(ev->w->kind(ev->w->ctx, o)))
+        return;
+    if (!cfxi_contents(ev, o, &items, &n)) {
+        s->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        visit(s, items[i]);
+}
+
+static void visit_frame(search *s, const cfxi_frame *f)
+{
+    for (uint32_t i = 0; i < f->def->n_locals; i++)
+        if (f->slots[i].value && !(f->at && cfxi_slot_is_dead(f, i, cfxi_start_of(f->at))))
+            visit(s, f->slots[i].value);
+}
+
+static void visit_all(search *s)
+{
+    const cfx_evaluator *ev = s->ev;
+    for (const cfxi_frame *f = ev->frame; f; f = f->caller)
+        visit_frame(s, f);
+    for (const cfx_function *f = ev->functions; f; f = f->next)
+        for (const cfxi_frame *outer = f->outer; outer; outer = outer->outer)
+            visit_frame(s, outer);
+}
+
+bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o)
+{
+    const origin *from = cfxi_pointers_get(&ev->origins, o);
+    if (!from)
+        from = cfxi_pointers_get(&ev->originals, o);
+    if (!from)
+        return true;
+    search s = {.ev = ev, .o = o};
+    add_bases(&s, o);
+    visit_all(&s);
+    cfxi_pointers_free(&s.bases, ev->allocator);
+    cfxi_pointers_free(&s.seen, ev->allocator);
+    if (s.failed && ev->err->status == CFX_OK)
+        cfxi_nomem(ev->err);
+    else if (s.found && !s.failed)
+        cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "this %s may be one that has another name, too: "
+                  "which one it is depends on data (line %u), so it cannot be told what else a "
+                  "change would change; change a copy, or make the copy before the branch",
+                  ev->w->type_name(ev->w->ctx, o), from->line);
+    return !s.failed && !s.found;
+}
