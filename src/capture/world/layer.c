@@ -766,7 +766,7 @@ cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args
 {
     if (!w->recording && !cfxi_w_any_value(a, false))
         return run_module(w, o, a, err);
-    const cfxi_place *p = cfxi_places_find(&w->places, o->as.module);
+    const cfxi_path *p = cfxi_places_find(&w->places, o->as.module);
     if (p)
         return cfxi_w_record(w, CFX_OP_CALL_MODULE, p->path, a, err);
     return cfxi_w_raise(w, err, CFXI_NameError,

@@ -406,7 +406,7 @@ static cfx_status enter(void *ctx, cfx_object *module, cfx_error *err)
     cfxi_world *w = ctx;
     const uint32_t *scopes = w->entered.data;
     uint32_t scope = w->entered.size ? scopes[w->entered.size - 1] : 0;
-    const cfxi_place *p = cfxi_places_find(&w->places, module->as.module);
+    const cfxi_path *p = cfxi_places_find(&w->places, module->as.module);
     if (p && p->path[0] && w->recording) {
         scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_w_type_name(w, module), NULL, err);
         if (scope == 0)
