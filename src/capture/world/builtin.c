@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 cfx_status cfxi_w_args(cfxi_world *w, const cfx_call_args *a, const char *function,
@@ -64,11 +61,6 @@ cfx_object *cfxi_w_builtin_object(cfxi_world *w, const char *name, cfxi_builtin_
     return o;
 }
 
-static cfx_object *done(cfxi_world *w, cfx_status status)
-{
-    return status == CFX_OK ? cfxi_w_none(w) : NULL;
-}
-
 static bool is_value(const cfx_object *o)
 {
     return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
@@ -118,13 +110,12 @@ static cfx_object *int_of_text(cfxi_world *w, const cfx_object *s, int64_t base,
     return cfxi_w_int_object(w, n, err);
 }
 
-BUILTIN(make_int)
+CFXI_BUILTIN(make_int)
 {
     static const char *const names[] = {"x", "base"};
     cfx_object *in[2];
     int64_t base = 10;
     bool found = false;
-    (void)self;
     if (cfxi_w_args(w, a, "int", names, 0, 2, in, err) != CFX_OK ||
         (in[1] && cfxi_w_index_of(w, in[1], "the base", &base, err) != CFX_OK))
         return NULL;
@@ -152,14 +143,13 @@ BUILTIN(make_int)
                         "object or a real number, not '%s'", cfxi_w_type_name(w, in[0]));
 }
 
-BUILTIN(make_float)
+CFXI_BUILTIN(make_float)
 {
     cfx_object *in[1];
     double f;
     const char *text;
     size_t size;
     bool found = false;
-    (void)self;
     if (cfxi_w_args(w, a, "float", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
     if (!in[0])
@@ -187,10 +177,9 @@ BUILTIN(make_float)
                         "number, not '%s'", cfxi_w_type_name(w, in[0]));
 }
 
-BUILTIN(make_complex)
+CFXI_BUILTIN(make_complex)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "complex", NULL, 0, 2, in, err) != CFX_OK)
         return NULL;
     for (int i = 0; i < 2; i++)
@@ -201,10 +190,9 @@ BUILTIN(make_complex)
                                  in[1] ? cfxi_w_real(in[1]) : 0, err);
 }
 
-BUILTIN(make_bool)
+CFXI_BUILTIN(make_bool)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "bool", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0] && is_value(in[0]))
@@ -213,11 +201,10 @@ BUILTIN(make_bool)
     return t < 0 ? NULL : cfxi_w_truth_object(w, t);
 }
 
-BUILTIN(b_abs)
+CFXI_BUILTIN(b_abs)
 {
     cfx_object *in[1];
     bool found = false;
-    (void)self;
     if (cfxi_w_args(w, a, "abs", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     if (is_value(in[0]))
@@ -253,12 +240,11 @@ static double round_digits(double f, int64_t digits)
     return cfxi_parse_float(text, strlen(text), &rounded) ? rounded : f;
 }
 
-BUILTIN(b_round)
+CFXI_BUILTIN(b_round)
 {
     static const char *const names[] = {"number", "ndigits"};
     cfx_object *in[2];
     int64_t digits = 0;
-    (void)self;
     if (cfxi_w_args(w, a, "round", names, 1, 2, in, err) != CFX_OK)
         return NULL;
     if (is_value(in[0]))
@@ -282,11 +268,10 @@ BUILTIN(b_round)
     return cfxi_w_int_object(w, (int64_t)f, err);
 }
 
-BUILTIN(b_pow)
+CFXI_BUILTIN(b_pow)
 {
     static const char *const names[] = {"base", "exp", "mod"};
     cfx_object *in[3];
-    (void)self;
     if (cfxi_w_args(w, a, "pow", names, 2, 3, in, err) != CFX_OK)
         return NULL;
     cfx_object *made = cfxi_w_binary(w, CFX_SIGN_POW, in[0], in[1], false, err);
@@ -297,10 +282,9 @@ BUILTIN(b_pow)
     return rest;
 }
 
-BUILTIN(b_divmod)
+CFXI_BUILTIN(b_divmod)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "divmod", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     cfx_object *both[2] = {cfxi_w_binary(w, CFX_SIGN_FLOORDIV, in[0], in[1], false, err), NULL};
@@ -310,11 +294,10 @@ BUILTIN(b_divmod)
 
 /* ---- of several ---------------------------------------------------------------------------- */
 
-BUILTIN(b_len)
+CFXI_BUILTIN(b_len)
 {
     cfx_object *in[1];
     int64_t n;
-    (void)self;
     if (cfxi_w_args(w, a, "len", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type == CFXI_TYPE_TENSOR && cfx_tensor_ndim(in[0]->as.tensor) > 0)
@@ -385,14 +368,13 @@ static cfx_object *extreme(cfxi_world *w, const cfx_call_args *a, bool larger, c
     return made;
 }
 
-BUILTIN(b_min) { (void)self; return extreme(w, a, false, err); }
-BUILTIN(b_max) { (void)self; return extreme(w, a, true, err); }
+CFXI_BUILTIN(b_min) { return extreme(w, a, false, err); }
+CFXI_BUILTIN(b_max) { return extreme(w, a, true, err); }
 
-BUILTIN(b_sum)
+CFXI_BUILTIN(b_sum)
 {
     static const char *const names[] = {"iterable", "start"};
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "sum", names, 1, 2, in, err) != CFX_OK)
         return NULL;
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
@@ -425,12 +407,11 @@ static cfx_object *any_or_all(cfxi_world *w, const cfx_call_args *a, bool all, c
     return t < 0 || err->status != CFX_OK ? NULL : cfxi_w_truth_object(w, t);
 }
 
-BUILTIN(b_any) { (void)self; return any_or_all(w, a, false, err); }
-BUILTIN(b_all) { (void)self; return any_or_all(w, a, true, err); }
+CFXI_BUILTIN(b_any) { return any_or_all(w, a, false, err); }
+CFXI_BUILTIN(b_all) { return any_or_all(w, a, true, err); }
 
-BUILTIN(b_sorted)
+CFXI_BUILTIN(b_sorted)
 {
-    (void)self;
     if (a->n == a->n_named)
         return cfxi_w_raise(w, err, CFXI_TypeError, "sorted expected 1 argument, got 0");
     cfx_object *list = cfxi_w_collect(w, CFXI_TYPE_LIST, a->args[0], err);
@@ -446,18 +427,16 @@ BUILTIN(b_sorted)
 
 /* ---- iterators ----------------------------------------------------------------------------- */
 
-BUILTIN(b_iter)
+CFXI_BUILTIN(b_iter)
 {
     cfx_object *in[1];
-    (void)self;
     return cfxi_w_args(w, a, "iter", NULL, 1, 1, in, err) == CFX_OK ? cfxi_w_iterate(w, in[0], err)
                                                                     : NULL;
 }
 
-BUILTIN(b_next)
+CFXI_BUILTIN(b_next)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "next", NULL, 1, 2, in, err) != CFX_OK)
         return NULL;
     cfx_object *made = cfxi_w_next(w, in[0], err);
@@ -466,12 +445,11 @@ BUILTIN(b_next)
     return in[1] ? cfxi_w_ref(in[1]) : cfxi_w_raise(w, err, CFXI_StopIteration, "%s", "");
 }
 
-BUILTIN(b_enumerate)
+CFXI_BUILTIN(b_enumerate)
 {
     static const char *const names[] = {"iterable", "start"};
     cfx_object *in[2];
     int64_t start = 0;
-    (void)self;
     if (cfxi_w_args(w, a, "enumerate", names, 1, 2, in, err) != CFX_OK ||
         (in[1] && cfxi_w_index_of(w, in[1], "start", &start, err) != CFX_OK))
         return NULL;
@@ -494,18 +472,16 @@ static cfx_object *iterators(cfxi_world *w, const cfx_call_args *a, size_t first
     return all;
 }
 
-BUILTIN(b_zip)
+CFXI_BUILTIN(b_zip)
 {
-    (void)self;
     cfx_object *all = iterators(w, a, 0, err);
     cfx_object *made = all ? cfxi_w_iterator(w, CFXI_STEP_ZIP, NULL, all, 0, err) : NULL;
     cfxi_w_unref(all);
     return made;
 }
 
-BUILTIN(b_map)
+CFXI_BUILTIN(b_map)
 {
-    (void)self;
     if (a->n < 2)
         return cfxi_w_raise(w, err, CFXI_TypeError, "map() must have at least two arguments.");
     cfx_object *all = iterators(w, a, 1, err);
@@ -514,10 +490,9 @@ BUILTIN(b_map)
     return made;
 }
 
-BUILTIN(b_filter)
+CFXI_BUILTIN(b_filter)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "filter", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     cfx_object *it = cfxi_w_iterate(w, in[1], err);
@@ -526,11 +501,10 @@ BUILTIN(b_filter)
     return made;
 }
 
-BUILTIN(b_reversed)
+CFXI_BUILTIN(b_reversed)
 {
     cfx_object *in[1];
     int64_t n;
-    (void)self;
     if (cfxi_w_args(w, a, "reversed", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     cfx_object *seq = cfxi_w_ref(in[0]);
@@ -560,19 +534,17 @@ static cfx_object *make_container(cfxi_world *w, cfxi_type type, const char *nam
     return in[0] ? cfxi_w_collect(w, type, in[0], err) : cfxi_w_object_new(w, type, err);
 }
 
-BUILTIN(make_list) { (void)self; return make_container(w, CFXI_TYPE_LIST, "list", a, err); }
-BUILTIN(make_tuple) { (void)self; return make_container(w, CFXI_TYPE_TUPLE, "tuple", a, err); }
-BUILTIN(make_set) { (void)self; return make_container(w, CFXI_TYPE_SET, "set", a, err); }
-BUILTIN(make_frozenset)
+CFXI_BUILTIN(make_list) { return make_container(w, CFXI_TYPE_LIST, "list", a, err); }
+CFXI_BUILTIN(make_tuple) { return make_container(w, CFXI_TYPE_TUPLE, "tuple", a, err); }
+CFXI_BUILTIN(make_set) { return make_container(w, CFXI_TYPE_SET, "set", a, err); }
+CFXI_BUILTIN(make_frozenset)
 {
-    (void)self;
     return make_container(w, CFXI_TYPE_FROZENSET, "frozenset", a, err);
 }
 
-BUILTIN(make_dict)
+CFXI_BUILTIN(make_dict)
 {
     cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-    (void)self;
     cfx_object *none = d ? cfxi_w_sequence_method(CFXI_TYPE_DICT, "update")->fn(w, d, a, err)
                          : NULL;
     if (!none)
@@ -581,21 +553,19 @@ BUILTIN(make_dict)
     return d;
 }
 
-BUILTIN(make_slice)
+CFXI_BUILTIN(make_slice)
 {
     cfx_object *in[3];
-    (void)self;
     if (cfxi_w_args(w, a, "slice", NULL, 1, 3, in, err) != CFX_OK)
         return NULL;
     cfx_object *part[] = {in[1] ? in[0] : w->none, in[1] ? in[1] : in[0], in[2] ? in[2] : w->none};
     return cfxi_w_seq_object(w, CFXI_TYPE_SLICE, part, 3, err);
 }
 
-BUILTIN(make_range)
+CFXI_BUILTIN(make_range)
 {
     cfx_object *in[3];
     int64_t i[3] = {0, 0, 1};
-    (void)self;
     if (cfxi_w_args(w, a, "range", NULL, 1, 3, in, err) != CFX_OK)
         return NULL;
     for (int k = 0; k < 3; k++)
@@ -619,10 +589,9 @@ static cfx_object *shown(cfxi_world *w, cfx_object *o, shower *show, cfx_error *
     return NULL;
 }
 
-BUILTIN(make_str)
+CFXI_BUILTIN(make_str)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "str", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0] && cfxi_w_has_value(in[0], false))
@@ -630,19 +599,17 @@ BUILTIN(make_str)
     return in[0] ? shown(w, in[0], cfxi_w_show, err) : cfxi_w_str(w, "", err);
 }
 
-BUILTIN(b_repr)
+CFXI_BUILTIN(b_repr)
 {
     cfx_object *in[1];
-    (void)self;
     return cfxi_w_args(w, a, "repr", NULL, 1, 1, in, err) == CFX_OK
                ? shown(w, in[0], cfxi_w_repr, err) : NULL;
 }
 
-BUILTIN(b_format)
+CFXI_BUILTIN(b_format)
 {
     cfx_object *in[2];
     cfx_buffer text;
-    (void)self;
     if (cfxi_w_args(w, a, "format", NULL, 1, 2, in, err) != CFX_OK)
         return NULL;
     cfx_buffer_init(&text, w->allocator);
@@ -654,11 +621,10 @@ BUILTIN(b_format)
     return NULL;
 }
 
-BUILTIN(b_ord)
+CFXI_BUILTIN(b_ord)
 {
     cfx_object *in[1];
     uint32_t code;
-    (void)self;
     if (cfxi_w_args(w, a, "ord", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type != CFXI_TYPE_STR || in[0]->as.text.size == 0 ||
@@ -667,12 +633,11 @@ BUILTIN(b_ord)
     return cfxi_w_int_object(w, code, err);
 }
 
-BUILTIN(b_chr)
+CFXI_BUILTIN(b_chr)
 {
     cfx_object *in[1];
     int64_t code;
     char utf8[4];
-    (void)self;
     if (cfxi_w_args(w, a, "chr", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_w_index_of(w, in[0], "chr()'s argument", &code, err) != CFX_OK)
         return NULL;
@@ -682,13 +647,12 @@ BUILTIN(b_chr)
 }
 
 /* To where the caller wants it; nowhere if he does not. */
-BUILTIN(b_print)
+CFXI_BUILTIN(b_print)
 {
     const size_t plain = a->n - a->n_named;
     const char *sep = " ";
     const char *end = "\n";
     cfx_buffer text;
-    (void)self;
     for (size_t i = 0; i < a->n_named; i++)
         if (a->args[plain + i]->type == CFXI_TYPE_STR) {
             sep = strcmp(a->names[i], "sep") == 0 ? a->args[plain + i]->as.text.data : sep;
@@ -706,15 +670,14 @@ BUILTIN(b_print)
     if (status == CFX_OK && w->out.write)
         status = cfxi_failed(err, w->out.write(w->out.ctx, text.data, text.size));
     cfx_buffer_free(&text);
-    return done(w, status);
+    return cfxi_w_done(w, status);
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
-BUILTIN(b_getattr)
+CFXI_BUILTIN(b_getattr)
 {
     cfx_object *in[3];
-    (void)self;
     if (cfxi_w_args(w, a, "getattr", NULL, 2, 3, in, err) != CFX_OK)
         return NULL;
     if (in[1]->type != CFXI_TYPE_STR)
@@ -726,10 +689,9 @@ BUILTIN(b_getattr)
     return made;
 }
 
-BUILTIN(b_hasattr)
+CFXI_BUILTIN(b_hasattr)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "hasattr", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     if (in[1]->type != CFXI_TYPE_STR)
@@ -749,26 +711,24 @@ static cfx_object *set_or_delete(cfxi_world *w, const cfx_call_args *a, bool set
         return NULL;
     if (in[1]->type != CFXI_TYPE_STR)
         return cfxi_w_raise(w, err, CFXI_TypeError, "attribute name must be string");
-    return done(w, cfxi_w_set(w, in[0], in[1]->as.text.data, set ? in[2] : NULL, err));
+    return cfxi_w_done(w, cfxi_w_set(w, in[0], in[1]->as.text.data, set ? in[2] : NULL, err));
 }
 
-BUILTIN(b_setattr) { (void)self; return set_or_delete(w, a, true, err); }
-BUILTIN(b_delattr) { (void)self; return set_or_delete(w, a, false, err); }
+CFXI_BUILTIN(b_setattr) { return set_or_delete(w, a, true, err); }
+CFXI_BUILTIN(b_delattr) { return set_or_delete(w, a, false, err); }
 
-BUILTIN(b_isinstance)
+CFXI_BUILTIN(b_isinstance)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "isinstance", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     const int t = cfxi_w_is_instance(w, in[0], in[1], err);
     return t < 0 ? NULL : cfxi_w_truth_object(w, t);
 }
 
-BUILTIN(b_issubclass)
+CFXI_BUILTIN(b_issubclass)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "issubclass", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type != CFXI_TYPE_CLASS)
@@ -782,11 +742,10 @@ BUILTIN(b_issubclass)
     return cfxi_w_truth_object(w, false);
 }
 
-BUILTIN(b_callable)
+CFXI_BUILTIN(b_callable)
 {
     cfx_object *in[1];
     cfx_callee how;
-    (void)self;
     if (cfxi_w_args(w, a, "callable", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     const bool can = cfxi_w_callee(w, in[0], &how, err) == CFX_OK;
@@ -795,37 +754,32 @@ BUILTIN(b_callable)
     return cfxi_w_truth_object(w, can);
 }
 
-BUILTIN(make_type)
+CFXI_BUILTIN(make_type)
 {
     cfx_object *in[1];
-    (void)self;
     return cfxi_w_args(w, a, "type", NULL, 1, 1, in, err) == CFX_OK
                ? cfxi_w_class_of(w, in[0], err) : NULL;
 }
 
-BUILTIN(b_id)
+CFXI_BUILTIN(b_id)
 {
     cfx_object *in[1];
-    (void)self;
     return cfxi_w_args(w, a, "id", NULL, 1, 1, in, err) == CFX_OK
                ? cfxi_w_int_object(w, (int64_t)((uintptr_t)in[0] >> 1), err) : NULL;
 }
 
-BUILTIN(b_hash)
+CFXI_BUILTIN(b_hash)
 {
     cfx_object *in[1];
     uint32_t hash;
-    (void)self;
     if (cfxi_w_args(w, a, "hash", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_w_hash(w, in[0], &hash, err) != CFX_OK)
         return NULL;
     return cfxi_w_int_object(w, hash, err);
 }
 
-BUILTIN(make_object)
+CFXI_BUILTIN(make_object)
 {
-    (void)self;
-    (void)a;
     return cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
 }
 
@@ -839,12 +793,12 @@ static cfx_object *wrapper(cfxi_world *w, cfxi_type type, const cfx_call_args *a
     return cfxi_w_parts_object(w, type, in[0], most > 1 ? in[1] : NULL, NULL, err);
 }
 
-BUILTIN(make_property) { (void)self; return wrapper(w, CFXI_TYPE_PROPERTY, a, err); }
-BUILTIN(make_static) { (void)self; return wrapper(w, CFXI_TYPE_STATIC_METHOD, a, err); }
-BUILTIN(make_class_method) { (void)self; return wrapper(w, CFXI_TYPE_CLASS_METHOD, a, err); }
+CFXI_BUILTIN(make_property) { return wrapper(w, CFXI_TYPE_PROPERTY, a, err); }
+CFXI_BUILTIN(make_static) { return wrapper(w, CFXI_TYPE_STATIC_METHOD, a, err); }
+CFXI_BUILTIN(make_class_method) { return wrapper(w, CFXI_TYPE_CLASS_METHOD, a, err); }
 
 /* property.setter and its like: a property with another function. */
-BUILTIN(p_setter)
+CFXI_BUILTIN(p_setter)
 {
     cfx_object *in[1];
     return cfxi_w_args(w, a, "setter", NULL, 1, 1, in, err) == CFX_OK
@@ -852,7 +806,7 @@ BUILTIN(p_setter)
                : NULL;
 }
 
-BUILTIN(p_getter)
+CFXI_BUILTIN(p_getter)
 {
     cfx_object *in[1];
     return cfxi_w_args(w, a, "getter", NULL, 1, 1, in, err) == CFX_OK

@@ -1,9 +1,6 @@
 /* dataclass.c - @dataclass: __init__, __repr__ and __eq__ from the annotated names of a class. */
 #include "world_impl.h"
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 static const char fields_name[] = "__dataclass_fields__";
 
 /* What field(...) gives: an object with `default` or `default_factory`. */
@@ -54,7 +51,7 @@ static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, siz
     return NULL;
 }
 
-BUILTIN(init)
+CFXI_BUILTIN(init)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     size_t used = 0;
@@ -80,11 +77,10 @@ BUILTIN(init)
     return found && !made ? NULL : cfxi_w_none(w);
 }
 
-BUILTIN(repr)
+CFXI_BUILTIN(repr)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     cfx_buffer text;
-    (void)a;
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(w, self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
@@ -106,7 +102,7 @@ BUILTIN(repr)
     return NULL;
 }
 
-BUILTIN(equals)
+CFXI_BUILTIN(equals)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     if (a->n != 1 || a->args[0]->cls != self->cls)

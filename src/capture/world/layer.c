@@ -352,14 +352,6 @@ static cfx_status adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_
     return many ? CFX_OK : add_all(w, o, a->args[0], 0, err);
 }
 
-#define METHOD(name)                                                                               \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
-static cfx_object *done(cfxi_world *w, cfx_status status)
-{
-    return status == CFX_OK ? cfxi_w_none(w) : NULL;
-}
-
 static bool is_named(const cfx_object *cls, const char *name)
 {
     const cfx_object *mro = cls->as.cls.mro;
@@ -370,14 +362,14 @@ static bool is_named(const cfx_object *cls, const char *name)
     return false;
 }
 
-METHOD(init)
+CFXI_BUILTIN(init)
 {
     const cfx_nn nn = self->cls->as.cls.nn;
     self->flag = true;
     if (nn != CFX_NN_NONE)
-        return done(w, adopt(w, self, nn, a, err));
+        return cfxi_w_done(w, adopt(w, self, nn, a, err));
     if (a->n == 1 && (is_named(self->cls, "ParameterList") || is_named(self->cls, "ParameterDict")))
-        return done(w, add_all(w, self, a->args[0], 0, err));
+        return cfxi_w_done(w, add_all(w, self, a->args[0], 0, err));
     if (a->n > 0)
         return cfxi_w_raise(w, err, CFXI_TypeError, "Module.__init__() takes 1 positional argument "
                             "but %zu were given", a->n + 1);
@@ -428,21 +420,21 @@ static cfx_object *add_named(cfxi_world *w, cfx_object *self, const cfx_call_arg
     const char *name = in[0]->as.text.data;
     if (kind != CFXI_MEMBER_CHILD && put_member(w, self, name, in[1], kind, err) != CFX_OK)
         return NULL;
-    return done(w, none ? cfxi_w_dict_put(self->attrs, name, in[1], err)
-                        : cfxi_w_layer_set(w, self, name, in[1], err));
+    return cfxi_w_done(w, none ? cfxi_w_dict_put(self->attrs, name, in[1], err)
+                               : cfxi_w_layer_set(w, self, name, in[1], err));
 }
 
-METHOD(register_buffer)
+CFXI_BUILTIN(register_buffer)
 {
     return add_named(w, self, a, "register_buffer", CFXI_MEMBER_BUFFER, err);
 }
 
-METHOD(register_parameter)
+CFXI_BUILTIN(register_parameter)
 {
     return add_named(w, self, a, "register_parameter", CFXI_MEMBER_PARAMETER, err);
 }
 
-METHOD(add_module) { return add_named(w, self, a, "add_module", CFXI_MEMBER_CHILD, err); }
+CFXI_BUILTIN(add_module) { return add_named(w, self, a, "add_module", CFXI_MEMBER_CHILD, err); }
 
 /* ---- walking ------------------------------------------------------------------------------- */
 
@@ -518,12 +510,12 @@ static cfx_object *walked(cfxi_world *w, cfx_object *self, int kind, bool named,
     return it;
 }
 
-METHOD(parameters) { (void)a; return walked(w, self, CFXI_MEMBER_PARAMETER, false, err); }
-METHOD(named_parameters) { (void)a; return walked(w, self, CFXI_MEMBER_PARAMETER, true, err); }
-METHOD(buffers) { (void)a; return walked(w, self, CFXI_MEMBER_BUFFER, false, err); }
-METHOD(named_buffers) { (void)a; return walked(w, self, CFXI_MEMBER_BUFFER, true, err); }
-METHOD(modules) { (void)a; return walked(w, self, -1, false, err); }
-METHOD(named_modules) { (void)a; return walked(w, self, -1, true, err); }
+CFXI_BUILTIN(parameters) { return walked(w, self, CFXI_MEMBER_PARAMETER, false, err); }
+CFXI_BUILTIN(named_parameters) { return walked(w, self, CFXI_MEMBER_PARAMETER, true, err); }
+CFXI_BUILTIN(buffers) { return walked(w, self, CFXI_MEMBER_BUFFER, false, err); }
+CFXI_BUILTIN(named_buffers) { return walked(w, self, CFXI_MEMBER_BUFFER, true, err); }
+CFXI_BUILTIN(modules) { return walked(w, self, -1, false, err); }
+CFXI_BUILTIN(named_modules) { return walked(w, self, -1, true, err); }
 
 /* Children, or pairs of their names and them; keys of a ModuleDict. 'c', 'n', 'k'. */
 static cfx_object *child_list(cfxi_world *w, cfx_object *o, char what, cfx_error *err)
@@ -560,9 +552,9 @@ cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
     return child_list(w, o, o->as.module->nn == CFX_NN_ModuleDict ? 'k' : 'c', err);
 }
 
-METHOD(children) { (void)a; return child_list(w, self, 'c', err); }
-METHOD(named_children) { (void)a; return child_list(w, self, 'n', err); }
-METHOD(keys) { (void)a; return child_list(w, self, 'k', err); }
+CFXI_BUILTIN(children) { return child_list(w, self, 'c', err); }
+CFXI_BUILTIN(named_children) { return child_list(w, self, 'n', err); }
+CFXI_BUILTIN(keys) { return child_list(w, self, 'k', err); }
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
@@ -609,7 +601,7 @@ cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx
                         cfxi_w_type_name(w, o), cfxi_w_type_name(w, key));
 }
 
-METHOD(append)
+CFXI_BUILTIN(append)
 {
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "append", NULL, 1, 1, in, err) != CFX_OK ||
@@ -618,7 +610,7 @@ METHOD(append)
     return cfxi_w_ref(self);
 }
 
-METHOD(extend)
+CFXI_BUILTIN(extend)
 {
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "extend", NULL, 1, 1, in, err) != CFX_OK ||
@@ -627,16 +619,16 @@ METHOD(extend)
     return cfxi_w_ref(self);
 }
 
-METHOD(update)
+CFXI_BUILTIN(update)
 {
     cfx_object *in[1];
     return cfxi_w_args(w, a, "update", NULL, 1, 1, in, err) == CFX_OK
-               ? done(w, add_all(w, self, in[0], 0, err)) : NULL;
+               ? cfxi_w_done(w, add_all(w, self, in[0], 0, err)) : NULL;
 }
 
 /* ---- modes --------------------------------------------------------------------------------- */
 
-METHOD(train)
+CFXI_BUILTIN(train)
 {
     cfx_object *in[1];
     static const char *const names[] = {"mode"};
@@ -649,25 +641,19 @@ METHOD(train)
     return cfxi_w_ref(self);
 }
 
-METHOD(eval)
+CFXI_BUILTIN(eval)
 {
-    (void)w;
-    (void)a;
-    (void)err;
     cfx_module_train(self->as.module, false);
     return cfxi_w_ref(self);
 }
 
 /* What changes nothing here: there is one device, and nothing is trained. */
-METHOD(itself)
+CFXI_BUILTIN(itself)
 {
-    (void)w;
-    (void)a;
-    (void)err;
     return cfxi_w_ref(self);
 }
 
-METHOD(to)
+CFXI_BUILTIN(to)
 {
     for (size_t i = 0; i < a->n; i++)
         if (a->args[i]->type == CFXI_TYPE_DTYPE && a->args[i]->as.i != CFX_DTYPE_FLOAT32)
@@ -676,7 +662,7 @@ METHOD(to)
     return cfxi_w_ref(self);
 }
 
-METHOD(apply)
+CFXI_BUILTIN(apply)
 {
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "apply", NULL, 1, 1, in, err) != CFX_OK)
@@ -700,7 +686,7 @@ METHOD(apply)
 }
 
 /* forward of torch.nn's own class: as calling it. */
-METHOD(forward)
+CFXI_BUILTIN(forward)
 {
     if (self->as.module->nn == CFX_NN_NONE)
         return cfxi_w_raise(w, err, CFXI_NotImplementedError, "Module [%s] is missing the required "

@@ -417,9 +417,6 @@ int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err
 
 /* ---- methods of lists and tuples ----------------------------------------------------------- */
 
-#define METHOD(name)                                                                               \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 /* The first `n` arguments, all by position. */
 static cfx_status plain_args(cfxi_world *w, const cfx_call_args *a, const char *name, size_t least,
                              size_t most, cfx_error *err)
@@ -430,19 +427,14 @@ static cfx_status plain_args(cfxi_world *w, const cfx_call_args *a, const char *
                       least, most, a->n);
 }
 
-static cfx_object *done(cfxi_world *w, cfx_status status)
-{
-    return status == CFX_OK ? cfxi_w_none(w) : NULL;
-}
-
-METHOD(list_append)
+CFXI_BUILTIN(list_append)
 {
     if (plain_args(w, a, "append", 1, 1, err) != CFX_OK)
         return NULL;
-    return done(w, cfxi_w_list_append(self, a->args[0], err));
+    return cfxi_w_done(w, cfxi_w_list_append(self, a->args[0], err));
 }
 
-METHOD(list_extend)
+CFXI_BUILTIN(list_extend)
 {
     if (plain_args(w, a, "extend", 1, 1, err) != CFX_OK)
         return NULL;
@@ -451,7 +443,7 @@ METHOD(list_extend)
     return same ? cfxi_w_none(w) : NULL;
 }
 
-METHOD(list_insert)
+CFXI_BUILTIN(list_insert)
 {
     int64_t at;
     if (plain_args(w, a, "insert", 2, 2, err) != CFX_OK ||
@@ -462,10 +454,10 @@ METHOD(list_insert)
     cfx_object *one = cfxi_w_seq_object(w, CFXI_TYPE_LIST, &a->args[1], 1, err);
     cfx_status status = one ? splice(w, self, (size_t)at, (size_t)at, one, err) : err->status;
     cfxi_w_unref(one);
-    return done(w, status);
+    return cfxi_w_done(w, status);
 }
 
-METHOD(list_pop)
+CFXI_BUILTIN(list_pop)
 {
     int64_t at = -1;
     const int64_t n = (int64_t)self->as.seq.n;
@@ -495,17 +487,17 @@ static int64_t find_item(cfxi_world *w, cfx_object *self, cfx_object *o, cfx_err
     return -1;
 }
 
-METHOD(list_remove)
+CFXI_BUILTIN(list_remove)
 {
     if (plain_args(w, a, "remove", 1, 1, err) != CFX_OK)
         return NULL;
     const int64_t at = find_item(w, self, a->args[0], err);
     if (at == -1)
         return cfxi_w_raise(w, err, CFXI_ValueError, "list.remove(x): x not in list");
-    return at < 0 ? NULL : done(w, splice(w, self, (size_t)at, (size_t)at + 1, NULL, err));
+    return at < 0 ? NULL : cfxi_w_done(w, splice(w, self, (size_t)at, (size_t)at + 1, NULL, err));
 }
 
-METHOD(seq_index)
+CFXI_BUILTIN(seq_index)
 {
     if (plain_args(w, a, "index", 1, 1, err) != CFX_OK)
         return NULL;
@@ -516,7 +508,7 @@ METHOD(seq_index)
     return at < 0 ? NULL : cfxi_w_int_object(w, at, err);
 }
 
-METHOD(seq_count)
+CFXI_BUILTIN(seq_count)
 {
     int64_t n = 0;
     if (plain_args(w, a, "count", 1, 1, err) != CFX_OK)
@@ -530,7 +522,7 @@ METHOD(seq_count)
     return cfxi_w_int_object(w, n, err);
 }
 
-METHOD(list_reverse)
+CFXI_BUILTIN(list_reverse)
 {
     cfx_object **items = self->as.seq.items;
     if (plain_args(w, a, "reverse", 0, 0, err) != CFX_OK)
@@ -543,7 +535,7 @@ METHOD(list_reverse)
     return cfxi_w_none(w);
 }
 
-METHOD(list_sort)
+CFXI_BUILTIN(list_sort)
 {
     static const char *const names[] = {"*key", "*reverse"};
     cfx_object *in[2];
@@ -553,26 +545,26 @@ METHOD(list_sort)
     if (reverse < 0)
         return NULL;
     cfx_object *key = in[0] && in[0]->type != CFXI_TYPE_NONE ? in[0] : NULL;
-    return done(w, cfxi_w_sort(w, self, key, reverse, err));
+    return cfxi_w_done(w, cfxi_w_sort(w, self, key, reverse, err));
 }
 
-METHOD(list_copy)
+CFXI_BUILTIN(list_copy)
 {
     if (plain_args(w, a, "copy", 0, 0, err) != CFX_OK)
         return NULL;
     return cfxi_w_seq_object(w, (cfxi_type)self->type, self->as.seq.items, self->as.seq.n, err);
 }
 
-METHOD(list_clear)
+CFXI_BUILTIN(list_clear)
 {
     if (plain_args(w, a, "clear", 0, 0, err) != CFX_OK)
         return NULL;
-    return done(w, splice(w, self, 0, self->as.seq.n, NULL, err));
+    return cfxi_w_done(w, splice(w, self, 0, self->as.seq.n, NULL, err));
 }
 
 /* ---- methods of dicts ---------------------------------------------------------------------- */
 
-METHOD(dict_get)
+CFXI_BUILTIN(dict_get)
 {
     cfx_object *value;
     if (plain_args(w, a, "get", 1, 2, err) != CFX_OK ||
@@ -600,23 +592,9 @@ static cfx_object *dict_list(cfxi_world *w, cfx_object *d, cfxi_step step, cfx_e
 
 /* Views are lists as they are now: a program that changes a dict while it looks at a view of it
  * would see the difference. */
-METHOD(dict_keys)
-{
-    (void)a;
-    return dict_list(w, self, CFXI_STEP_KEYS, err);
-}
-
-METHOD(dict_values)
-{
-    (void)a;
-    return dict_list(w, self, CFXI_STEP_VALUES, err);
-}
-
-METHOD(dict_items)
-{
-    (void)a;
-    return dict_list(w, self, CFXI_STEP_ITEMS, err);
-}
+CFXI_BUILTIN(dict_keys) { return dict_list(w, self, CFXI_STEP_KEYS, err); }
+CFXI_BUILTIN(dict_values) { return dict_list(w, self, CFXI_STEP_VALUES, err); }
+CFXI_BUILTIN(dict_items) { return dict_list(w, self, CFXI_STEP_ITEMS, err); }
 
 /* From a dict, or from pairs. */
 static cfx_status update_from(cfxi_world *w, cfx_object *d, cfx_object *from, cfx_error *err)
@@ -641,7 +619,7 @@ static cfx_status update_from(cfxi_world *w, cfx_object *d, cfx_object *from, cf
     return status;
 }
 
-METHOD(dict_update)
+CFXI_BUILTIN(dict_update)
 {
     const size_t plain = a->n - a->n_named;
     cfx_status status = plain > 1 ? cfxi_w_throw(w, err, CFXI_TypeError,
@@ -651,10 +629,10 @@ METHOD(dict_update)
         status = update_from(w, self, a->args[0], err);
     for (size_t i = 0; status == CFX_OK && i < a->n_named; i++)
         status = cfxi_w_dict_put(self, a->names[i], a->args[plain + i], err);
-    return done(w, status);
+    return cfxi_w_done(w, status);
 }
 
-METHOD(dict_pop)
+CFXI_BUILTIN(dict_pop)
 {
     cfx_object *old;
     if (plain_args(w, a, "pop", 1, 2, err) != CFX_OK ||
@@ -666,7 +644,7 @@ METHOD(dict_pop)
                     : (set_dict(w, self, a->args[0], NULL, err), (cfx_object *)NULL);
 }
 
-METHOD(dict_setdefault)
+CFXI_BUILTIN(dict_setdefault)
 {
     cfx_object *value;
     if (plain_args(w, a, "setdefault", 1, 2, err) != CFX_OK ||
@@ -678,47 +656,44 @@ METHOD(dict_setdefault)
     return cfxi_w_dict_set(self, a->args[0], value, err) == CFX_OK ? cfxi_w_ref(value) : NULL;
 }
 
-METHOD(dict_copy)
+CFXI_BUILTIN(dict_copy)
 {
     cfx_object *made = cfxi_w_dict_object(w, (cfxi_type)self->type, err);
-    (void)a;
     if (made && cfxi_w_dict_update(made, self, err) != CFX_OK)
         cfxi_w_clear(&made);
     return made;
 }
 
-METHOD(dict_clear)
+CFXI_BUILTIN(dict_clear)
 {
-    (void)a;
-    (void)err;
     cfxi_w_dict_clear(self);
     return cfxi_w_none(w);
 }
 
 /* ---- methods of sets ----------------------------------------------------------------------- */
 
-METHOD(set_add)
+CFXI_BUILTIN(set_add)
 {
     if (plain_args(w, a, "add", 1, 1, err) != CFX_OK)
         return NULL;
-    return done(w, cfxi_w_dict_set(self, a->args[0], NULL, err));
+    return cfxi_w_done(w, cfxi_w_dict_set(self, a->args[0], NULL, err));
 }
 
-METHOD(set_discard)
+CFXI_BUILTIN(set_discard)
 {
     if (plain_args(w, a, "discard", 1, 1, err) != CFX_OK)
         return NULL;
-    return done(w, cfxi_w_dict_remove(self, a->args[0], NULL, err));
+    return cfxi_w_done(w, cfxi_w_dict_remove(self, a->args[0], NULL, err));
 }
 
-METHOD(set_remove)
+CFXI_BUILTIN(set_remove)
 {
     if (plain_args(w, a, "remove", 1, 1, err) != CFX_OK)
         return NULL;
-    return done(w, set_dict(w, self, a->args[0], NULL, err));
+    return cfxi_w_done(w, set_dict(w, self, a->args[0], NULL, err));
 }
 
-METHOD(set_update)
+CFXI_BUILTIN(set_update)
 {
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < a->n; i++) {
@@ -726,7 +701,7 @@ METHOD(set_update)
         status = more ? cfxi_w_dict_update(self, more, err) : err->status;
         cfxi_w_unref(more);
     }
-    return done(w, status);
+    return cfxi_w_done(w, status);
 }
 
 static cfx_object *set_with(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_sign sign,
@@ -743,9 +718,9 @@ static cfx_object *set_with(cfxi_world *w, cfx_object *self, const cfx_call_args
     return made;
 }
 
-METHOD(set_union) { return set_with(w, self, a, CFX_SIGN_OR, err); }
-METHOD(set_intersection) { return set_with(w, self, a, CFX_SIGN_AND, err); }
-METHOD(set_difference) { return set_with(w, self, a, CFX_SIGN_SUB, err); }
+CFXI_BUILTIN(set_union) { return set_with(w, self, a, CFX_SIGN_OR, err); }
+CFXI_BUILTIN(set_intersection) { return set_with(w, self, a, CFX_SIGN_AND, err); }
+CFXI_BUILTIN(set_difference) { return set_with(w, self, a, CFX_SIGN_SUB, err); }
 
 /* ---- the tables ---------------------------------------------------------------------------- */
 

@@ -58,9 +58,6 @@ cfx_object *cfxi_w_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
-#define METHOD(name)                                                                               \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 /* The i-th argument as a text; NULL if it is none, which is raised. */
 static cfx_object *text_arg(cfxi_world *w, const cfx_call_args *a, size_t i, const char *method,
                             cfx_error *err)
@@ -100,7 +97,7 @@ static size_t find_text(const char *text, size_t size, const char *part, size_t 
     return SIZE_MAX;
 }
 
-METHOD(str_join)
+CFXI_BUILTIN(str_join)
 {
     cfx_buffer text;
     if (a->n != 1)
@@ -146,7 +143,7 @@ static cfx_status split_words(cfx_object *list, const cfx_object *s, int64_t mos
     }
 }
 
-METHOD(str_split)
+CFXI_BUILTIN(str_split)
 {
     static const char *const names[] = {"sep", "maxsplit"};
     cfx_object *in[2];
@@ -199,9 +196,9 @@ static cfx_object *strip(cfxi_world *w, cfx_object *self, const cfx_call_args *a
     return piece(w, from, (size_t)(to - from), err);
 }
 
-METHOD(str_strip) { return strip(w, self, a, 3, err); }
-METHOD(str_lstrip) { return strip(w, self, a, 1, err); }
-METHOD(str_rstrip) { return strip(w, self, a, 2, err); }
+CFXI_BUILTIN(str_strip) { return strip(w, self, a, 3, err); }
+CFXI_BUILTIN(str_lstrip) { return strip(w, self, a, 1, err); }
+CFXI_BUILTIN(str_rstrip) { return strip(w, self, a, 2, err); }
 
 /* Whether it begins (or ends) with a text, or one of a tuple. */
 static cfx_object *has_end(cfxi_world *w, cfx_object *self, const cfx_call_args *a, bool first,
@@ -222,8 +219,8 @@ static cfx_object *has_end(cfxi_world *w, cfx_object *self, const cfx_call_args 
     return cfxi_w_truth_object(w, false);
 }
 
-METHOD(str_startswith) { return has_end(w, self, a, true, err); }
-METHOD(str_endswith) { return has_end(w, self, a, false, err); }
+CFXI_BUILTIN(str_startswith) { return has_end(w, self, a, true, err); }
+CFXI_BUILTIN(str_endswith) { return has_end(w, self, a, false, err); }
 
 /* Of ASCII letters: those of other alphabets stay. How: 'l'ower, 'u'pper, 't'itle, 'c'apitalize. */
 static cfx_object *cased(cfxi_world *w, cfx_object *self, char how, cfx_error *err)
@@ -242,12 +239,12 @@ static cfx_object *cased(cfxi_world *w, cfx_object *self, char how, cfx_error *e
     return made;
 }
 
-METHOD(str_lower) { (void)a; return cased(w, self, 'l', err); }
-METHOD(str_upper) { (void)a; return cased(w, self, 'u', err); }
-METHOD(str_title) { (void)a; return cased(w, self, 't', err); }
-METHOD(str_capitalize) { (void)a; return cased(w, self, 'c', err); }
+CFXI_BUILTIN(str_lower) { return cased(w, self, 'l', err); }
+CFXI_BUILTIN(str_upper) { return cased(w, self, 'u', err); }
+CFXI_BUILTIN(str_title) { return cased(w, self, 't', err); }
+CFXI_BUILTIN(str_capitalize) { return cased(w, self, 'c', err); }
 
-METHOD(str_replace)
+CFXI_BUILTIN(str_replace)
 {
     const cfx_object *old = text_arg(w, a, 0, "replace", err);
     const cfx_object *with = old ? text_arg(w, a, 1, "replace", err) : NULL;
@@ -290,7 +287,7 @@ static int64_t characters(const cfx_object *s, size_t bytes)
     return n;
 }
 
-METHOD(str_find)
+CFXI_BUILTIN(str_find)
 {
     const cfx_object *part = text_arg(w, a, 0, "find", err);
     if (!part)
@@ -300,7 +297,7 @@ METHOD(str_find)
     return cfxi_w_int_object(w, at == SIZE_MAX ? -1 : characters(self, at), err);
 }
 
-METHOD(str_index)
+CFXI_BUILTIN(str_index)
 {
     cfx_object *at = str_find(w, self, a, err);
     if (!at || at->as.i >= 0)
@@ -309,7 +306,7 @@ METHOD(str_index)
     return cfxi_w_raise(w, err, CFXI_ValueError, "substring not found");
 }
 
-METHOD(str_count)
+CFXI_BUILTIN(str_count)
 {
     const cfx_object *part = text_arg(w, a, 0, "count", err);
     int64_t n = 0;
@@ -338,12 +335,12 @@ static cfx_object *all_are(cfxi_world *w, const cfx_object *self, char what)
     return cfxi_w_truth_object(w, all);
 }
 
-METHOD(str_isdigit) { (void)a; (void)err; return all_are(w, self, 'd'); }
-METHOD(str_isalpha) { (void)a; (void)err; return all_are(w, self, 'a'); }
-METHOD(str_isalnum) { (void)a; (void)err; return all_are(w, self, 'n'); }
-METHOD(str_isspace) { (void)a; (void)err; return all_are(w, self, 's'); }
+CFXI_BUILTIN(str_isdigit) { return all_are(w, self, 'd'); }
+CFXI_BUILTIN(str_isalpha) { return all_are(w, self, 'a'); }
+CFXI_BUILTIN(str_isalnum) { return all_are(w, self, 'n'); }
+CFXI_BUILTIN(str_isspace) { return all_are(w, self, 's'); }
 
-METHOD(str_removeprefix)
+CFXI_BUILTIN(str_removeprefix)
 {
     const cfx_object *part = text_arg(w, a, 0, "removeprefix", err);
     if (!part)
@@ -381,9 +378,9 @@ static cfx_object *justify(cfxi_world *w, cfx_object *self, const cfx_call_args 
     return NULL;
 }
 
-METHOD(str_ljust) { return justify(w, self, a, '<', err); }
-METHOD(str_rjust) { return justify(w, self, a, '>', err); }
-METHOD(str_center) { return justify(w, self, a, '^', err); }
+CFXI_BUILTIN(str_ljust) { return justify(w, self, a, '<', err); }
+CFXI_BUILTIN(str_rjust) { return justify(w, self, a, '>', err); }
+CFXI_BUILTIN(str_center) { return justify(w, self, a, '^', err); }
 
 static const cfxi_builtin str_methods[] = {
     {"join", str_join}, {"split", str_split}, {"strip", str_strip}, {"lstrip", str_lstrip},

@@ -50,6 +50,13 @@ typedef struct cfxi_builtin {
     cfxi_builtin_fn *fn;
 } cfxi_builtin;
 
+/* The head of one in a table: few need all that they are given. */
+#define CFXI_BUILTIN(name)                                                                         \
+    static cfx_object *name(cfxi_world *w __attribute__((unused)),                                 \
+                            cfx_object *self __attribute__((unused)),                              \
+                            const cfx_call_args *a __attribute__((unused)),                        \
+                            cfx_error *err __attribute__((unused)))
+
 typedef struct cfxi_entry {
     cfx_object *key;     /* NULL: it was removed */
     cfx_object *value;   /* NULL in a set */
@@ -190,6 +197,11 @@ static inline void cfxi_w_clear(cfx_object **o)
 }
 
 cfx_object *cfxi_w_none(cfxi_world *w);
+/* None, for a builtin that only does something; NULL if that failed. */
+static inline cfx_object *cfxi_w_done(cfxi_world *w, cfx_status status)
+{
+    return status == CFX_OK ? cfxi_w_none(w) : NULL;
+}
 cfx_object *cfxi_w_truth_object(cfxi_world *w, bool b);
 cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err);
 cfx_object *cfxi_w_float_object(cfxi_world *w, double f, cfx_error *err);
