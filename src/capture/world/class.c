@@ -151,8 +151,10 @@ cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err)
                               : cfxi_w_type_class(w, type == CFXI_TYPE_BOOL ? CFXI_TYPE_INT
                                                                             : CFXI_TYPE_INSTANCE,
                                                   err);
-    cfx_object *cls = object || base ? cfxi_w_builtin_class(w, type_names[type], base, type,
-                                                            cfxi_w_constructor(type), err) : NULL;
+    const char *name = type_names[type];
+    cfx_object *cls = object || base ? cfxi_w_builtin_class(w, name, base, type,
+                                                            cfxi_w_builtin_function(name), err)
+                                     : NULL;
     cfxi_w_unref(base);
     w->classes[type] = cls;
     return cfxi_w_ref(cls);

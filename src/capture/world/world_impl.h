@@ -2,13 +2,14 @@
  * no Python.
  *
  *     object.c  memory and constructors        dict.c     dicts and sets
- *     number.c  arithmetic, comparison, truth  sequence.c items, slices, methods of lists and dicts
+ *     number.c  arithmetic, comparison, truth  sequence.c items, slices
+ *     methods.c of lists, dicts, sets          copy.c     deep copies
  *     text.c    methods of str                 format.c   repr, str, format, %
  *     iterate.c iterators                      class.c    classes and their order
  *     attribute.c attributes, calls            exception.c   what is raised
- *     builtin.c builtin functions              names.c    torch and its operators, by name
+ *     builtin*.c builtin functions             names.c    torch and its operators, by name
  *     library.c functions of Python's library  dataclass.c   @dataclass
- *     layer.c   nn.Module and its kin          init.c     torch.nn.init
+ *     layer*.c  nn.Module and its kin          init.c     torch.nn.init
  *     tensor.c  tensors: computed now          record.c   graph values: noted in the graph
  *     world.c   the table cfx_world            model.c    a model from its source
  *
@@ -289,11 +290,14 @@ bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b);
 cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
                          cfx_error *err);
 
-/* ---- sequences (sequence.c, text.c) --------------------------------------------------------- */
+/* ---- sequences (sequence.c, methods.c, text.c) ---------------------------------------------- */
 
 cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 /* `v` NULL: deletes it. */
 cfx_status cfxi_w_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
+                         cfx_error *err);
+/* items[from:to] of a list become those of `with` (may be NULL: none). */
+cfx_status cfxi_w_splice(cfxi_world *w, cfx_object *list, size_t from, size_t to, cfx_object *with,
                          cfx_error *err);
 cfx_status cfxi_w_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *err);
 int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err);
@@ -371,7 +375,7 @@ cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cf
 cfx_object *cfxi_w_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
                            cfx_error *err);
 
-/* ---- builtins (builtin.c, names.c) ----------------------------------------------------------- */
+/* ---- builtins (builtin*.c, names.c) --------------------------------------------------------- */
 
 /* Positional and named arguments in their places: out[i] is borrowed, NULL if it is not given.
  * `names` are those of the parameters, with a '*' before those that are given by name only. */
@@ -382,7 +386,10 @@ cfx_object *cfxi_w_builtin_object(cfxi_world *w, const char *name, cfxi_builtin_
                                 cfx_operator op, cfx_error *err);
 /* A builtin of that name; NULL with err->status CFX_OK if there is none. */
 cfx_object *cfxi_w_builtin_get(cfxi_world *w, const char *name, cfx_error *err);
-cfxi_builtin_fn *cfxi_w_constructor(cfxi_type type);
+/* What calling a builtin function or class of that name does; NULL if there is none. */
+cfxi_builtin_fn *cfxi_w_builtin_function(const char *name);
+/* Its tables, each of the file of its name. */
+extern const cfxi_builtin cfxi_w_number_builtins[], cfxi_w_items_builtins[], cfxi_w_text_builtins[];
 /* "torch.nn" and what is in it. */
 cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
@@ -396,8 +403,12 @@ cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_arg
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                              cfx_object *defaults, cfx_error *err);
 
-/* ---- modules (layer.c, init.c) --------------------------------------------------------------- */
+/* ---- modules (layer*.c, init.c) ------------------------------------------------------------- */
 
+static inline bool cfxi_w_is_container(cfx_nn nn)
+{
+    return nn >= CFX_NN_Sequential && nn <= CFX_NN_ModuleDict;
+}
 /* nn.Module, or the class of a row of nn.def. */
 cfx_object *cfxi_w_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err);
 cfx_object *cfxi_w_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err);  /* retained */
@@ -407,6 +418,27 @@ cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
 const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);
+const cfxi_builtin *cfxi_w_list_method(cfx_nn nn, const char *name);  /* of containers */
+cfx_object *cfxi_w_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                              cfx_error *err);
+/* The object gets what the constructor of torch.nn makes. */
+cfx_status cfxi_w_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_args *a,
+                              cfx_error *err);
+/* A member of the module: a child, or of that kind. */
+cfx_status cfxi_w_layer_put(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
+                            cfxi_member_kind kind, cfx_error *err);
+/* One by its number; those of a dict by their keys, of anything else by numbers from `first` on. */
+cfx_status cfxi_w_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
+                               cfx_error *err);
+cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
+                                cfx_error *err);
+/* A list of children ('c'), of pairs of their names and them ('n'), of names ('k'). */
+cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, cfx_error *err);
+bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
+/* What makes modules says nothing of places: the evaluator does. */
+static inline cfx_at cfxi_w_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
+/* What made the scope fail, as an exception; the scope goes on. */
+cfx_status cfxi_w_scope_failed(cfxi_world *w, cfx_error *err);
 /* A call of a module of torch.nn: a node, or computed. */
 cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
                                cfx_error *err);
@@ -431,6 +463,11 @@ cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cf
 
 /* Whether a graph value is in it, however deep; or a tensor, which becomes one. */
 bool cfxi_w_has_value(const cfx_object *o, bool or_tensor);
+static inline bool cfxi_w_is_value(const cfx_object *o)  /* of the graph, or of a tensor */
+{
+    return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
+           o->type == CFXI_TYPE_TENSOR;
+}
 bool cfxi_w_any_value(const cfx_call_args *a, bool or_tensor);
 cfx_object *cfxi_w_value_object(cfxi_world *w, cfx_node *n, cfx_error *err);
 /* Floating; INVALID with *err set. */
