@@ -120,13 +120,8 @@ CFXI_BUILTIN(b_issubclass)
         return NULL;
     if (in[0]->type != CFXI_TYPE_CLASS)
         return cfxi_w_raise(w, err, CFXI_TypeError, "issubclass() arg 1 must be a class");
-    const size_t n = in[1]->type == CFXI_TYPE_TUPLE ? in[1]->as.seq.n : 1;
-    for (size_t i = 0; i < n; i++) {
-        const cfx_object *of = in[1]->type == CFXI_TYPE_TUPLE ? in[1]->as.seq.items[i] : in[1];
-        if (of->type == CFXI_TYPE_CLASS && cfxi_w_is_subclass(in[0], of))
-            return cfxi_w_truth_object(w, true);
-    }
-    return cfxi_w_truth_object(w, false);
+    const int t = cfxi_w_is_one_of(w, in[0], in[1], "issubclass", err);
+    return t < 0 ? NULL : cfxi_w_truth_object(w, t);
 }
 
 CFXI_BUILTIN(b_callable)
@@ -226,26 +221,11 @@ cfxi_builtin_fn *cfxi_w_builtin_function(const char *name)
 /* Names of exceptions, and of builtin classes. */
 static cfx_object *builtin_class(cfxi_world *w, const char *name, cfx_error *err)
 {
-    static const struct {
-        const char *name;
-        bool builtin;
-    } types[CFXI_TYPES] = {
-#define CFX_TYPE(id, text, is_builtin) {text, is_builtin},
-#include "type.def"
-#undef CFX_TYPE
-    };
-    static const char *const exceptions[CFXI_EXCEPTIONS] = {
-#define CFX_EXCEPTION(id, base) #id,
-#include "exception.def"
-#undef CFX_EXCEPTION
-    };
-    for (int i = 0; i < CFXI_TYPES; i++)
-        if (types[i].builtin && strcmp(types[i].name, name) == 0)
-            return cfxi_w_type_class(w, (cfxi_type)i, err);
-    for (int i = 0; i < CFXI_EXCEPTIONS; i++)
-        if (strcmp(exceptions[i], name) == 0)
-            return cfxi_w_exception_class(w, (cfxi_exception)i, err);
-    return NULL;
+    const cfxi_type type = cfxi_w_type_named(name);
+    const cfxi_exception exception = cfxi_w_exception_named(name);
+    if (type != CFXI_TYPES)
+        return cfxi_w_type_class(w, type, err);
+    return exception != CFXI_EXCEPTIONS ? cfxi_w_exception_class(w, exception, err) : NULL;
 }
 
 /* A function, or a constant. */

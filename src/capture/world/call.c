@@ -22,8 +22,7 @@ static bool find_special(const char *name, cfx_callee *out)
     return false;
 }
 
-/* Lends an object: it lives as long as the world. */
-static cfx_status lend(cfxi_world *w, cfx_object *o, cfx_error *err)
+cfx_status cfxi_w_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_status status = o ? cfxi_w_list_append(w->kept, o, err) : err->status;
     cfxi_w_unref(o);
@@ -42,8 +41,7 @@ static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, 
     return cfxi_w_class_get(w, cls, "__init__", &out->function, err);
 }
 
-/* The forward of a user's class, bound; a Sequential calls its parts. What was lent last time is
- * lent again if it is still right. */
+/* The forward of a user's class, bound; a Sequential calls its parts. */
 static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, cfx_error *err)
 {
     cfx_object *own = m->attrs ? cfxi_w_dict_get(m->attrs, "forward") : NULL;
@@ -53,7 +51,7 @@ static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, c
                                 : cfxi_w_parts_object(w, CFXI_TYPE_METHOD, found, m, NULL, err);
         out->kind = CFX_CALLEE_MODULE;
         out->function = bound;
-        return lend(w, bound, err);
+        return cfxi_w_lend(w, bound, err);
     }
     if (m->as.module->nn != CFX_NN_Sequential)
         return m->as.module->nn != CFX_NN_NONE
@@ -66,7 +64,7 @@ static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, c
     out->kind = CFX_CALLEE_CHAIN;
     out->parts = parts->as.seq.items;
     out->n_parts = parts->as.seq.n;
-    return lend(w, parts, err);
+    return cfxi_w_lend(w, parts, err);
 }
 
 static cfx_status not_callable(cfxi_world *w, cfx_object *f, cfx_error *err)

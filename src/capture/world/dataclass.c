@@ -135,17 +135,11 @@ static cfx_object *all_fields(cfxi_world *w, const cfx_object *cls, cfx_error *e
     return fields;
 }
 
+/* Unless the user has written one. */
 static cfx_status add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
                              cfx_error *err)
 {
-    if (cfxi_w_dict_get(cls->attrs, name))
-        return CFX_OK;
-    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
-    if (f)
-        f->mark = true;
-    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
-    cfxi_w_unref(f);
-    return status;
+    return cfxi_w_dict_get(cls->attrs, name) ? CFX_OK : cfxi_w_add_method(w, cls, name, fn, err);
 }
 
 cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,

@@ -34,15 +34,9 @@ CFXI_BUILTIN(context)
     cfx_object *cls = base ? cfxi_w_builtin_class(w, "no_grad", base, CFXI_TYPE_INSTANCE, NULL, err)
                            : NULL;
     cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
-    for (int i = 0; made && i < 3; i++) {
-        cfx_object *f = cfxi_w_builtin_object(w, methods[i].name, methods[i].fn, CFX_OPID_NONE,
-                                              err);
-        if (f)
-            f->mark = true;
-        if (!f || cfxi_w_dict_put(cls->attrs, methods[i].name, f, err) != CFX_OK)
+    for (int i = 0; made && i < 3; i++)
+        if (cfxi_w_add_method(w, cls, methods[i].name, methods[i].fn, err) != CFX_OK)
             cfxi_w_clear(&made);
-        cfxi_w_unref(f);
-    }
     cfxi_w_unref(cls);
     cfxi_w_unref(base);
     return made;

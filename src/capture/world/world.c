@@ -511,15 +511,7 @@ static cfx_object *kind_class(void *ctx, cfx_object_kind k, cfx_error *err)
 static int kind_is(void *ctx, cfx_object_kind k, cfx_object *classes, cfx_error *err)
 {
     cfx_object *cls = kind_class(ctx, k, err);
-    const size_t n = classes->type == CFXI_TYPE_TUPLE ? classes->as.seq.n : 1;
-    int answer = cls ? 0 : -1;
-    for (size_t i = 0; answer == 0 && i < n; i++) {
-        cfx_object *of = classes->type == CFXI_TYPE_TUPLE ? classes->as.seq.items[i] : classes;
-        if (of->type == CFXI_TYPE_TUPLE)
-            answer = kind_is(ctx, k, of, err);
-        else if (of->type == CFXI_TYPE_CLASS)
-            answer = cfxi_w_is_subclass(cls, of);
-    }
+    const int answer = cls ? cfxi_w_is_one_of(ctx, cls, classes, "isinstance", err) : -1;
     cfxi_w_unref(cls);
     return answer;
 }
@@ -607,10 +599,8 @@ static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_obj
     cfx_object *o = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, shown.data, shown.size,
                                                           err) : NULL;
     cfx_buffer_free(&shown);
-    status = o ? cfxi_w_list_append(w->kept, o, err) : err->status;
-    cfxi_w_unref(o);
     *message = o;
-    return status;
+    return cfxi_w_lend(w, o, err);
 }
 
 static cfx_status interrupted(void *ctx, cfx_error *err)

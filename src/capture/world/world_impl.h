@@ -346,6 +346,11 @@ cfx_object *cfxi_w_collect(cfxi_world *w, cfxi_type type, cfx_object *from, cfx_
 cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err);
 cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err);
+/* That of a builtin name; CFXI_TYPES, CFXI_EXCEPTIONS if there is none. */
+cfxi_type cfxi_w_type_named(const char *name);
+cfxi_exception cfxi_w_exception_named(const char *name);
+cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
+                             cfx_error *err);
 /* A builtin class: `base` may be NULL. */
 cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
                                  cfxi_type layout,
@@ -354,7 +359,11 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
                             const char *const *names, cfx_object *const *values, size_t m,
                             cfx_error *err);
 bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of);
-/* isinstance with a class or a tuple of them: 1, 0, -1. */
+/* Whether a class is, or derives from, one of a class or a tuple of them, for that function: 1, 0,
+ * -1. */
+int cfxi_w_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
+                     const char *function, cfx_error *err);
+/* isinstance: likewise. */
 int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err);
 /* The attribute of a class along its order: borrowed; NULL if there is none. Methods of builtin
  * classes are among them once they were asked for: cfxi_w_class_get. */
@@ -485,6 +494,8 @@ cfx_object *cfxi_w_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err);
 /* ---- the table (world.c) --------------------------------------------------------------------- */
 
 void cfxi_world_table(cfxi_world *w);
+/* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
+cfx_status cfxi_w_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err);
 cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
                                cfx_error *err);
