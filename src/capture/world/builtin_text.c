@@ -3,18 +3,6 @@
 
 /* ---- texts --------------------------------------------------------------------------------- */
 
-typedef cfx_status shower(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);
-
-static cfx_object *shown(cfxi_world *w, cfx_object *o, shower *show, cfx_error *err)
-{
-    cfx_buffer text;
-    cfx_buffer_init(&text, w->allocator);
-    if (show(w, o, &text, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
-}
-
 CFXI_BUILTIN(make_str)
 {
     cfx_object *in[1];
@@ -22,29 +10,21 @@ CFXI_BUILTIN(make_str)
         return NULL;
     if (in[0] && cfxi_w_has_value(in[0], false))
         return cfxi_w_record(w, CFX_OP_CALL_FUNCTION, "builtins.str", a, err);
-    return in[0] ? shown(w, in[0], cfxi_w_show, err) : cfxi_w_str(w, "", err);
+    return in[0] ? cfxi_w_shown(w, in[0], false, err) : cfxi_w_str(w, "", err);
 }
 
 CFXI_BUILTIN(b_repr)
 {
     cfx_object *in[1];
     return cfxi_w_args(w, a, "repr", NULL, 1, 1, in, err) == CFX_OK
-               ? shown(w, in[0], cfxi_w_repr, err) : NULL;
+               ? cfxi_w_shown(w, in[0], true, err) : NULL;
 }
 
 CFXI_BUILTIN(b_format)
 {
     cfx_object *in[2];
-    cfx_buffer text;
-    if (cfxi_w_args(w, a, "format", NULL, 1, 2, in, err) != CFX_OK)
-        return NULL;
-    cfx_buffer_init(&text, w->allocator);
-    const bool given = in[1] && in[1]->type == CFXI_TYPE_STR;
-    if (cfxi_w_format(w, in[0], given ? in[1]->as.text.data : "", given ? in[1]->as.text.size : 0,
-                      &text, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_args(w, a, "format", NULL, 1, 2, in, err) == CFX_OK
+               ? cfxi_w_formatted(w, in[0], in[1], err) : NULL;
 }
 
 CFXI_BUILTIN(b_ord)

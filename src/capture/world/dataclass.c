@@ -96,10 +96,7 @@ CFXI_BUILTIN(repr)
     }
     if (status == CFX_OK)
         status = cfxi_w_put(&text, fields->as.seq.n ? ")" : "()", err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 CFXI_BUILTIN(equals)

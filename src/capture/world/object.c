@@ -255,9 +255,10 @@ cfx_object *cfxi_w_str(cfxi_world *w, const char *text, cfx_error *err)
     return cfxi_w_text_object(w, CFXI_TYPE_STR, text, strlen(text), err);
 }
 
-cfx_object *cfxi_w_str_of_buffer(cfxi_world *w, cfx_buffer *text, cfx_error *err)
+cfx_object *cfxi_w_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_text_object(w, CFXI_TYPE_STR, text->data, text->size, err);
+    cfx_object *o = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, text->data, text->size,
+                                                          err) : NULL;
     cfx_buffer_free(text);
     return o;
 }

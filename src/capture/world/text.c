@@ -116,10 +116,7 @@ CFXI_BUILTIN(str_join)
             status = cfxi_nomem(err);
     }
     cfxi_w_unref(items);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 /* At runs of white space. */
@@ -272,11 +269,7 @@ CFXI_BUILTIN(str_replace)
     }
     if (status == CFX_OK)
         status = cfx_buffer_append(&text, data + from, self->as.text.size - from);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    cfxi_nomem(err);
-    return NULL;
+    return cfxi_w_text_made(w, status == CFX_OK ? CFX_OK : cfxi_nomem(err), &text, err);
 }
 
 static int64_t characters(const cfx_object *s, size_t bytes)
@@ -372,10 +365,7 @@ static cfx_object *justify(cfxi_world *w, cfx_object *self, const cfx_call_args 
                                       fill ? fill->as.text.data : "", how, (long long)width);
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    if (cfxi_w_format(w, self, spec, n, &text, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, cfxi_w_format(w, self, spec, n, &text, err), &text, err);
 }
 
 CFXI_BUILTIN(str_ljust) { return justify(w, self, a, '<', err); }

@@ -121,10 +121,7 @@ static cfx_object *build_text(cfxi_world *w, cfx_object *const *items, size_t n,
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < n; i++)
         status = cfxi_w_show(w, items[i], &text, err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, size_t n,
@@ -332,31 +329,12 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
                           cfx_error *err)
 {
     cfxi_world *w = ctx;
-    cfx_buffer out;
-    cfx_object *shown = cfxi_w_ref(o);
-    if (cfxi_w_has_value(o, false)) {
-        cfxi_w_unref(shown);
+    if (cfxi_w_has_value(o, false))
         return format_value(w, o, conversion, spec, err);
-    }
-    cfx_buffer_init(&out, w->allocator);
-    if (conversion) {
-        cfx_status status = conversion == 's' ? cfxi_w_show(w, o, &out, err)
-                                              : cfxi_w_repr(w, o, &out, err);
-        cfxi_w_unref(shown);
-        shown = status == CFX_OK ? cfxi_w_str_of_buffer(w, &out, err) : NULL;
-        cfx_buffer_free(&out);
-        if (!shown)
-            return NULL;
-        cfx_buffer_init(&out, w->allocator);
-    }
-    const bool given = spec && spec->type == CFXI_TYPE_STR;
-    cfx_status status = cfxi_w_format(w, shown, given ? spec->as.text.data : "",
-                                      given ? spec->as.text.size : 0, &out, err);
+    cfx_object *shown = conversion ? cfxi_w_shown(w, o, conversion != 's', err) : cfxi_w_ref(o);
+    cfx_object *made = shown ? cfxi_w_formatted(w, shown, spec, err) : NULL;
     cfxi_w_unref(shown);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &out, err);
-    cfx_buffer_free(&out);
-    return NULL;
+    return made;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -593,14 +571,9 @@ static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_obj
         *message = args->as.seq.items[0];
         return CFX_OK;
     }
-    cfx_buffer shown;
-    cfx_buffer_init(&shown, w->allocator);
-    cfx_status status = exc->type == CFXI_TYPE_CLASS ? CFX_OK : cfxi_w_show(w, exc, &shown, err);
-    cfx_object *o = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, shown.data, shown.size,
-                                                          err) : NULL;
-    cfx_buffer_free(&shown);
-    *message = o;
-    return cfxi_w_lend(w, o, err);
+    *message = exc->type == CFXI_TYPE_CLASS ? cfxi_w_str(w, "", err)
+                                            : cfxi_w_shown(w, exc, false, err);
+    return cfxi_w_lend(w, *message, err);
 }
 
 static cfx_status interrupted(void *ctx, cfx_error *err)

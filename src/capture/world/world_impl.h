@@ -211,7 +211,8 @@ cfx_object *cfxi_w_complex_object(cfxi_world *w, double re, double im, cfx_error
 cfx_object *cfxi_w_text_object(cfxi_world *w, cfxi_type type, const char *text, size_t size,
                              cfx_error *err);
 cfx_object *cfxi_w_str(cfxi_world *w, const char *text, cfx_error *err);  /* terminated */
-cfx_object *cfxi_w_str_of_buffer(cfxi_world *w, cfx_buffer *text, cfx_error *err);  /* frees it */
+/* A str of what was written, which is freed; NULL if writing it failed. */
+cfx_object *cfxi_w_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err);
 /* TUPLE, LIST or SLICE of the items, which are retained. */
 cfx_object *cfxi_w_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
                             cfx_error *err);
@@ -324,7 +325,9 @@ cfx_status cfxi_w_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool re
 
 cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);
 cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);  /* str() */
-/* format(o, spec). */
+cfx_object *cfxi_w_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err);
+/* format(o, how); what is no str, or NULL, is an empty one. */
+cfx_object *cfxi_w_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how, cfx_error *err);
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *spec, size_t size,
                        cfx_buffer *out, cfx_error *err);
 cfx_object *cfxi_w_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cfx_error *err);
