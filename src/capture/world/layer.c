@@ -190,7 +190,7 @@ cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_
     return cfxi_w_dict_put(o->attrs, name, v, err);
 }
 
-/* ---- parameters ------------------------------------------------------------------------------ */
+/* ---- parameters ---------------------------------------------------------------------------- */
 
 cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
                              cfx_error *err)

@@ -11,19 +11,29 @@ bool cfxi_w_is_named(const cfx_object *cls, const char *name)
     return false;
 }
 
-/* ---- children -------------------------------------------------------------------------------- */
+/* ---- children ------------------------------------------------------------------------------ */
 
-cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, cfx_error *err)
+/* A child, or one of a ParameterList. */
+static bool is_item(const cfx_module *m, const cfxi_member *e)
+{
+    return e->kind == CFXI_MEMBER_CHILD || (m->nn == CFX_NN_NONE && cfxi_is_digit(e->name[0]) &&
+                                            e->kind == CFXI_MEMBER_PARAMETER);
+}
+
+cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err)
 {
     cfx_object *list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
     const cfx_module *m = o->as.module;
+    cfxi_pointers seen = {0};
     for (size_t i = 0; list && i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
-        const bool item = e->kind == CFXI_MEMBER_CHILD ||
-                          (m->nn == CFX_NN_NONE && e->kind == CFXI_MEMBER_PARAMETER &&
-                           cfxi_is_digit(e->name[0]));  /* of a ParameterList */
-        if (!item)
+        if (!is_item(m, e) || (once && e->child && cfxi_pointers_get(&seen, e->child)))
             continue;
+        if (once && e->child && !cfxi_pointers_set(&seen, e->child, e->child, w->allocator)) {
+            cfxi_nomem(err);
+            cfxi_w_clear(&list);
+            break;
+        }
         cfx_object *found = what == 'k' ? NULL : cfxi_w_get(w, o, e->name, err);
         cfx_object *name = what == 'c' ? NULL : cfxi_w_str(w, e->name, err);
         cfx_object *both[] = {name, found};
@@ -36,6 +46,7 @@ cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, cfx_error
         cfxi_w_unref(name);
         cfxi_w_unref(found);
     }
+    cfxi_pointers_free(&seen, w->allocator);
     return list;
 }
 
@@ -44,14 +55,14 @@ cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
     if (o->as.module->nn == CFX_NN_NONE && !cfxi_w_is_named(o->cls, "ParameterList"))
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
                             cfxi_w_type_name(w, o));
-    return cfxi_w_layer_list(w, o, o->as.module->nn == CFX_NN_ModuleDict ? 'k' : 'c', err);
+    return cfxi_w_layer_list(w, o, o->as.module->nn == CFX_NN_ModuleDict ? 'k' : 'c', false, err);
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
 static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
-    cfx_object *list = cfxi_w_layer_list(w, o, 'c', err);
+    cfx_object *list = cfxi_w_layer_list(w, o, 'c', false, err);
     cfx_object *part = list ? cfxi_w_item(w, list, key, err) : NULL;
     cfx_object *cls = part ? cfxi_w_layer_class(w, o->as.module->nn, err) : NULL;
     cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
@@ -68,6 +79,21 @@ static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_err
     return made;
 }
 
+static cfx_object *item_at(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
+{
+    const cfx_module *m = o->as.module;
+    int64_t n = 0;
+    int64_t at;
+    for (size_t i = 0; i < m->members.size; i++)
+        n += is_item(m, cfxi_member_at(m, i));
+    if (cfxi_w_place_of(w, o, key, n, &at, err) != CFX_OK)
+        return NULL;
+    size_t i = 0;
+    while (!is_item(m, cfxi_member_at(m, i)) || at-- > 0)
+        i++;
+    return cfxi_w_get(w, o, cfxi_member_at(m, i)->name, err);
+}
+
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
     const cfx_nn nn = o->as.module->nn;
@@ -75,12 +101,8 @@ cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx
                       cfxi_w_is_named(o->cls, "ParameterList");
     if (list && key->type == CFXI_TYPE_SLICE && nn != CFX_NN_NONE)
         return sliced(w, o, key, err);
-    if (list) {
-        cfx_object *all = cfxi_w_layer_list(w, o, 'c', err);
-        cfx_object *made = all ? cfxi_w_item(w, all, key, err) : NULL;
-        cfxi_w_unref(all);
-        return made;
-    }
+    if (list)
+        return item_at(w, o, key, err);
     if (key->type == CFXI_TYPE_STR && (nn == CFX_NN_ModuleDict ||
                                        cfxi_w_is_named(o->cls, "ParameterDict"))) {
         cfx_object *made = cfxi_module_find(o->as.module, key->as.text.data, key->as.text.size)
@@ -119,14 +141,16 @@ CFXI_BUILTIN(update)
                ? cfxi_w_done(w, cfxi_w_layer_add_all(w, self, in[0], 0, err)) : NULL;
 }
 
-CFXI_BUILTIN(children) { return cfxi_w_layer_list(w, self, 'c', err); }
-CFXI_BUILTIN(named_children) { return cfxi_w_layer_list(w, self, 'n', err); }
-CFXI_BUILTIN(keys) { return cfxi_w_layer_list(w, self, 'k', err); }
+CFXI_BUILTIN(children) { return cfxi_w_layer_list(w, self, 'c', true, err); }
+CFXI_BUILTIN(named_children) { return cfxi_w_layer_list(w, self, 'n', true, err); }
+CFXI_BUILTIN(keys) { return cfxi_w_layer_list(w, self, 'k', false, err); }
+CFXI_BUILTIN(values) { return cfxi_w_layer_list(w, self, 'c', false, err); }
+CFXI_BUILTIN(items) { return cfxi_w_layer_list(w, self, 'n', false, err); }
 
 /* Of the containers; the last two are every module's. */
 static const cfxi_builtin methods[] = {
     {"append", append}, {"extend", extend}, {"update", update}, {"keys", keys},
-    {"values", children}, {"items", named_children}, {"children", children},
+    {"values", values}, {"items", items}, {"children", children},
     {"named_children", named_children}, {NULL, NULL},
 };
 

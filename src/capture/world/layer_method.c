@@ -1,8 +1,6 @@
 /* layer_method.c - methods of nn.Module. */
 #include "world_impl.h"
 
-#include <stdio.h>
-
 /* register_buffer, register_parameter, add_module: name and value. */
 static cfx_object *add_named(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
                              const char *method, cfxi_member_kind kind, cfx_error *err)
@@ -46,73 +44,86 @@ CFXI_BUILTIN(add_module) { return add_named(w, self, a, "add_module", CFXI_MEMBE
 /* ---- walking ------------------------------------------------------------------------------- */
 
 typedef struct walk {
+    cfxi_world *w;
     cfx_object *list;
     bool named;
-    int kind;   /* a cfxi_member_kind; -1: modules */
+    int kind;            /* a cfxi_member_kind; -1: modules */
+    cfx_buffer path;
+    cfxi_pointers seen;  /* modules and tensors: each comes once, by the first path */
 } walk;
 
-static cfx_status add_found(cfxi_world *w, const walk *k, const char *path, const char *name,
-                            cfx_object *o, cfx_error *err)
+static cfx_status add_found(walk *k, cfx_object *o, cfx_error *err)
 {
-    char full[200];
+    cfxi_world *w = k->w;
     if (!k->named)
         return cfxi_w_list_append(k->list, o, err);
-    snprintf(full, sizeof full, "%s%s%s", path, path[0] && name[0] ? "." : "", name);
-    cfx_object *both[] = {cfxi_w_str(w, full, err), cfxi_w_ref(o)};
+    cfx_object *both[] = {cfxi_w_text_object(w, CFXI_TYPE_STR, k->path.data, k->path.size, err),
+                          cfxi_w_ref(o)};
     cfx_object *pair = cfxi_w_seq_take(w, CFXI_TYPE_TUPLE, both, 2, err);
     cfx_status status = pair ? cfxi_w_list_append(k->list, pair, err) : err->status;
     cfxi_w_unref(pair);
     return status;
 }
 
-/* Tensors of the module and of those below it, or the modules themselves; parents first. Each once,
- * by the first path. */
-static cfx_status walk_module(cfxi_world *w, const walk *k, cfx_object *o, const char *path,
-                              cfx_object *seen, cfx_error *err)
+static cfx_status walk_members(walk *k, cfx_object *o, bool children, cfx_error *err);
+
+/* The tensors of a module and of those below it, or the modules themselves; parents first. */
+static cfx_status walk_object(walk *k, cfx_object *o, cfx_error *err)
 {
-    cfx_object *there;
-    char below[200];
-    CFX_TRY(cfxi_w_dict_find(seen, o, &there, err));
-    if (there)
+    const bool module = o->type == CFXI_TYPE_MODULE;
+    void *key = module ? (void *)o->as.module : (void *)o->as.tensor;
+    if (cfxi_pointers_get(&k->seen, key))
         return CFX_OK;
-    CFX_TRY(cfxi_w_dict_set(seen, o, w->none, err));
-    if (k->kind < 0)
-        CFX_TRY(add_found(w, k, path, "", o, err));
-    cfx_module *m = o->as.module;
-    for (int children = 0; children < 2; children++)
-        for (size_t i = 0; i < m->members.size; i++) {
-            const cfxi_member *e = cfxi_member_at(m, i);
-            const bool child = e->kind == CFXI_MEMBER_CHILD;
-            if (child != (children == 1) || (!child && ((int)e->kind != k->kind ||
-                                                        e->value.kind != CFX_DATUM_TENSOR)))
-                continue;
-            cfx_object *found = cfxi_w_get(w, o, e->name, err);
-            if (!found)
-                return err->status;
-            snprintf(below, sizeof below, "%s%s%s", path, path[0] ? "." : "", e->name);
-            cfx_status status;
-            if (child) {
-                status = cfxi_w_deeper(w, err);
-                if (status == CFX_OK) {
-                    status = walk_module(w, k, found, below, seen, err);
-                    w->depth--;
-                }
-            } else {
-                status = add_found(w, k, path, e->name, found, err);
-            }
-            cfxi_w_unref(found);
-            CFX_TRY(status);
-        }
+    if (!cfxi_pointers_set(&k->seen, key, key, k->w->allocator))
+        return cfxi_nomem(err);
+    if (module == (k->kind < 0))
+        CFX_TRY(add_found(k, o, err));
+    if (!module)
+        return CFX_OK;
+    CFX_TRY(cfxi_w_deeper(k->w, err));
+    cfx_status status = walk_members(k, o, false, err);
+    if (status == CFX_OK)
+        status = walk_members(k, o, true, err);
+    k->w->depth--;
+    return status;
+}
+
+static cfx_status walk_member(walk *k, cfx_object *o, const char *name, cfx_error *err)
+{
+    const size_t size = k->path.size;
+    if (cfx_buffer_append(&k->path, ".", size > 0) != CFX_OK)
+        return cfxi_nomem(err);
+    CFX_TRY(cfxi_w_put(&k->path, name, err));
+    cfx_object *found = cfxi_w_get(k->w, o, name, err);
+    cfx_status status = found ? CFX_OK : err->status;
+    if (found && (found->type == CFXI_TYPE_MODULE || found->type == CFXI_TYPE_TENSOR))
+        status = walk_object(k, found, err);
+    cfxi_w_unref(found);
+    k->path.size = size;
+    return status;
+}
+
+static cfx_status walk_members(walk *k, cfx_object *o, bool children, cfx_error *err)
+{
+    const cfx_module *m = o->as.module;
+    for (size_t i = 0; i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (children ? e->kind == CFXI_MEMBER_CHILD
+                     : (int)e->kind == k->kind && e->value.kind == CFX_DATUM_TENSOR)
+            CFX_TRY(walk_member(k, o, e->name, err));
+    }
     return CFX_OK;
 }
 
 static cfx_object *walked(cfxi_world *w, cfx_object *self, int kind, bool named, cfx_error *err)
 {
-    walk k = {cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err), named, kind};
-    cfx_object *seen = k.list ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
-    cfx_status status = seen ? walk_module(w, &k, self, "", seen, err) : err->status;
-    cfxi_w_unref(seen);
-    cfx_object *it = status == CFX_OK ? cfxi_w_iterate(w, k.list, err) : NULL;
+    walk k = {.w = w, .list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err), .named = named,
+              .kind = kind};
+    cfx_buffer_init(&k.path, w->allocator);
+    cfx_object *it = k.list && walk_object(&k, self, err) == CFX_OK
+                         ? cfxi_w_iterate(w, k.list, err) : NULL;
+    cfxi_pointers_free(&k.seen, w->allocator);
+    cfx_buffer_free(&k.path);
     cfxi_w_unref(k.list);
     return it;
 }
@@ -162,7 +173,7 @@ CFXI_BUILTIN(apply)
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "apply", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
-    cfx_object *all = cfxi_w_layer_list(w, self, 'c', err);
+    cfx_object *all = cfxi_w_layer_list(w, self, 'c', true, err);
     bool good = all != NULL;
     for (size_t i = 0; good && i < all->as.seq.n; i++) {
         good = cfxi_w_deeper(w, err) == CFX_OK;

@@ -70,21 +70,18 @@ cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t 
     return CFX_OK;
 }
 
-/* An index from the end if negative. */
-static cfx_status place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
+cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
                            cfx_error *err)
 {
+    const char *name = o->type == CFXI_TYPE_STR ? "string" : cfxi_w_type_name(w, o);
     if (!cfxi_w_is_whole(key) && !key->cls)
         return cfxi_w_throw(w, err, CFXI_TypeError, "%s indices must be integers or slices, not %s",
-                          o->type == CFXI_TYPE_TUPLE ? "tuple" : o->type == CFXI_TYPE_LIST
-                          ? "list" : o->type == CFXI_TYPE_STR ? "string" : "range",
-                          cfxi_w_type_name(w, key));
+                            name, cfxi_w_type_name(w, key));
     CFX_TRY(cfxi_w_index_of(w, key, "indices", i, err));
     if (*i < 0)
         *i += n;
     if (*i < 0 || *i >= n)
-        return cfxi_w_throw(w, err, CFXI_IndexError, "%s index out of range",
-                          o->type == CFXI_TYPE_STR ? "string" : cfxi_w_type_name(w, o));
+        return cfxi_w_throw(w, err, CFXI_IndexError, "%s index out of range", name);
     return CFX_OK;
 }
 
@@ -180,7 +177,7 @@ cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error
         return NULL;
     if (key->type == CFXI_TYPE_SLICE)
         return sliced(w, o, key, n, err);
-    if (place_of(w, o, key, n, &i, err) != CFX_OK)
+    if (cfxi_w_place_of(w, o, key, n, &i, err) != CFX_OK)
         return NULL;
     if (o->type == CFXI_TYPE_STR)
         return cfxi_w_text_at(w, o, i, err);
@@ -307,7 +304,7 @@ cfx_status cfxi_w_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_ob
                           cfxi_w_type_name(w, o), v ? "assignment" : "deletion");
     if (key->type == CFXI_TYPE_SLICE)
         return set_slice(w, o, key, v, err);
-    CFX_TRY(place_of(w, o, key, (int64_t)o->as.seq.n, &i, err));
+    CFX_TRY(cfxi_w_place_of(w, o, key, (int64_t)o->as.seq.n, &i, err));
     if (!v)
         return cfxi_w_splice(w, o, (size_t)i, (size_t)i + 1, NULL, err);
     cfx_object *old = o->as.seq.items[i];

@@ -291,7 +291,7 @@ bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b);
 cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
                          cfx_error *err);
 
-/* ---- sequences (sequence.c, methods.c, text.c) ---------------------------------------------- */
+/* ---- sequences (sequence.c, methods.c, text.c) --------------------------------------------- */
 
 cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 /* `v` NULL: deletes it. */
@@ -308,6 +308,9 @@ cfx_object *cfxi_w_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error
 cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
                            int64_t *step,
                          int64_t *count, cfx_error *err);
+/* An index into `o`, which has n items, from the end if negative: *i. */
+cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
+                           cfx_error *err);
 /* i-th character; the number of characters. */
 size_t cfxi_w_text_length(const cfx_object *s);
 cfx_object *cfxi_w_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err);
@@ -321,7 +324,7 @@ const cfxi_builtin *cfxi_w_row_find(const cfxi_builtin *rows, const char *name);
 cfx_status cfxi_w_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool reverse,
                      cfx_error *err);
 
-/* ---- text (format.c) ------------------------------------------------------------------------ */
+/* ---- text (format.c) ----------------------------------------------------------------------- */
 
 cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);
 cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);  /* str() */
@@ -335,7 +338,7 @@ cfx_object *cfxi_w_str_format(cfxi_world *w, cfx_object *self, const cfx_call_ar
                             cfx_error *err);
 cfx_status cfxi_w_put(cfx_buffer *out, const char *text, cfx_error *err);
 
-/* ---- iterators (iterate.c) ------------------------------------------------------------------ */
+/* ---- iterators (iterate.c) ----------------------------------------------------------------- */
 
 cfx_object *cfxi_w_iterate(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_next(cfxi_world *w, cfx_object *iterator, cfx_error *err);
@@ -344,7 +347,7 @@ cfx_object *cfxi_w_iterator(cfxi_world *w, cfxi_step step, cfx_object *a, cfx_ob
 /* All that it gives: a new LIST or TUPLE, SET, FROZENSET. */
 cfx_object *cfxi_w_collect(cfxi_world *w, cfxi_type type, cfx_object *from, cfx_error *err);
 
-/* ---- classes (class.c, attribute.c) --------------------------------------------------------- */
+/* ---- classes (class.c, attribute.c) -------------------------------------------------------- */
 
 cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err);
@@ -387,7 +390,7 @@ cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cf
 cfx_object *cfxi_w_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
                            cfx_error *err);
 
-/* ---- builtins (builtin*.c, names.c) --------------------------------------------------------- */
+/* ---- builtins (builtin*.c, names.c) -------------------------------------------------------- */
 
 /* Positional and named arguments in their places: out[i] is borrowed, NULL if it is not given.
  * `names` are those of the parameters, with a '*' before those that are given by name only. */
@@ -415,7 +418,7 @@ cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_arg
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                              cfx_object *defaults, cfx_error *err);
 
-/* ---- modules (layer*.c, init.c) ------------------------------------------------------------- */
+/* ---- modules (layer*.c, init.c) ------------------------------------------------------------ */
 
 static inline bool cfxi_w_is_container(cfx_nn nn)
 {
@@ -444,8 +447,9 @@ cfx_status cfxi_w_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_objec
                                cfx_error *err);
 cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
                                 cfx_error *err);
-/* A list of children ('c'), of pairs of their names and them ('n'), of names ('k'). */
-cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, cfx_error *err);
+/* A list of children ('c'), of pairs of their names and them ('n'), of names ('k'); `once`: without
+ * those that stood there before under another name. */
+cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err);
 bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
 /* What makes modules says nothing of places: the evaluator does. */
 static inline cfx_at cfxi_w_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
@@ -460,7 +464,7 @@ cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_arg
                            cfx_error *err);
 const cfxi_builtin *cfxi_w_init_function(const char *name);
 
-/* ---- tensors (tensor.c) ---------------------------------------------------------------------- */
+/* ---- tensors (tensor.c) -------------------------------------------------------------------- */
 
 cfx_object *cfxi_w_tensor_object(cfxi_world *w, cfx_tensor *t, cfx_error *err);  /* retained */
 /* A datum as an object, and back: the latter owned by the caller. */
@@ -471,7 +475,7 @@ cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, con
                          cfx_error *err);
 cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 
-/* ---- the graph (record.c) -------------------------------------------------------------------- */
+/* ---- the graph (record.c) ------------------------------------------------------------------ */
 
 /* Whether a graph value is in it, however deep; or a tensor, which becomes one. */
 bool cfxi_w_has_value(const cfx_object *o, bool or_tensor);
@@ -494,7 +498,7 @@ cfx_object *cfxi_w_perform_on(cfxi_world *w, const char *target, cfx_object *a, 
 /* A constant of the graph's: the get_attr of a tensor that is in no module becomes one. */
 cfx_object *cfxi_w_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err);
 
-/* ---- the table (world.c) --------------------------------------------------------------------- */
+/* ---- the table (world.c) ------------------------------------------------------------------- */
 
 void cfxi_world_table(cfxi_world *w);
 /* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
