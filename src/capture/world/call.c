@@ -128,7 +128,6 @@ cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_erro
 static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *fields,
                               const cfx_call_args *a, cfx_error *err)
 {
-    const size_t plain = a->n - a->n_named;
     cfx_object *defaults = cfxi_w_class_find(cls, "_field_defaults");
     cfx_object *made = cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err);
     size_t used = 0;
@@ -136,11 +135,7 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
         made->cls = cfxi_w_ref(cls);
     for (size_t i = 0; made && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        cfx_object *v = i < plain ? a->args[i] : NULL;
-        for (size_t k = 0; !v && k < a->n_named; k++)
-            if (strcmp(a->names[k], name) == 0)
-                v = a->args[plain + k];
-        used += v != NULL;
+        cfx_object *v = cfxi_w_given(a, name, i, &used);
         if (!v && defaults)
             v = cfxi_w_dict_get(defaults, name);
         if (!v)
@@ -212,11 +207,8 @@ static bool is_static(const char *name)
 {
     static const char *const names[] = {"size", "dim", "numel", "nelement", "ndimension",
                                         "element_size", "is_floating_point", "is_complex",
-                                        "stride", "is_contiguous"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+                                        "stride", "is_contiguous", NULL};
+    return cfxi_w_is_word(name, names);
 }
 
 static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err)

@@ -35,8 +35,7 @@ static cfx_object *default_of(cfxi_world *w, const cfx_object *cls, const char *
     return cfxi_w_ref(cfxi_w_dict_get(value->attrs, "default"));
 }
 
-/* What is given for a field: borrowed, or NULL. *used counts those that are. */
-static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
+cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
 {
     const size_t plain = a->n - a->n_named;
     if (i < plain) {
@@ -59,7 +58,7 @@ CFXI_BUILTIN(init)
     for (size_t i = 0; i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         err->status = CFX_OK;
-        cfx_object *value = given(a, name, i, &used);
+        cfx_object *value = cfxi_w_given(a, name, i, &used);
         value = value ? cfxi_w_ref(value) : default_of(w, self->cls, name, err);
         if (!value && err->status == CFX_OK)
             cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() missing 1 required positional "

@@ -89,27 +89,31 @@ static cfx_status throw_text(cfxi_world *w, cfxi_exception kind, const char *tex
     return cfx_error_set(err, CFX_E_HOST, "%s: %s", exception_name[kind], text);
 }
 
-cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
+static cfx_status throw_format(cfxi_world *w, cfxi_exception kind, const char *format, va_list args,
+                               cfx_error *err)
 {
     char text[400];
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     cfxi_utf8_clean(text);
     return throw_text(w, kind, text, err);
+}
+
+cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const cfx_status status = throw_format(w, kind, format, args, err);
+    va_end(args);
+    return status;
 }
 
 cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
                          ...)
 {
-    char text[400];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    throw_format(w, kind, format, args, err);
     va_end(args);
-    cfxi_utf8_clean(text);
-    throw_text(w, kind, text, err);
     return NULL;
 }
 

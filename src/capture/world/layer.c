@@ -149,16 +149,12 @@ static cfx_status replace_member(cfxi_world *w, cfx_object *o, const char *name,
 
 static cfx_status forget(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
 {
-    cfx_object *key = cfxi_w_str(w, name, err);
-    cfx_object *old = NULL;
     const bool member = cfxi_module_drop(o->as.module, name, strlen(name));
-    cfx_status status = key ? cfxi_w_dict_remove(o->attrs, key, &old, err) : err->status;
-    cfxi_w_unref(key);
-    if (status == CFX_OK && !old && !member)
-        status = cfxi_w_throw(w, err, CFXI_AttributeError, "'%s' object has no attribute '%s'",
-                              cfxi_w_type_name(w, o), name);
-    cfxi_w_unref(old);
-    return status;
+    bool there;
+    CFX_TRY(cfxi_w_dict_drop(o->attrs, name, &there, err));
+    if (!there && !member)
+        cfxi_w_no_attribute(w, o, name, err);
+    return there || member ? CFX_OK : err->status;
 }
 
 cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,

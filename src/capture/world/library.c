@@ -176,10 +176,7 @@ CFXI_BUILTIN(torch_is_tensor)
 
 CFXI_BUILTIN(torch_default_dtype)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_DTYPE, err);
-    if (o)
-        o->as.i = CFX_DTYPE_FLOAT32;
-    return o;
+    return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, CFX_DTYPE_FLOAT32, err);
 }
 
 static cfx_status put_number(cfxi_world *w, cfx_object *o, const char *name, cfx_object *number,

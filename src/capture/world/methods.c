@@ -162,16 +162,16 @@ CFXI_BUILTIN(dict_get)
     return cfxi_w_ref(value ? value : a->n > 1 ? a->args[1] : w->none);
 }
 
-static cfx_object *dict_list(cfxi_world *w, cfx_object *d, cfxi_step step, cfx_error *err)
+/* Of 'k'eys, 'v'alues, or 'i'tems. */
+static cfx_object *dict_list(cfxi_world *w, cfx_object *d, char what, cfx_error *err)
 {
     cfx_object *key;
     cfx_object *value;
     cfx_object *list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
     for (size_t at = 0; list && cfxi_w_dict_next(d, &at, &key, &value);) {
         cfx_object *both[] = {key, value};
-        cfx_object *item = step == CFXI_STEP_ITEMS ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, both, 2,
-                                                                     err)
-                           : cfxi_w_ref(step == CFXI_STEP_KEYS ? key : value);
+        cfx_object *item = what == 'i' ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, both, 2, err)
+                                       : cfxi_w_ref(what == 'k' ? key : value);
         if (!item || cfxi_w_list_append(list, item, err) != CFX_OK)
             cfxi_w_clear(&list);
         cfxi_w_unref(item);
@@ -181,9 +181,9 @@ static cfx_object *dict_list(cfxi_world *w, cfx_object *d, cfxi_step step, cfx_e
 
 /* Views are lists as they are now: a program that changes a dict while it looks at a view of it
  * would see the difference. */
-CFXI_BUILTIN(dict_keys) { return dict_list(w, self, CFXI_STEP_KEYS, err); }
-CFXI_BUILTIN(dict_values) { return dict_list(w, self, CFXI_STEP_VALUES, err); }
-CFXI_BUILTIN(dict_items) { return dict_list(w, self, CFXI_STEP_ITEMS, err); }
+CFXI_BUILTIN(dict_keys) { return dict_list(w, self, 'k', err); }
+CFXI_BUILTIN(dict_values) { return dict_list(w, self, 'v', err); }
+CFXI_BUILTIN(dict_items) { return dict_list(w, self, 'i', err); }
 
 /* From a dict, or from pairs. */
 static cfx_status update_from(cfxi_world *w, cfx_object *d, cfx_object *from, cfx_error *err)

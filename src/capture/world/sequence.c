@@ -367,15 +367,6 @@ cfx_object *cfxi_w_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error
     return made;
 }
 
-static bool has_text(const cfx_object *in, const cfx_object *part)
-{
-    const size_t n = part->as.text.size;
-    for (size_t i = 0; i + n <= in->as.text.size; i++)
-        if (memcmp(in->as.text.data + i, part->as.text.data, n) == 0)
-            return true;
-    return false;
-}
-
 int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err)
 {
     cfx_object *there = NULL;
@@ -391,7 +382,7 @@ int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err
         return cfxi_w_dict_find(in, o, &there, err) == CFX_OK ? there != NULL : -1;
     if (in->type == CFXI_TYPE_STR) {
         if (o->type == CFXI_TYPE_STR)
-            return has_text(in, o);
+            return cfxi_w_text_find(in, o, 0) != SIZE_MAX;
         cfxi_w_raise(w, err, CFXI_TypeError,
                      "'in <string>' requires string as left operand, not %s",
                    cfxi_w_type_name(w, o));

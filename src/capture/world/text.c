@@ -88,11 +88,11 @@ static cfx_status add_piece(cfx_object *list, const char *text, size_t size, cfx
     return status;
 }
 
-/* Where `part` is in text[from:], or SIZE_MAX. */
-static size_t find_text(const char *text, size_t size, const char *part, size_t n, size_t from)
+size_t cfxi_w_text_find(const cfx_object *text, const cfx_object *part, size_t from)
 {
-    for (size_t i = from; i + n <= size; i++)
-        if (memcmp(text + i, part, n) == 0)
+    const size_t n = part->as.text.size;
+    for (size_t i = from; i + n <= text->as.text.size; i++)
+        if (memcmp(text->as.text.data + i, part->as.text.data, n) == 0)
             return i;
     return SIZE_MAX;
 }
@@ -161,8 +161,7 @@ CFXI_BUILTIN(str_split)
         const cfx_object *sep = in[0];
         size_t from = 0;
         for (size_t at; status == CFX_OK && most != 0 &&
-             (at = find_text(self->as.text.data, self->as.text.size, sep->as.text.data,
-                             sep->as.text.size, from)) != SIZE_MAX; most--) {
+             (at = cfxi_w_text_find(self, sep, from)) != SIZE_MAX; most--) {
             status = add_piece(list, self->as.text.data + from, at - from, err);
             from = at + sep->as.text.size;
         }
@@ -255,7 +254,7 @@ CFXI_BUILTIN(str_replace)
     size_t from = 0;
     cfx_status status = CFX_OK;
     while (status == CFX_OK && most-- != 0) {
-        const size_t at = find_text(data, self->as.text.size, old->as.text.data, n, from);
+        const size_t at = cfxi_w_text_find(self, old, from);
         if (at == SIZE_MAX)
             break;
         status = cfx_buffer_append(&text, data + from, at - from);
@@ -285,8 +284,7 @@ CFXI_BUILTIN(str_find)
     const cfx_object *part = text_arg(w, a, 0, "find", err);
     if (!part)
         return NULL;
-    const size_t at = find_text(self->as.text.data, self->as.text.size, part->as.text.data,
-                                part->as.text.size, 0);
+    const size_t at = cfxi_w_text_find(self, part, 0);
     return cfxi_w_int_object(w, at == SIZE_MAX ? -1 : characters(self, at), err);
 }
 
@@ -307,8 +305,7 @@ CFXI_BUILTIN(str_count)
         return NULL;
     if (part->as.text.size == 0)
         return cfxi_w_int_object(w, (int64_t)cfxi_w_text_length(self) + 1, err);
-    for (size_t at = 0; (at = find_text(self->as.text.data, self->as.text.size,
-                                        part->as.text.data, part->as.text.size, at)) != SIZE_MAX;
+    for (size_t at = 0; (at = cfxi_w_text_find(self, part, at)) != SIZE_MAX;
          at += part->as.text.size)
         n++;
     return cfxi_w_int_object(w, n, err);

@@ -414,12 +414,10 @@ static cfx_object *global(void *ctx, cfx_object *globals, const char *name, cfx_
 static cfx_status set_global(void *ctx, cfx_object *globals, const char *name, cfx_object *v,
                              cfx_error *err)
 {
-    if (v)
-        return cfxi_w_dict_put(globals, name, v, err);
-    cfx_object *key = cfxi_w_str(ctx, name, err);
-    cfx_status status = key ? cfxi_w_dict_remove(globals, key, NULL, err) : err->status;
-    cfxi_w_unref(key);
-    return status;
+    bool there;
+    (void)ctx;
+    return v ? cfxi_w_dict_put(globals, name, v, err)
+             : cfxi_w_dict_drop(globals, name, &there, err);
 }
 
 static cfx_object *import(void *ctx, cfx_object *globals, const char *name, int level,

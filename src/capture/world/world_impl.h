@@ -69,8 +69,6 @@ typedef enum cfxi_step {   /* what an iterator does */
     CFXI_STEP_TEXT,
     CFXI_STEP_RANGE,
     CFXI_STEP_KEYS,        /* of a dict, or the items of a set */
-    CFXI_STEP_VALUES,
-    CFXI_STEP_ITEMS,
     CFXI_STEP_BACK,        /* o[i] from the last to the first */
     CFXI_STEP_ENUMERATE,
     CFXI_STEP_ZIP,
@@ -205,6 +203,8 @@ static inline cfx_object *cfxi_w_done(cfxi_world *w, cfx_status status)
 }
 cfx_object *cfxi_w_truth_object(cfxi_world *w, bool b);
 cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err);
+/* DTYPE, LAYOUT, MEMORY_FORMAT. */
+cfx_object *cfxi_w_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err);
 cfx_object *cfxi_w_float_object(cfxi_world *w, double f, cfx_error *err);
 cfx_object *cfxi_w_complex_object(cfxi_world *w, double re, double im, cfx_error *err);
 /* STR, BYTES, DEVICE, NAMESPACE. */
@@ -256,6 +256,7 @@ cfx_status cfxi_w_dict_remove(cfx_object *d, cfx_object *key, cfx_object **remov
 /* Of texts, as attributes have them. The first is borrowed, NULL if there is none. */
 cfx_object *cfxi_w_dict_get(const cfx_object *d, const char *name);
 cfx_status cfxi_w_dict_put(cfx_object *d, const char *name, cfx_object *value, cfx_error *err);
+cfx_status cfxi_w_dict_drop(cfx_object *d, const char *name, bool *there, cfx_error *err);
 /* Entry by entry, from *at == 0: borrowed; false after the last. */
 bool cfxi_w_dict_next(const cfx_object *d, size_t *at, cfx_object **key, cfx_object **value);
 void cfxi_w_dict_clear(cfx_object *d);
@@ -311,6 +312,8 @@ cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t 
 /* An index into `o`, which has n items, from the end if negative: *i. */
 cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
                            cfx_error *err);
+/* Where the part is in text[from:], in bytes; SIZE_MAX if nowhere. */
+size_t cfxi_w_text_find(const cfx_object *text, const cfx_object *part, size_t from);
 /* i-th character; the number of characters. */
 size_t cfxi_w_text_length(const cfx_object *s);
 cfx_object *cfxi_w_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err);
@@ -380,6 +383,7 @@ cfx_object *cfxi_w_make(cfxi_world *w, cfx_object *cls, cfx_error *err);
 cfx_object *cfxi_w_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                       cfx_error *err);
+cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
 cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_object *const *args,
                          size_t n, bool *found, cfx_error *err);
@@ -405,6 +409,7 @@ cfx_object *cfxi_w_builtin_get(cfxi_world *w, const char *name, cfx_error *err);
 cfxi_builtin_fn *cfxi_w_builtin_function(const char *name);
 /* Its tables, each of the file of its name. */
 extern const cfxi_builtin cfxi_w_number_builtins[], cfxi_w_items_builtins[], cfxi_w_text_builtins[];
+bool cfxi_w_is_word(const char *word, const char *const *words);  /* of a list with NULL last */
 /* "torch.nn" and what is in it. */
 cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
@@ -412,6 +417,8 @@ cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *n
 /* What of Python's library and of torch is no operator. NULL without an error: it has none. */
 cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *name, const char *full,
                                cfx_error *err);
+/* What is given for the i-th field: borrowed, or NULL. *used counts those that are. */
+cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used);
 cfx_object *cfxi_w_field(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err);
 cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
                            cfx_error *err);
