@@ -34,6 +34,8 @@ typedef struct carried {
     cfxi_form **items;
 } carried;
 
+typedef struct loop_memory loop_memory;
+
 typedef struct attempt {
     cfx_evaluator *ev;
     const cfxi_loop *loop;
@@ -43,6 +45,7 @@ typedef struct attempt {
     carried *places;
     size_t n_places, capacity;
     cfxi_pointers stand_ins; /* object -> leaf + 1 */
+    loop_memory *memory;
     bool foreseen;           /* places were carried before a round had changed them */
     bool turned;
     uint32_t exits;          /* flows that leave the loop, found so far */
@@ -396,6 +399,41 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
 
 /* ---- what it will change ------------------------------------------------------------------- */
 
+/* A loop inside others is captured anew in each of their attempts, and mostly does what it did. */
+struct loop_memory {
+    bool turned;
+    uint32_t *slots;         /* of its frame, that it carries */
+    size_t n;
+};
+
+/* That of the loop, in calls from these places; NULL: memory is out. */
+static loop_memory *memory_of(cfx_evaluator *ev, const cfxi_loop *loop)
+{
+    uintptr_t key = (uintptr_t)loop->at;
+    for (const cfxi_frame *f = ev->frame->caller; f; f = f->caller)
+        key = key * 31 + (uintptr_t)f->at;
+    loop_memory *memory = cfxi_pointers_get(&ev->loops, (const void *)key);
+    if (memory || !(memory = cfxi_ev_alloc(ev, sizeof *memory)))
+        return memory;
+    if (cfxi_pointers_set(&ev->loops, (const void *)key, memory, ev->allocator))
+        return memory;
+    cfxi_nomem(ev->err);
+    return NULL;
+}
+
+static bool remember(const attempt *a)
+{
+    loop_memory *memory = a->memory;
+    *memory = (loop_memory){.turned = a->turned};
+    memory->slots = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *memory->slots);
+    for (size_t i = 0; memory->slots && i < a->n_places; i++) {
+        const cfxi_place *p = &a->places[i].place;
+        if (p->kind == CFXI_PLACE_LOCAL && p->frame == a->ev->frame && a->places[i].value)
+            memory->slots[memory->n++] = p->slot;
+    }
+    return memory->slots != NULL;
+}
+
 static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
 {
     if (cfxi_node(ev, o))
@@ -405,9 +443,12 @@ static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
 }
 
 /* Carries a variable before it is known that a round changes it. */
-static bool carry(attempt *a, uint32_t slot)
+static bool carry(attempt *a, uint32_t slot, bool *seen)
 {
     cfx_evaluator *ev = a->ev;
+    if (seen[slot])
+        return true;
+    seen[slot] = true;
     cfxi_change c = {.place = {.kind = CFXI_PLACE_LOCAL, .frame = ev->frame, .slot = slot}};
     if (!cfxi_place_read(ev, &c.place, &c.before))
         return false;
@@ -423,8 +464,8 @@ static bool carry(attempt *a, uint32_t slot)
     return true;
 }
 
-/* Carries the variables that are assigned to in the loop, which saves an attempt if all of them
- * change: attempts of loops in loops multiply. */
+/* Carries the variables that are assigned to in the loop, and those that it carried the last time:
+ * that saves an attempt if all of them change, and attempts of loops in loops multiply. */
 static bool foresee(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
@@ -442,12 +483,12 @@ static bool foresee(attempt *a)
     a->leaves = seen ? cfxi_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;
     if (!a->leaves)
         return false;
-    for (; low < def->n_writes && def->writes[low].place < end; low++) {
-        const uint32_t slot = def->writes[low].slot;
-        if (!seen[slot] && !carry(a, slot))
+    for (; low < def->n_writes && def->writes[low].place < end; low++)
+        if (!carry(a, def->writes[low].slot, seen))
             return false;
-        seen[slot] = true;
-    }
+    for (size_t i = 0; i < a->memory->n; i++)
+        if (!carry(a, a->memory->slots[i], seen))
+            return false;
     return true;
 }
 
@@ -711,30 +752,15 @@ static cfxi_flow failed(cfx_evaluator *ev, const cfxi_loop *loop)
     return CFXI_FLOW_FAIL;
 }
 
-/* A loop inside others is captured anew in each of their attempts: it turns as it did before. */
-static uintptr_t place_of_loop(const cfx_evaluator *ev, const cfxi_loop *loop)
-{
-    uintptr_t key = (uintptr_t)loop->at;
-    for (const cfxi_frame *f = ev->frame->caller; f; f = f->caller)
-        key = key * 31 + (uintptr_t)f->at;
-    return key;
-}
-
 static bool begin(attempt *a, cfx_object **index_init)
 {
-    cfx_evaluator *ev = a->ev;
-    const void *key = (const void *)place_of_loop(ev, a->loop);
-    if (a->loop->over && !(a->count = cfxi_sequence_count(ev, a->loop->over)))
+    if (a->loop->over && !(a->count = cfxi_sequence_count(a->ev, a->loop->over)))
         return false;
-    a->turned = cfxi_pointers_get(&ev->turned, key) != NULL;
+    a->memory = memory_of(a->ev, a->loop);
+    if (!a->memory)
+        return false;
+    a->turned = a->memory->turned;
     return (!a->turned || first_go(a, index_init)) && foresee(a);
-}
-
-static bool remember(const attempt *a)
-{
-    cfx_evaluator *ev = a->ev;
-    const void *key = (const void *)place_of_loop(ev, a->loop);
-    return !a->turned || cfxi_pointers_set(&ev->turned, key, ev, ev->allocator) || nomem(ev);
 }
 
 enum { MOST_ATTEMPTS = 40 };

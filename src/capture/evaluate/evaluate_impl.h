@@ -199,7 +199,7 @@ struct cfx_evaluator {
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
-    cfxi_pointers turned;       /* loops that were turned, by their places (dynamic.c) */
+    cfxi_pointers loops;        /* what is known of loops from earlier attempts (dynamic.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
     cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
