@@ -1,9 +1,6 @@
 /* dataclass.c - @dataclass: __init__, __repr__ and __eq__ from the annotated names of a class. */
 #include "world_impl.h"
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 static const char fields_name[] = "__dataclass_fields__";
 
 /* What field(...) gives: an object with `default` or `default_factory`. */
@@ -38,8 +35,7 @@ static cfx_object *default_of(cfxi_world *w, const cfx_object *cls, const char *
     return cfxi_w_ref(cfxi_w_dict_get(value->attrs, "default"));
 }
 
-/* What is given for a field: borrowed, or NULL. *used counts those that are. */
-static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
+cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
 {
     const size_t plain = a->n - a->n_named;
     if (i < plain) {
@@ -54,7 +50,7 @@ static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, siz
     return NULL;
 }
 
-BUILTIN(init)
+CFXI_BUILTIN(init)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     size_t used = 0;
@@ -62,7 +58,7 @@ BUILTIN(init)
     for (size_t i = 0; i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         err->status = CFX_OK;
-        cfx_object *value = given(a, name, i, &used);
+        cfx_object *value = cfxi_w_given(a, name, i, &used);
         value = value ? cfxi_w_ref(value) : default_of(w, self->cls, name, err);
         if (!value && err->status == CFX_OK)
             cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() missing 1 required positional "
@@ -80,11 +76,10 @@ BUILTIN(init)
     return found && !made ? NULL : cfxi_w_none(w);
 }
 
-BUILTIN(repr)
+CFXI_BUILTIN(repr)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     cfx_buffer text;
-    (void)a;
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(w, self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
@@ -100,13 +95,10 @@ BUILTIN(repr)
     }
     if (status == CFX_OK)
         status = cfxi_w_put(&text, fields->as.seq.n ? ")" : "()", err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
-BUILTIN(equals)
+CFXI_BUILTIN(equals)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     if (a->n != 1 || a->args[0]->cls != self->cls)
@@ -139,17 +131,11 @@ static cfx_object *all_fields(cfxi_world *w, const cfx_object *cls, cfx_error *e
     return fields;
 }
 
+/* Unless the user has written one. */
 static cfx_status add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
                              cfx_error *err)
 {
-    if (cfxi_w_dict_get(cls->attrs, name))
-        return CFX_OK;
-    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
-    if (f)
-        f->mark = true;
-    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
-    cfxi_w_unref(f);
-    return status;
+    return cfxi_w_dict_get(cls->attrs, name) ? CFX_OK : cfxi_w_add_method(w, cls, name, fn, err);
 }
 
 cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,

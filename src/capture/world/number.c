@@ -60,13 +60,6 @@ static cfx_datum number_datum(const cfx_object *o)
                                         : cfx_datum_complex(o->as.c[0], o->as.c[1]);
 }
 
-/* Whether the graph, or a kernel, does it: not Python. */
-static bool is_array(const cfx_object *o)
-{
-    return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
-           o->type == CFXI_TYPE_TENSOR;
-}
-
 /* The name of the function of `operator` behind a sign. */
 static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
 {
@@ -240,7 +233,7 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
     }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
                        cfxi_w_has_value(b, false);
-    if (is_array(a) || is_array(b) || shown)
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || shown)
         return cfxi_w_perform_on(w, operator_name(sign, in_place, name), a, b, err);
     if (in_place && (a->type == CFXI_TYPE_LIST || a->type == CFXI_TYPE_DICT)) {
         const cfx_status before = err->status;
@@ -257,7 +250,7 @@ cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error 
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
-    if (is_array(a))
+    if (cfxi_w_is_value(a))
         return cfxi_w_perform_on(w, operator_name(sign, false, name), a, NULL, err);
     if (sign == CFX_SIGN_NOT) {
         const int t = cfxi_w_truth_of(w, a, err);
@@ -586,7 +579,7 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
         return cfxi_w_truth_object(w, is_identical(a, b) == (sign == CFX_SIGN_IS));
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) {
-        if (is_array(b)) {
+        if (cfxi_w_is_value(b)) {
             cfx_object *there = cfxi_w_perform_on(w, "operator.contains", b, a, err);
             cfx_object *made = there && sign == CFX_SIGN_NOT_IN
                                    ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err) : cfxi_w_ref(there);
@@ -595,7 +588,7 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
         }
         return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
     }
-    if (is_array(a) || is_array(b)) {
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b)) {
         const bool same = sign == CFX_SIGN_EQ || sign == CFX_SIGN_NE;
         const bool tensors = a->type == CFXI_TYPE_TENSOR || b->type == CFXI_TYPE_TENSOR;
         if (same && tensors && (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE))
