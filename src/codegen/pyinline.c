@@ -68,7 +68,7 @@ static cfx_status can_take(take_in *t, cfx_node *n, bool *can)
     const cfxi_py_callee *callee;
     CFX_TRY(cfxi_py_callee_of(t->gen, n, &callee, t->err));
     *can = callee->form != CFXI_PY_INPLACE && callee->form != CFXI_PY_SETITEM &&
-           !cfxi_py_has_regions(n, callee->form);
+           !cfxi_py_has_regions(n);
     return CFX_OK;
 }
 

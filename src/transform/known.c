@@ -166,9 +166,7 @@ cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, c
     *trips = SIZE_MAX;
     if (c->op == CFX_OPID_while_loop)
         return while_trips(c, most, trips, err);
-    cfx_value count = cfx_node_arg(c->node, 0);
-    if (count.kind == CFX_KIND_INVALID)
-        count = cfx_node_kwarg(c->node, "count");
+    const cfx_value count = cfxi_control_subject(c);
     if (c->op == CFX_OPID_for_loop && count.kind == CFX_KIND_INT)
         *trips = count.as.i <= 0 ? 0 : (uint64_t)count.as.i <= most ? (size_t)count.as.i : SIZE_MAX;
     return CFX_OK;
