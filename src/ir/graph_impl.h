@@ -213,6 +213,10 @@ static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t dep
     return v;
 }
 
+/* Item i of a tuple or list that is written down, from its end if negative; INVALID if there is
+ * none. */
+cfx_value cfxi_seq_item(cfx_value of, cfx_value i);  /* (value.c) */
+
 static inline const cfxi_location *cfxi_location_of(const cfx_node *n)
 {
     return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;

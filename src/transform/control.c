@@ -139,6 +139,12 @@ bool cfxi_control_is_apart(const cfxi_control *c)
     return true;
 }
 
+int cfxi_is_not_output(void *ctx, cfx_node *user)
+{
+    (void)ctx;
+    return user->op != CFX_OP_OUTPUT;
+}
+
 /* ---- owning its regions -------------------------------------------------------------------- */
 
 static const cfx_ref *ref_of(const cfxi_control *c, size_t i)

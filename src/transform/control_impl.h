@@ -66,6 +66,8 @@ bool cfxi_control_keeps(const cfxi_control *c, size_t k);
 size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user);
 /* Whether all users do that; then results can be added and dropped. */
 bool cfxi_control_is_apart(const cfxi_control *c);
+/* For cfx_node_replace_uses: what an output hands on stays. */
+int cfxi_is_not_output(void *ctx, cfx_node *user);
 
 /* Whether nobody else has its regions. One that does must not be changed: cfxi_control_own gives it
  * copies (both of them, if it is twice the same), after which `c` is what it is then. */

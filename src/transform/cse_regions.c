@@ -205,12 +205,6 @@ static cfx_status bind_input(void *ctx, cfx_node *n, size_t k)
     return v.kind == CFX_KIND_NODE ? cfx_node_map_set(job->outside, n, v, job->err) : CFX_OK;
 }
 
-static int is_not_output(void *ctx, cfx_node *user)
-{
-    (void)ctx;
-    return user->op != CFX_OP_OUTPUT;
-}
-
 static bool is_read(const cfx_node *n)
 {
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
@@ -231,7 +225,7 @@ static cfx_status read_once(border_job *job, const cfxi_control *c, size_t i)
         if (first.kind != CFX_KIND_NODE) {
             CFX_TRY(cfx_node_map_set(job->firsts, v.as.node, cfx_from_node(n), job->err));
         } else if (is_read(n)) {
-            CFX_TRY(cfx_node_replace_uses(n, first, is_not_output, NULL, NULL, job->err));
+            CFX_TRY(cfx_node_replace_uses(n, first, cfxi_is_not_output, NULL, NULL, job->err));
             job->all->changed = true;
         }
     }

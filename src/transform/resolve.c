@@ -210,13 +210,6 @@ static cfx_value as_tuple(cfx_graph *g, cfx_value state, cfx_error *err)
     return cfx_value_retain(cfx_value_tuple(g, items, n, err));
 }
 
-static void erase_since(cfx_node *call, const cfx_node *before)
-{
-    while (call->prev != before && call->prev->n_users == 0 &&
-           cfx_graph_erase(call->graph, call->prev, NULL) == CFX_OK) {
-    }
-}
-
 static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
 {
     cfx_graph *g = c->node->graph;
@@ -228,7 +221,7 @@ static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
     if (status == CFX_OK)
         status = result.kind == CFX_KIND_INVALID ? CFX_E_NOMEM : finish(job, c->node, result);
     else
-        erase_since(c->node, before);
+        cfxi_unsplice(c->node, before);
     cfx_value_release(g, result);
     return status;
 }
@@ -244,13 +237,7 @@ static cfx_status note_truth(const cfxi_resolver *r, const cfx_node *n, cfxi_tru
 }
 
 /* State that is handed on counts as a use of its input, but must stay one: else it would be seen as
- * state that changes. */
-static int is_not_output(void *ctx, cfx_node *user)
-{
-    (void)ctx;
-    return user->op != CFX_OP_OUTPUT;
-}
-
+ * state that changes (cfxi_is_not_output). */
 static bool is_only_handed_on(const cfx_node *input)
 {
     return input->n_users == 1 && input->users->user->op == CFX_OP_OUTPUT;
@@ -266,8 +253,8 @@ static cfx_status give_literal(cfxi_resolver *r, const cfxi_control *c, cfx_node
     cfx_value copy = cfx_value_map(input->graph, c->node->graph, v, NULL, NULL, err);
     if (copy.kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
-    cfx_status status = cfx_node_replace_uses(input, copy, handed_on ? is_not_output : NULL, NULL,
-                                              NULL, err);
+    cfx_status status = cfx_node_replace_uses(input, copy, handed_on ? cfxi_is_not_output : NULL,
+                                              NULL, NULL, err);
     if (status == CFX_OK)
         r->changed = true;
     else
