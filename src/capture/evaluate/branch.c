@@ -234,7 +234,7 @@ cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto
     return near;
 }
 
-/* The first branch since `base` that a way has left no further than `upto`; or how many there are. */
+/* The first branch since `base` that a way has left no further than `upto`; at most their count. */
 static size_t first_upto(const cfx_evaluator *ev, size_t base, cfxi_flow upto)
 {
     while (base < ev->pending.size && !(pending_at(ev, base)->left.out.mask & bits_upto(upto)))
