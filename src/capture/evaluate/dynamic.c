@@ -676,39 +676,13 @@ static bool build(attempt *a, cfx_object *index_init)
 
 /* ---- behind the loop ----------------------------------------------------------------------- */
 
-static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
-}
-
-static cfxi_flow run_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)value;
-    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
-}
-
+/* Ways that broke it are merged already, unless there is an else that they do not take. */
 static cfxi_flow after(attempt *a)
 {
-    cfx_evaluator *ev = a->ev;
-    const uint32_t breaks = a->exits & 1u << CFXI_FLOW_BREAK;
-    cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
-                        .result = a->out.result};
-    if (a->exits & 1u << CFXI_FLOW_RETURN) {
-        const cfxi_flow flow = cfxi_resume(ev, &out, CFXI_FLOW_BREAK);
-        if (flow != CFXI_FLOW_ON)
-            return flow;
-    }
-    if (!a->loop->orelse || a->loop->orelse->count == 0)
-        return CFXI_FLOW_ON;
-    if (!breaks)
-        return cfxi_exec_block(ev, *a->loop->orelse);
-    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
-    cfx_object *broke = in[1] ? cfxi_record(ev, "operator.eq", in, 2) : NULL;
-    return broke ? cfxi_branch(ev, broke, nothing, run_else, (void *)a->loop, NULL)
-                 : CFXI_FLOW_FAIL;
+    const cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
+                              .result = a->out.result};
+    const bool has_else = a->loop->orelse && a->loop->orelse->count > 0;
+    return cfxi_resume(a->ev, &out, has_else ? CFXI_FLOW_ON : CFXI_FLOW_BREAK);
 }
 
 /* Whether a turned loop has a first round. */

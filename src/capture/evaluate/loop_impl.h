@@ -38,7 +38,8 @@ typedef struct cfxi_loop {
     bool runs;                /* it has one round at least */
 } cfxi_loop;
 
-/* Captures it. The flow behind it. (dynamic.c) */
+/* Captures it, without its else. The flow behind it; what broke it is pending if there is an else.
+ * (dynamic.c) */
 cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
 
 #endif

@@ -415,6 +415,12 @@ static int ranges_equal(const cfx_object *a, const cfx_object *b)
              (a->as.range.n == 1 || a->as.range.step == b->as.range.step)));
 }
 
+static bool is_identical(const cfx_object *a, const cfx_object *b)
+{
+    return a == b || (a->type == CFXI_TYPE_VALUE && b->type == CFXI_TYPE_VALUE &&
+                      a->as.node == b->as.node);
+}
+
 static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     if (a == b)
@@ -423,6 +429,11 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
         return numbers(w, CFX_SIGN_EQ, a, b);
     if (is_set(a) && is_set(b))
         return dicts_equal(w, a, b, err);
+    if ((a->type == CFXI_TYPE_VALUE || b->type == CFXI_TYPE_VALUE) && !is_identical(a, b)) {
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "whether these are equal is known only when the "
+                      "program runs; compare them where they stand, with ==");
+        return -1;
+    }
     if (a->type != b->type)
         return 0;
     switch ((cfxi_type)a->type) {
@@ -437,7 +448,7 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
     case CFXI_TYPE_DTYPE:
     case CFXI_TYPE_LAYOUT:
     case CFXI_TYPE_MEMORY_FORMAT: return a->as.i == b->as.i;
-    case CFXI_TYPE_VALUE: return a->as.node == b->as.node;
+    case CFXI_TYPE_VALUE: return 1;
     case CFXI_TYPE_METHOD: return a->as.parts.a == b->as.parts.a && a->as.parts.b == b->as.parts.b;
     default: return 0;
     }
@@ -565,10 +576,28 @@ static cfx_object *truth_or_null(cfxi_world *w, int t, bool turned)
     return t < 0 ? NULL : cfxi_w_truth_object(w, turned ? !t : t);
 }
 
-static bool is_identical(const cfx_object *a, const cfx_object *b)
+static bool is_collection(const cfx_object *o)
 {
-    return a == b || (a->type == CFXI_TYPE_VALUE && b->type == CFXI_TYPE_VALUE &&
-                      a->as.node == b->as.node);
+    return is_set(o) || o->type == CFXI_TYPE_LIST || o->type == CFXI_TYPE_TUPLE ||
+           (o->type == CFXI_TYPE_DICT && !o->cls);
+}
+
+static bool has_items_of_graph(const cfx_object *o)
+{
+    return is_collection(o) && !is_set(o) && cfxi_w_has_value(o, false);
+}
+
+/* Whether it has the item is known when the graph runs; a graph holds no sets, but their items. */
+static cfx_object *perform_contains(cfxi_world *w, cfx_object *o, cfx_object *item, bool negated,
+                                    cfx_error *err)
+{
+    cfx_object *in = is_set(o) ? cfxi_w_collect(w, CFXI_TYPE_LIST, o, err) : cfxi_w_ref(o);
+    cfx_object *there = in ? cfxi_w_perform_on(w, "operator.contains", in, item, err) : NULL;
+    cfx_object *made = there && negated ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err)
+                                        : cfxi_w_ref(there);
+    cfxi_w_unref(there);
+    cfxi_w_unref(in);
+    return made;
 }
 
 cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
@@ -579,16 +608,11 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
         return cfxi_w_truth_object(w, is_identical(a, b) == (sign == CFX_SIGN_IS));
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) {
-        if (cfxi_w_is_value(b)) {
-            cfx_object *there = cfxi_w_perform_on(w, "operator.contains", b, a, err);
-            cfx_object *made = there && sign == CFX_SIGN_NOT_IN
-                                   ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err) : cfxi_w_ref(there);
-            cfxi_w_unref(there);
-            return made;
-        }
+        if (cfxi_w_is_value(b) || (cfxi_w_is_value(a) && is_collection(b)))
+            return perform_contains(w, b, a, sign == CFX_SIGN_NOT_IN, err);
         return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
     }
-    if (cfxi_w_is_value(a) || cfxi_w_is_value(b)) {
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || has_items_of_graph(a) || has_items_of_graph(b)) {
         const bool same = sign == CFX_SIGN_EQ || sign == CFX_SIGN_NE;
         const bool tensors = a->type == CFXI_TYPE_TENSOR || b->type == CFXI_TYPE_TENSOR;
         if (same && tensors && (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE))
@@ -699,7 +723,11 @@ cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *
     case CFXI_TYPE_TUPLE: return hash_items(w, o, hash, err);
     case CFXI_TYPE_FROZENSET:
     case CFXI_TYPE_RANGE: *hash = 37; return CFX_OK;
-    case CFXI_TYPE_VALUE: *hash = cfxi_hash_pointer(o->as.node); return CFX_OK;
+    case CFXI_TYPE_VALUE:
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "a value that is known only when the program "
+                             "runs is looked up in, or put into, a dict or set, whose keys have "
+                             "to be known; use a list of pairs and compare (==), or a tensor and "
+                             "an index");
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
