@@ -214,13 +214,13 @@ cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
 cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err)
 {
     bool found = false;
-    if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_DEVICE)
-        return put_text(out, o->as.text.data, o->as.text.size, err);
     if (o->cls) {
         cfx_status status = put_special(w, o, "__str__", out, &found, err);
         if (found)
             return status;
     }
+    if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_DEVICE)
+        return put_text(out, o->as.text.data, o->as.text.size, err);
     cfx_object *args = o->cls && o->cls->as.cls.exception >= 0 && o->attrs
                            ? cfxi_w_dict_get(o->attrs, "args") : NULL;
     if (!args || args->type != CFXI_TYPE_TUPLE)
@@ -493,12 +493,29 @@ static cfx_status format_by(cfxi_world *w, const spec *s, cfx_object *o, cfx_buf
                         s->type ? s->type : '?', cfxi_w_type_name(w, o));
 }
 
+/* A member of an enum that is no number: as its text. */
+static cfx_status format_member(cfxi_world *w, cfx_object *o, const char *text, size_t size,
+                                cfx_buffer *out, cfx_error *err)
+{
+    cfx_buffer shown;
+    cfx_buffer_init(&shown, w->allocator);
+    cfx_status status = cfxi_w_show(w, o, &shown, err);
+    cfx_object *word = status == CFX_OK ? cfxi_w_str_of_buffer(w, &shown, err) : NULL;
+    cfx_buffer_free(&shown);
+    if (word)
+        status = cfxi_w_format(w, word, text, size, out, err);
+    cfxi_w_unref(word);
+    return word ? status : err->status;
+}
+
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t size,
                          cfx_buffer *out, cfx_error *err)
 {
     spec s;
     if (size == 0)
         return cfxi_w_show(w, o, out, err);
+    if (o->cls && o->cls->cls && o->type != CFXI_TYPE_INT)
+        return format_member(w, o, text, size, out, err);
     if (!read_spec(text, size, &s))
         return cfxi_w_throw(w, err, CFXI_ValueError,
                             "Invalid format specifier '%.*s' for object of "

@@ -36,15 +36,6 @@ cfx_object *cfxi_w_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err)
     return cls;
 }
 
-cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err)
-{
-    cfx_object *base = cfxi_w_layer_class(w, CFX_NN_NONE, err);
-    cfx_object *cls = base ? cfxi_w_builtin_class(w, name, base, CFXI_TYPE_MODULE, NULL, err)
-                           : NULL;
-    cfxi_w_unref(base);
-    return cls;
-}
-
 cfx_object *cfxi_w_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err)
 {
     cfx_object *cls = cfxi_w_layer_class(w, m->nn, err);
@@ -59,6 +50,22 @@ cfx_object *cfxi_w_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err)
     }
     cfxi_w_unref(cls);
     return o;
+}
+
+static bool is_named(const cfx_object *cls, const char *name)
+{
+    const cfx_object *mro = cls->as.cls.mro;
+    for (size_t i = 0; i < mro->as.seq.n; i++)
+        if (!mro->as.seq.items[i]->as.cls.own &&
+            strcmp(mro->as.seq.items[i]->as.cls.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* nn.ParameterList and nn.ParameterDict: their items are parameters of theirs. */
+static bool holds_parameters(const cfx_object *cls)
+{
+    return is_named(cls, "ParameterList") || is_named(cls, "ParameterDict");
 }
 
 /* What makes modules says nothing of places: the evaluator does. */
@@ -360,23 +367,13 @@ static cfx_object *done(cfxi_world *w, cfx_status status)
     return status == CFX_OK ? cfxi_w_none(w) : NULL;
 }
 
-static bool is_named(const cfx_object *cls, const char *name)
-{
-    const cfx_object *mro = cls->as.cls.mro;
-    for (size_t i = 0; i < mro->as.seq.n; i++)
-        if (!mro->as.seq.items[i]->as.cls.own &&
-            strcmp(mro->as.seq.items[i]->as.cls.name, name) == 0)
-            return true;
-    return false;
-}
-
 METHOD(init)
 {
     const cfx_nn nn = self->cls->as.cls.nn;
     self->flag = true;
     if (nn != CFX_NN_NONE)
         return done(w, adopt(w, self, nn, a, err));
-    if (a->n == 1 && (is_named(self->cls, "ParameterList") || is_named(self->cls, "ParameterDict")))
+    if (a->n == 1 && holds_parameters(self->cls))
         return done(w, add_all(w, self, a->args[0], 0, err));
     if (a->n > 0)
         return cfxi_w_raise(w, err, CFXI_TypeError, "Module.__init__() takes 1 positional argument "
@@ -530,12 +527,10 @@ static cfx_object *child_list(cfxi_world *w, cfx_object *o, char what, cfx_error
 {
     cfx_object *list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
     const cfx_module *m = o->as.module;
+    const bool parameters_too = holds_parameters(o->cls);
     for (size_t i = 0; list && i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
-        const bool item = e->kind == CFXI_MEMBER_CHILD ||
-                          (m->nn == CFX_NN_NONE && e->kind == CFXI_MEMBER_PARAMETER &&
-                           cfxi_is_digit(e->name[0]));  /* of a ParameterList */
-        if (!item)
+        if (e->kind != CFXI_MEMBER_CHILD && !(parameters_too && e->kind == CFXI_MEMBER_PARAMETER))
             continue;
         cfx_object *found = what == 'k' ? NULL : cfxi_w_get(w, o, e->name, err);
         cfx_object *name = what == 'c' ? NULL : cfxi_w_str(w, e->name, err);
@@ -554,10 +549,11 @@ static cfx_object *child_list(cfxi_world *w, cfx_object *o, char what, cfx_error
 
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
-    if (o->as.module->nn == CFX_NN_NONE && !is_named(o->cls, "ParameterList"))
+    if (o->as.module->nn == CFX_NN_NONE && !holds_parameters(o->cls))
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
                             cfxi_w_type_name(w, o));
-    return child_list(w, o, o->as.module->nn == CFX_NN_ModuleDict ? 'k' : 'c', err);
+    const bool keys = o->as.module->nn == CFX_NN_ModuleDict || is_named(o->cls, "ParameterDict");
+    return child_list(w, o, keys ? 'k' : 'c', err);
 }
 
 METHOD(children) { (void)a; return child_list(w, self, 'c', err); }
@@ -565,6 +561,18 @@ METHOD(named_children) { (void)a; return child_list(w, self, 'n', err); }
 METHOD(keys) { (void)a; return child_list(w, self, 'k', err); }
 
 /* ---- containers ---------------------------------------------------------------------------- */
+
+int64_t cfxi_w_layer_length(const cfx_object *o)
+{
+    const cfx_module *m = o->as.module;
+    const bool parameters_too = holds_parameters(o->cls);
+    int64_t n = (int64_t)cfx_module_num_children(m);
+    if (!parameters_too && !(m->nn >= CFX_NN_Sequential && m->nn <= CFX_NN_ModuleDict))
+        return -1;
+    for (size_t i = 0; parameters_too && i < m->members.size; i++)
+        n += cfxi_member_at(m, i)->kind == CFXI_MEMBER_PARAMETER;
+    return n;
+}
 
 static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
@@ -613,7 +621,7 @@ METHOD(append)
 {
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "append", NULL, 1, 1, in, err) != CFX_OK ||
-        add_numbered(w, self, cfx_module_num_children(self->as.module), in[0], err) != CFX_OK)
+        add_numbered(w, self, (size_t)cfxi_w_layer_length(self), in[0], err) != CFX_OK)
         return NULL;
     return cfxi_w_ref(self);
 }
@@ -622,7 +630,7 @@ METHOD(extend)
 {
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "extend", NULL, 1, 1, in, err) != CFX_OK ||
-        add_all(w, self, in[0], cfx_module_num_children(self->as.module), err) != CFX_OK)
+        add_all(w, self, in[0], (size_t)cfxi_w_layer_length(self), err) != CFX_OK)
         return NULL;
     return cfxi_w_ref(self);
 }
@@ -730,6 +738,17 @@ const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name)
     if (!row && nn >= CFX_NN_Sequential && nn <= CFX_NN_ModuleDict)
         row = cfxi_w_row_find(container_methods, name);
     return row;
+}
+
+cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err)
+{
+    cfx_object *base = cfxi_w_layer_class(w, CFX_NN_NONE, err);
+    cfx_object *cls = base ? cfxi_w_builtin_class(w, name, base, CFXI_TYPE_MODULE, NULL, err)
+                           : NULL;
+    cfxi_w_unref(base);
+    if (cls && cfxi_w_add_methods(w, cls, container_methods, err) != CFX_OK)
+        cfxi_w_clear(&cls);
+    return cls;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
  *     attribute.c attributes, calls            exception.c   what is raised
  *     builtin.c builtin functions              names.c    torch and its operators, by name
  *     library.c functions of Python's library  dataclass.c   @dataclass
+ *     itertools.c Python's itertools           enum.c     Enum and its kin
  *     layer.c   nn.Module and its kin          init.c     torch.nn.init
  *     tensor.c  tensors: computed now          record.c   graph values: noted in the graph
  *     world.c   the table cfx_world            model.c    a model from its source
@@ -78,7 +79,8 @@ struct cfx_object {
     uint8_t type;             /* a cfxi_type */
     bool flag;                /* TENSOR: a parameter; BUILTIN: an operator; MODULE: __init__ ran */
     bool mark;                /* BUILTIN: a method, which takes its object first */
-    cfx_object *cls;          /* the class, if it is none of the builtin ones */
+    cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
+                                 EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
     union {
         bool b;
@@ -337,6 +339,9 @@ cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *ba
 cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
                             const char *const *names, cfx_object *const *values, size_t m,
                             cfx_error *err);
+/* Methods that are functions of ours, but for those that the class has already. */
+cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                              cfx_error *err);
 bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of);
 /* isinstance with a class or a tuple of them: 1, 0, -1. */
 int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err);
@@ -378,9 +383,16 @@ cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *n
 /* What of Python's library and of torch is no operator. NULL without an error: it has none. */
 cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *name, const char *full,
                                cfx_error *err);
-cfx_object *cfxi_w_field(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err);
-cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                           cfx_error *err);
+const cfxi_builtin *cfxi_w_dataclass_function(const char *name);  /* of dataclasses */
+/* Enum, IntEnum, StrEnum; what auto() gives; and a class derived from one, `meta` being the class
+ * of its base: its attributes become members. */
+cfx_object *cfxi_w_enum_class(cfxi_world *w, const char *name, cfx_error *err);
+cfx_object *cfxi_w_enum_auto(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                             cfx_error *err);
+cfx_status cfxi_w_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
+/* A function of itertools; NULL without an error if there is none of that name. */
+cfx_object *cfxi_w_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
+extern const cfxi_builtin cfxi_w_named_methods[];  /* of named tuples */
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                              cfx_object *defaults, cfx_error *err);
 
@@ -394,6 +406,7 @@ cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_
                            cfx_error *err);
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
+int64_t cfxi_w_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
 const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);
 /* A call of a module of torch.nn: a node, or computed. */
 cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
