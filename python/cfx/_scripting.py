@@ -367,6 +367,8 @@ _core._register(
     """.split()),
     script_contexts=_CONTEXTS,
     script_set_grad=torch.set_grad_enabled,
+    script_linecache=linecache,
+    script_started=_glue.started,
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,

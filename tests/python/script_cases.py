@@ -462,6 +462,50 @@ try: p._replace(z=1)
 except (ValueError, TypeError) as e: print("no")
 """
 
+MODULES = """
+import torch
+from torch import nn
+class Leaf(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+        self.register_buffer("b", torch.zeros(1))
+    def forward(self, x):
+        return x
+class Tree(nn.Module):
+    def __init__(self, inner, weight):
+        super().__init__()
+        setattr(self, "a_name_that_only_a_program_would_choose_" * 3, inner)
+        self.tied = weight
+        self.same = inner
+    def forward(self, x):
+        return x
+leaf = Leaf()
+tree = Tree(leaf, leaf.w)
+deep = Tree(tree, leaf.w)
+print([name for name, p in deep.named_parameters()], len(list(deep.parameters())))
+print([name for name, m in deep.named_modules()], len(list(deep.modules())))
+print([name for name, b in deep.named_buffers()], [k for k, c in tree.named_children()])
+layers = nn.ModuleList([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])
+print(len(layers), isinstance(layers[-1], nn.Sigmoid), layers[1] is layers[-2], len(layers[1:]))
+weights = nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(3))])
+print(weights[1].shape[0], weights[-2].shape[0], [p.shape[0] for p in weights])
+named = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+print(list(named.keys()), "a" in named, len(named), [k for k, m in named.items()])
+for index in (3, -4):
+    try:
+        layers[index]
+    except IndexError:
+        print("no layer", index)
+print(issubclass(Tree, (int, (nn.Module, str))), issubclass(Leaf, (Tree, int)))
+class A: pass
+class B(A): pass
+class C(A): pass
+class D(B, C): pass
+class E(D): pass
+print([c.__name__ for c in E.__mro__])
+"""
+
 CASES = {name.lower(): text for name, text in list(globals().items())
          if name.isupper() and isinstance(text, str)}
 

@@ -162,12 +162,6 @@ typedef enum cfxi_flow {
     CFXI_FLOWS
 } cfxi_flow;
 
-typedef struct cfxi_pointers {  /* a map of pointers to pointers */
-    const void **keys;
-    void **values;
-    size_t n, capacity;
-} cfxi_pointers;
-
 typedef struct cfxi_region cfxi_region;      /* journal.c */
 typedef struct cfxi_pending cfxi_pending;    /* branch.c */
 
@@ -473,12 +467,5 @@ cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *na
                                 cfx_call_args args, bool *done);
 bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
                            bool *done);
-
-/* ---- maps of pointers ---------------------------------------------------------------------- */
-
-void *cfxi_pointers_get(const cfxi_pointers *map, const void *key);  /* NULL if it is not there */
-bool cfxi_pointers_set(cfxi_pointers *map, const void *key, void *value,
-                       const cfx_allocator *allocator);               /* NULL: takes it out */
-void cfxi_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
 
 #endif

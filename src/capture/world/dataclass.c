@@ -2,16 +2,12 @@
  * asdict, astuple, replace, fields. */
 #include "world_impl.h"
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 static const char fields_name[] = "__dataclass_fields__";
 
 /* What field(...) gives: an object with `default` or `default_factory`. */
-BUILTIN(new_field)
+CFXI_BUILTIN(new_field)
 {
     cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
-    (void)self;
     if (!o)
         return NULL;
     o->mark = true;  /* it is one */
@@ -48,8 +44,7 @@ static int in_init(cfxi_world *w, const cfx_object *cls, const char *name, cfx_e
     return says ? cfxi_w_truth_of(w, says, err) : 1;
 }
 
-/* What is given for a field: borrowed, or NULL. *used counts those that are. */
-static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
+cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
 {
     const size_t plain = a->n - a->n_named;
     if (i < plain) {
@@ -64,7 +59,7 @@ static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, siz
     return NULL;
 }
 
-BUILTIN(init)
+CFXI_BUILTIN(init)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     size_t used = 0;
@@ -76,7 +71,7 @@ BUILTIN(init)
         if (takes < 0)
             return NULL;
         err->status = CFX_OK;
-        cfx_object *value = takes ? given(a, name, place++, &used) : NULL;
+        cfx_object *value = takes ? cfxi_w_given(a, name, place++, &used) : NULL;
         value = value ? cfxi_w_ref(value) : default_of(w, self->cls, name, err);
         if (!value && !takes && err->status == CFX_OK)
             continue;  /* __post_init__ sets it */
@@ -96,11 +91,10 @@ BUILTIN(init)
     return found && !made ? NULL : cfxi_w_none(w);
 }
 
-BUILTIN(repr)
+CFXI_BUILTIN(repr)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     cfx_buffer text;
-    (void)a;
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(w, self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
@@ -116,13 +110,10 @@ BUILTIN(repr)
     }
     if (status == CFX_OK)
         status = cfxi_w_put(&text, fields->as.seq.n ? ")" : "()", err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
-BUILTIN(equals)
+CFXI_BUILTIN(equals)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     if (a->n != 1 || a->args[0]->cls != self->cls)
@@ -155,11 +146,10 @@ static cfx_object *all_fields(cfxi_world *w, const cfx_object *cls, cfx_error *e
     return fields;
 }
 
-BUILTIN(dataclass)
+CFXI_BUILTIN(dataclass)
 {
     static const cfxi_builtin methods[] = {
         {"__init__", init}, {"__repr__", repr}, {"__eq__", equals}, {NULL, NULL}};
-    (void)self;
     if (a->n == a->n_named)  /* @dataclass(frozen=True): what it gives is the decorator */
         return cfxi_w_builtin_object(w, "dataclasses.dataclass", dataclass, CFX_OPID_NONE, err);
     cfx_object *cls = a->args[0];
@@ -258,17 +248,16 @@ static cfx_object *as_plain(cfxi_world *w, const cfx_call_args *a, const char *n
     return plain_copy(w, in[0], dict, err);
 }
 
-BUILTIN(as_dict) { (void)self; return as_plain(w, a, "asdict", true, err); }
-BUILTIN(as_tuple) { (void)self; return as_plain(w, a, "astuple", false, err); }
+CFXI_BUILTIN(as_dict) { return as_plain(w, a, "asdict", true, err); }
+CFXI_BUILTIN(as_tuple) { return as_plain(w, a, "astuple", false, err); }
 
 /* A new one with the fields of another, but for those that are given. */
-BUILTIN(replace)
+CFXI_BUILTIN(replace)
 {
     cfx_object *values[CFXI_MOST_ARGS];
     const char *names[CFXI_MOST_ARGS];
     const size_t plain = a->n - a->n_named;
     size_t n = a->n_named;
-    (void)self;
     const cfx_object *fields = plain == 1 ? need_fields(w, a->args[0], "replace", err) : NULL;
     if (plain != 1)
         return cfxi_w_raise(w, err, CFXI_TypeError, "replace() takes 1 positional argument but "
@@ -288,7 +277,7 @@ BUILTIN(replace)
         const int takes = in_init(w, o->cls, name, err);
         if (takes < 0)
             return NULL;
-        if (!takes || !value || given(&(cfx_call_args){values, n, names, n}, name, n, &used))
+        if (!takes || !value || cfxi_w_given(&(cfx_call_args){values, n, names, n}, name, n, &used))
             continue;
         names[n] = name;
         values[n++] = value;
@@ -296,10 +285,9 @@ BUILTIN(replace)
     return cfxi_w_call_object(w, o->cls, (cfx_call_args){values, n, names, n}, err);
 }
 
-BUILTIN(fields_function)
+CFXI_BUILTIN(fields_function)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "fields", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     const cfx_object *names = need_fields(w, in[0], "fields", err);
@@ -314,10 +302,9 @@ BUILTIN(fields_function)
     return made;
 }
 
-BUILTIN(is_dataclass)
+CFXI_BUILTIN(is_dataclass)
 {
     cfx_object *in[1];
-    (void)self;
     return cfxi_w_args(w, a, "is_dataclass", NULL, 1, 1, in, err) == CFX_OK
                ? cfxi_w_truth_object(w, fields_of(in[0]) != NULL) : NULL;
 }

@@ -5,17 +5,11 @@
  */
 #include "world_impl.h"
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 static const char members_name[] = "__members__";
 
-cfx_object *cfxi_w_enum_auto(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                             cfx_error *err)
+CFXI_BUILTIN(make_auto)
 {
     cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
-    (void)self;
-    (void)a;
     if (o)
         o->flag = true;  /* it is one */
     return o;
@@ -44,25 +38,19 @@ static cfx_object *shown(cfxi_world *w, cfx_object *self, bool whole, cfx_error 
         status = cfxi_w_repr(w, value, &text, err);
     if (status == CFX_OK && whole)
         status = cfxi_w_put(&text, ">", err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
-BUILTIN(member_repr) { (void)a; return shown(w, self, true, err); }
-BUILTIN(member_str) { (void)a; return shown(w, self, false, err); }
+CFXI_BUILTIN(member_repr) { return shown(w, self, true, err); }
+CFXI_BUILTIN(member_str) { return shown(w, self, false, err); }
 
 /* IntEnum and StrEnum show what they are worth. */
-BUILTIN(value_str)
+CFXI_BUILTIN(value_str)
 {
     cfx_buffer text;
-    (void)a;
     cfx_buffer_init(&text, w->allocator);
-    if (cfxi_w_show(w, cfxi_w_dict_get(self->attrs, "value"), &text, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, cfxi_w_show(w, cfxi_w_dict_get(self->attrs, "value"), &text, err),
+                            &text, err);
 }
 
 /* ---- what the class does ------------------------------------------------------------------- */
@@ -81,41 +69,38 @@ static cfx_object *all_members(cfxi_world *w, cfx_object *cls, cfx_error *err)
     return list;
 }
 
-BUILTIN(class_iter)
+CFXI_BUILTIN(class_iter)
 {
     cfx_object *list = all_members(w, self, err);
     cfx_object *made = list ? cfxi_w_iterate(w, list, err) : NULL;
-    (void)a;
     cfxi_w_unref(list);
     return made;
 }
 
-BUILTIN(class_len)
+CFXI_BUILTIN(class_len)
 {
     cfx_object *list = all_members(w, self, err);
     cfx_object *made = list ? cfxi_w_int_object(w, (int64_t)list->as.seq.n, err) : NULL;
-    (void)a;
     cfxi_w_unref(list);
     return made;
 }
 
-BUILTIN(class_item)
+CFXI_BUILTIN(class_item)
 {
     cfx_object *members = cfxi_w_dict_get(self->attrs, members_name);
     return members ? cfxi_w_item(w, members, a->args[0], err) : cfxi_w_ref(self);
 }
 
-BUILTIN(class_repr)
+CFXI_BUILTIN(class_repr)
 {
     cfx_buffer text;
-    (void)a;
     cfx_buffer_init(&text, w->allocator);
-    if (cfxi_w_put(&text, "<enum '", err) == CFX_OK &&
-        cfxi_w_put(&text, self->as.cls.name, err) == CFX_OK &&
-        cfxi_w_put(&text, "'>", err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    cfx_status status = cfxi_w_put(&text, "<enum '", err);
+    if (status == CFX_OK)
+        status = cfxi_w_put(&text, self->as.cls.name, err);
+    if (status == CFX_OK)
+        status = cfxi_w_put(&text, "'>", err);
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 /* The member of a value: borrowed; NULL without an error if there is none. */
@@ -134,13 +119,13 @@ static cfx_object *find_value(cfxi_world *w, cfx_object *cls, cfx_object *value,
     return NULL;
 }
 
-BUILTIN(class_contains)
+CFXI_BUILTIN(class_contains)
 {
     cfx_object *found = find_value(w, self, a->args[0], err);
     return found || err->status == CFX_OK ? cfxi_w_truth_object(w, found == a->args[0]) : NULL;
 }
 
-BUILTIN(class_call)
+CFXI_BUILTIN(class_call)
 {
     cfx_object *in[1];
     cfx_buffer text;
@@ -183,15 +168,13 @@ static cfx_object *make_enum(cfxi_world *w, cfx_error *err)
     return cls;
 }
 
-cfx_object *cfxi_w_enum_class(cfxi_world *w, const char *name, cfx_error *err)
+/* IntEnum and StrEnum. */
+static cfx_object *make_mixed(cfxi_world *w, const char *name, cfxi_type type, cfx_error *err)
 {
     static const cfxi_builtin of_member[] = {{"__str__", value_str}, {NULL, NULL}};
-    const bool number = strcmp(name, "IntEnum") == 0;
-    if (strcmp(name, "Enum") == 0)
-        return make_enum(w, err);
     cfx_object *space = cfxi_w_namespace(w, "enum", err);
     cfx_object *both[] = {
-        space ? cfxi_w_type_class(w, number ? CFXI_TYPE_INT : CFXI_TYPE_STR, err) : NULL,
+        space ? cfxi_w_type_class(w, type, err) : NULL,
         space ? cfxi_w_namespace_get(w, space, "Enum", err) : NULL};
     cfx_object *cls = both[0] && both[1]
                           ? cfxi_w_make_class(w, name, both, 2, NULL, NULL, 0, err) : NULL;
@@ -203,6 +186,18 @@ cfx_object *cfxi_w_enum_class(cfxi_world *w, const char *name, cfx_error *err)
     cfxi_w_unref(both[1]);
     cfxi_w_unref(space);
     return cls;
+}
+
+cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err)
+{
+    if (strcmp(name, "Enum") == 0)
+        return make_enum(w, err);
+    if (strcmp(name, "IntEnum") == 0)
+        return make_mixed(w, name, CFXI_TYPE_INT, err);
+    if (strcmp(name, "StrEnum") == 0)
+        return make_mixed(w, name, CFXI_TYPE_STR, err);
+    return strcmp(name, "auto") == 0
+               ? cfxi_w_builtin_object(w, "enum.auto", make_auto, CFX_OPID_NONE, err) : NULL;
 }
 
 /* ---- a class of the user's ----------------------------------------------------------------- */

@@ -234,6 +234,14 @@ cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
                : cfxi_w_show(w, args->as.seq.items[0], out, err);
 }
 
+cfx_object *cfxi_w_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err)
+{
+    cfx_buffer text;
+    cfx_buffer_init(&text, w->allocator);
+    const cfx_status status = repr ? cfxi_w_repr(w, o, &text, err) : cfxi_w_show(w, o, &text, err);
+    return cfxi_w_text_made(w, status, &text, err);
+}
+
 /* ---- the little language ------------------------------------------------------------------- */
 
 typedef struct spec {
@@ -499,13 +507,10 @@ static cfx_status format_member(cfxi_world *w, cfx_object *o, const char *text, 
 {
     cfx_buffer shown;
     cfx_buffer_init(&shown, w->allocator);
-    cfx_status status = cfxi_w_show(w, o, &shown, err);
-    cfx_object *word = status == CFX_OK ? cfxi_w_str_of_buffer(w, &shown, err) : NULL;
-    cfx_buffer_free(&shown);
-    if (word)
-        status = cfxi_w_format(w, word, text, size, out, err);
+    cfx_object *word = cfxi_w_text_made(w, cfxi_w_show(w, o, &shown, err), &shown, err);
+    const cfx_status status = word ? cfxi_w_format(w, word, text, size, out, err) : err->status;
     cfxi_w_unref(word);
-    return word ? status : err->status;
+    return status;
 }
 
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t size,
@@ -531,6 +536,16 @@ cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t 
         return cfxi_w_throw(w, err, CFXI_TypeError, "unsupported format string passed to "
                             "%s.__format__", cfxi_w_type_name(w, o));
     return format_by(w, &s, o, out, err);
+}
+
+cfx_object *cfxi_w_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how, cfx_error *err)
+{
+    cfx_buffer text;
+    const bool given = how && how->type == CFXI_TYPE_STR;
+    cfx_buffer_init(&text, w->allocator);
+    const cfx_status status = cfxi_w_format(w, o, given ? how->as.text.data : "",
+                                            given ? how->as.text.size : 0, &text, err);
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 /* ---- str.format ---------------------------------------------------------------------------- */
@@ -671,10 +686,7 @@ cfx_object *cfxi_w_str_format(cfxi_world *w, cfx_object *self, const cfx_call_ar
     }
     cfx_buffer_init(&text, w->allocator);
     const char *at = self->as.text.data;
-    if (fill(&f, at, at + self->as.text.size, 0, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, fill(&f, at, at + self->as.text.size, 0, err), &text, err);
 }
 
 /* ---- % ------------------------------------------------------------------------------------- */
@@ -823,8 +835,5 @@ cfx_object *cfxi_w_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cf
               args->type != CFXI_TYPE_LIST)
         status = cfxi_w_throw(w, err, CFXI_TypeError, "not all arguments converted during string "
                               "formatting");
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &out, err);
-    cfx_buffer_free(&out);
-    return NULL;
+    return cfxi_w_text_made(w, status, &out, err);
 }

@@ -2,9 +2,6 @@
  * iterator of it: there are no endless ones but count. */
 #include "world_impl.h"
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 /* An iterator of a list, which is let go of; NULL is handed on. */
 static cfx_object *over(cfxi_world *w, cfx_object *list, cfx_error *err)
 {
@@ -40,12 +37,11 @@ static cfx_object *chained(cfxi_world *w, cfx_object *const *parts, size_t n, cf
     return over(w, all, err);
 }
 
-BUILTIN(chain) { (void)self; return chained(w, a->args, a->n, err); }
+CFXI_BUILTIN(chain) { return chained(w, a->args, a->n, err); }
 
-BUILTIN(from_iterable)
+CFXI_BUILTIN(from_iterable)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "from_iterable", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     cfx_object *parts = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
@@ -54,12 +50,11 @@ BUILTIN(from_iterable)
     return made;
 }
 
-BUILTIN(repeat)
+CFXI_BUILTIN(repeat)
 {
     static const char *const names[] = {"object", "times"};
     cfx_object *in[2];
     int64_t n = 0;
-    (void)self;
     if (cfxi_w_args(w, a, "repeat", names, 1, 2, in, err) != CFX_OK)
         return NULL;
     if (!in[1])
@@ -74,13 +69,12 @@ BUILTIN(repeat)
 }
 
 /* Numbers without an end: as many as there are. */
-BUILTIN(count)
+CFXI_BUILTIN(count)
 {
     static const char *const names[] = {"start", "step"};
     cfx_object *in[2];
     int64_t start = 0;
     int64_t step = 1;
-    (void)self;
     if (cfxi_w_args(w, a, "count", names, 0, 2, in, err) != CFX_OK ||
         (in[0] && cfxi_w_index_of(w, in[0], "the start", &start, err) != CFX_OK) ||
         (in[1] && cfxi_w_index_of(w, in[1], "the step", &step, err) != CFX_OK))
@@ -90,11 +84,10 @@ BUILTIN(count)
     return over(w, all, err);
 }
 
-BUILTIN(islice)
+CFXI_BUILTIN(islice)
 {
     cfx_object *in[4];
     int64_t at[3] = {0, INT64_MAX, 1};
-    (void)self;
     if (cfxi_w_args(w, a, "islice", NULL, 2, 4, in, err) != CFX_OK)
         return NULL;
     for (size_t i = 1; i < 4; i++)
@@ -129,11 +122,10 @@ BUILTIN(islice)
 
 /* ---- sums and tests ------------------------------------------------------------------------ */
 
-BUILTIN(accumulate)
+CFXI_BUILTIN(accumulate)
 {
     static const char *const names[] = {"iterable", "func", "*initial"};
     cfx_object *in[3];
-    (void)self;
     if (cfxi_w_args(w, a, "accumulate", names, 1, 3, in, err) != CFX_OK)
         return NULL;
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
@@ -184,13 +176,12 @@ static cfx_object *by_test(cfxi_world *w, const cfx_call_args *a, const char *na
     return over(w, all, err);
 }
 
-BUILTIN(take_while) { (void)self; return by_test(w, a, "takewhile", true, err); }
-BUILTIN(drop_while) { (void)self; return by_test(w, a, "dropwhile", false, err); }
+CFXI_BUILTIN(take_while) { return by_test(w, a, "takewhile", true, err); }
+CFXI_BUILTIN(drop_while) { return by_test(w, a, "dropwhile", false, err); }
 
-BUILTIN(star_map)
+CFXI_BUILTIN(star_map)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "starmap", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[1], err);
@@ -209,10 +200,9 @@ BUILTIN(star_map)
 
 /* ---- side by side -------------------------------------------------------------------------- */
 
-BUILTIN(pairwise)
+CFXI_BUILTIN(pairwise)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "pairwise", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
@@ -244,14 +234,13 @@ static bool collect_all(cfxi_world *w, cfx_object *const *from, size_t n, cfx_ob
     return true;
 }
 
-BUILTIN(zip_longest)
+CFXI_BUILTIN(zip_longest)
 {
     cfx_object *lists[MOST_PLACES] = {NULL};
     cfx_object *row[MOST_PLACES];
     const size_t n = a->n - a->n_named;
     cfx_object *fill = a->n_named ? a->args[n] : w->none;
     size_t longest;
-    (void)self;
     if (a->n_named > 1 || (a->n_named == 1 && strcmp(a->names[0], "fillvalue") != 0))
         return cfxi_w_raise(w, err, CFXI_TypeError, "zip_longest() takes no keyword argument but "
                             "'fillvalue'");
@@ -363,22 +352,20 @@ done:
     return made;
 }
 
-BUILTIN(combinations) { (void)self; return choose(w, a, "combinations", COMBINATIONS, err); }
-BUILTIN(permutations) { (void)self; return choose(w, a, "permutations", PERMUTATIONS, err); }
-BUILTIN(combinations_again)
+CFXI_BUILTIN(combinations) { return choose(w, a, "combinations", COMBINATIONS, err); }
+CFXI_BUILTIN(permutations) { return choose(w, a, "permutations", PERMUTATIONS, err); }
+CFXI_BUILTIN(combinations_again)
 {
-    (void)self;
     return choose(w, a, "combinations_with_replacement", COMBINATIONS_AGAIN, err);
 }
 
-BUILTIN(product)
+CFXI_BUILTIN(product)
 {
     cfx_object *lists[MOST_PLACES] = {NULL};
     const size_t n = a->n - a->n_named;
     int64_t times = 1;
     size_t longest;
     cfx_object *made = NULL;
-    (void)self;
     if (a->n_named > 1 || (a->n_named == 1 && strcmp(a->names[0], "repeat") != 0))
         return cfxi_w_raise(w, err, CFXI_TypeError, "product() takes no keyword argument but "
                             "'repeat'");

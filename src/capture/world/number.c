@@ -60,13 +60,6 @@ static cfx_datum number_datum(const cfx_object *o)
                                         : cfx_datum_complex(o->as.c[0], o->as.c[1]);
 }
 
-/* Whether the graph, or a kernel, does it: not Python. */
-static bool is_array(const cfx_object *o)
-{
-    return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
-           o->type == CFXI_TYPE_TENSOR;
-}
-
 /* The name of the function of `operator` behind a sign. */
 static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
 {
@@ -240,7 +233,7 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
     }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
                        cfxi_w_has_value(b, false);
-    if (is_array(a) || is_array(b) || shown)
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || shown)
         return cfxi_w_perform_on(w, operator_name(sign, in_place, name), a, b, err);
     if (in_place && (a->type == CFXI_TYPE_LIST || a->type == CFXI_TYPE_DICT)) {
         const cfx_status before = err->status;
@@ -257,7 +250,7 @@ cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error 
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
-    if (is_array(a))
+    if (cfxi_w_is_value(a))
         return cfxi_w_perform_on(w, operator_name(sign, false, name), a, NULL, err);
     if (sign == CFX_SIGN_NOT) {
         const int t = cfxi_w_truth_of(w, a, err);
@@ -443,7 +436,7 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
         return numbers(w, CFX_SIGN_EQ, a, b);
     if (is_set(a) && is_set(b))
         return dicts_equal(w, a, b, err);
-    if (is_array(a) || is_array(b))
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b))
         return arrays_equal(w, a, b, err);
     if (a->type != b->type)
         return 0;
@@ -599,7 +592,7 @@ static cfx_object *identity(cfxi_world *w, cfx_object *a, cfx_object *b, bool ne
 /* Whether `item in container` depends on a graph value: on the item, or one in a list. */
 static bool asks_graph(const cfx_object *item, const cfx_object *container)
 {
-    if (is_array(container))
+    if (cfxi_w_is_value(container))
         return true;
     if (container->cls || container->type == CFXI_TYPE_MODULE)
         return false;
@@ -610,7 +603,7 @@ static bool asks_graph(const cfx_object *item, const cfx_object *container)
 static cfx_object *record_contains(cfxi_world *w, cfx_object *container, cfx_object *item,
                                    bool negated, cfx_error *err)
 {
-    const bool plain = is_array(container) || container->type == CFXI_TYPE_STR ||
+    const bool plain = cfxi_w_is_value(container) || container->type == CFXI_TYPE_STR ||
                        container->type == CFXI_TYPE_LIST || container->type == CFXI_TYPE_TUPLE;
     cfx_object *in = plain ? cfxi_w_ref(container)
                            : cfxi_w_collect(w, CFXI_TYPE_TUPLE, container, err);
@@ -634,10 +627,10 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
             return record_contains(w, b, a, sign == CFX_SIGN_NOT_IN, err);
         return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
     }
-    if (!is_array(a) && !is_array(b) && a->type == b->type &&
+    if (!cfxi_w_is_value(a) && !cfxi_w_is_value(b) && a->type == b->type &&
         (cfxi_w_has_value(a, false) || cfxi_w_has_value(b, false)))
         return cfxi_w_perform_on(w, operator_name(sign, false, name), a, b, err);
-    if (is_array(a) || is_array(b)) {
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b)) {
         const bool same = sign == CFX_SIGN_EQ || sign == CFX_SIGN_NE;
         const bool tensors = a->type == CFXI_TYPE_TENSOR || b->type == CFXI_TYPE_TENSOR;
         if (same && tensors && (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE))
