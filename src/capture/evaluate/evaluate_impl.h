@@ -67,6 +67,12 @@ typedef struct cfxi_name_set {
     uint32_t table_size;           /* a power of two, or 0 */
 } cfxi_name_set;
 
+/* Where a local is assigned to. */
+typedef struct cfxi_write {
+    uint64_t place;                /* line << 32 | column */
+    uint32_t slot;
+} cfxi_write;
+
 /* Something that has names of its own. */
 struct cfx_def {
     cfxi_def_kind kind;
@@ -81,6 +87,8 @@ struct cfx_def {
     const char **locals;
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that
                                       reads it, in this or an inner def; 0: none does */
+    cfxi_write *writes;            /* of locals, but for those of literals, in the source's order */
+    size_t n_writes;
     cfxi_name_set names;           /* the locals */
     cfxi_name_set globals;         /* declared `global` */
     cfxi_name_set nonlocals;
@@ -185,6 +193,7 @@ struct cfx_evaluator {
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
+    cfxi_pointers loops;        /* what is known of loops from earlier attempts (dynamic.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
     cfxi_pointers lazy;         /* lists that stand for generators, map and filter */

@@ -287,3 +287,13 @@ def changes_one_of_two_lengths(x):
     a.append(x)
     a.extend([x, x * 2])
     return sum(a)
+
+
+@program(torch.ones(3), -torch.ones(3), tags="alias set", refused="a set gets other keys")
+def methods_behind_signs_change_a_set(x):
+    """s.__isub__(t) is s -= t: what the other way sees is put back."""
+    s = {1, 2}
+    same = s
+    if x.sum() > 0:
+        s.__isub__({1})
+    return x * len(same)
