@@ -423,10 +423,6 @@ typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
 cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
                       void *ctx, cfx_object **value);
-/* Names all nodes by what they are in the finished graph, not by how many attempts it took: those of
- * regions, too, whose inputs are called after what comes in, or after the variable. (rename.c) */
-cfx_status cfxi_name_captured(cfx_graph *g, cfx_error *err);
-
 /* `then if test else otherwise` of expressions, and the statement. */
 cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e);
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);

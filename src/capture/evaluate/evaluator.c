@@ -230,7 +230,6 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
     begin(ev, &e, err);
     for (size_t i = 0; i < ev->region->n && fine; i++)
         fine = keep_change(ev, &ev->region->changes[i]);
-    fine = fine && cfxi_name_captured(ev->g, ev->err) == CFX_OK;
     ev->frame = e.frame;
     ev->err = e.err;
     return fine ? CFX_OK : err->status;
