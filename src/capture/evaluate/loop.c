@@ -173,10 +173,19 @@ static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
 cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
 {
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
-                      .orelse = &s->orelse};
+                      .orelse = &s->orelse, .test_end = cfxi_end_of(s->test)};
+    cfxi_head head;
+    test_kind kind = kind_of_test(s->test);
+    if (cfxi_find_head(ev, s, &head)) {
+        loop.test = cfxi_head_test;
+        loop.round = cfxi_head_round;
+        loop.ctx = &head;
+        loop.test_end = cfxi_end_of(head.test);
+        kind = TEST_ANY;
+    }
     cfxi_frame *frame = ev->frame;
     const uint64_t was = enter(ev, &s->ast);
-    const cfxi_flow flow = run_while(ev, &loop, kind_of_test(s->test));
+    const cfxi_flow flow = run_while(ev, &loop, kind);
     frame->loop = was;
     return flow;
 }
