@@ -35,7 +35,7 @@ static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, 
     snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
     if (!cls->as.cls.own && cls->as.cls.layout != CFXI_TYPE_MODULE && find_special(name, out))
         return CFX_OK;
-    if (!cls->as.cls.own || cfxi_w_class_find(cls, "_fields"))
+    if (!cls->as.cls.own || cls->cls || cfxi_w_class_find(cls, "_fields"))
         return CFX_OK;
     out->kind = CFX_CALLEE_CLASS;
     return cfxi_w_class_get(w, cls, "__init__", &out->function, err);
@@ -159,6 +159,10 @@ static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_arg
     cfx_object *found;
     if (fields)
         return make_named(w, cls, fields, a, err);
+    if (cls->cls) {  /* Color("red") */
+        bool has;
+        return cfxi_w_special(w, cls, "__call__", a->args, a->n, &has, err);
+    }
     if (cls->as.cls.make)
         return cls->as.cls.make(w, NULL, a, err);
     cfx_object *o = cfxi_w_make(w, cls, err);

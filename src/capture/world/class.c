@@ -184,6 +184,26 @@ cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err)
     return cfxi_w_type_class(w, (cfxi_type)o->type, err);
 }
 
+cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
+                             cfx_error *err)
+{
+    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
+    if (f)
+        f->mark = true;  /* it takes its object first */
+    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
+    cfxi_w_unref(f);
+    return status;
+}
+
+cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                              cfx_error *err)
+{
+    for (; rows->name; rows++)
+        if (!cfxi_w_dict_get(cls->attrs, rows->name))
+            CFX_TRY(cfxi_w_add_method(w, cls, rows->name, rows->fn, err));
+    return CFX_OK;
+}
+
 /* ---- classes of the user's ----------------------------------------------------------------- */
 
 /* A class whose base is typing.NamedTuple: its annotations are the fields. */
@@ -204,6 +224,8 @@ static cfx_object *typed_tuple(cfxi_world *w, cfx_object *cls, cfx_error *err)
         status = cfxi_w_dict_put(cls->attrs, "_fields", fields ? fields : w->empty, err);
     if (status == CFX_OK)
         status = cfxi_w_dict_put(cls->attrs, "_field_defaults", defaults, err);
+    if (status == CFX_OK)
+        status = cfxi_w_add_methods(w, cls, cfxi_w_named_methods, err);
     cfxi_w_unref(defaults);
     return status == CFX_OK ? cls : (cfxi_w_unref(cls), (cfx_object *)NULL);
 }
@@ -215,6 +237,16 @@ static bool is_typed_tuple(const cfx_object *cls)
         if (strcmp(bases->as.seq.items[i]->as.cls.name, "NamedTuple") == 0)
             return true;
     return false;
+}
+
+/* What the class of a class is that has an Enum among its bases; NULL if it has none. Borrowed. */
+static cfx_object *meta_of(const cfx_object *cls)
+{
+    const cfx_object *mro = cls->as.cls.mro;
+    for (size_t i = 1; i < mro->as.seq.n; i++)
+        if (mro->as.seq.items[i]->cls)
+            return mro->as.seq.items[i]->cls;
+    return NULL;
 }
 
 cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
@@ -245,6 +277,11 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
     if (!cls)
         return NULL;
     cls->as.cls.own = true;
+    cfx_object *meta = meta_of(cls);
+    if (meta && cfxi_w_enum_finish(w, cls, meta, err) != CFX_OK)
+        cfxi_w_clear(&cls);
+    if (meta)
+        return cls;
     return is_typed_tuple(cls) ? typed_tuple(w, cls, err) : cls;
 }
 
@@ -345,17 +382,6 @@ static const cfxi_builtin *builtin_method(const cfx_object *cls, const char *nam
     const bool plain = layout == CFXI_TYPE_INSTANCE || layout == CFXI_TYPE_LIST ||
                        layout == CFXI_TYPE_DICT || layout == CFXI_TYPE_SET;
     return !row && plain ? cfxi_w_row_find(object_methods, name) : row;
-}
-
-cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
-                             cfx_error *err)
-{
-    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
-    if (f)
-        f->mark = true;  /* it takes its object first */
-    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
-    cfxi_w_unref(f);
-    return status;
 }
 
 /* The first class in the order of `cls` that is none of the user's: it has the builtin methods. */

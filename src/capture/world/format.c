@@ -214,13 +214,13 @@ cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
 cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err)
 {
     bool found = false;
-    if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_DEVICE)
-        return put_text(out, o->as.text.data, o->as.text.size, err);
     if (o->cls) {
         cfx_status status = put_special(w, o, "__str__", out, &found, err);
         if (found)
             return status;
     }
+    if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_DEVICE)
+        return put_text(out, o->as.text.data, o->as.text.size, err);
     cfx_object *args = o->cls && o->cls->as.cls.exception >= 0 && o->attrs
                            ? cfxi_w_dict_get(o->attrs, "args") : NULL;
     if (!args || args->type != CFXI_TYPE_TUPLE)
@@ -501,12 +501,26 @@ static cfx_status format_by(cfxi_world *w, const spec *s, cfx_object *o, cfx_buf
                         s->type ? s->type : '?', cfxi_w_type_name(w, o));
 }
 
+/* A member of an enum that is no number: as its text. */
+static cfx_status format_member(cfxi_world *w, cfx_object *o, const char *text, size_t size,
+                                cfx_buffer *out, cfx_error *err)
+{
+    cfx_buffer shown;
+    cfx_buffer_init(&shown, w->allocator);
+    cfx_object *word = cfxi_w_text_made(w, cfxi_w_show(w, o, &shown, err), &shown, err);
+    const cfx_status status = word ? cfxi_w_format(w, word, text, size, out, err) : err->status;
+    cfxi_w_unref(word);
+    return status;
+}
+
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t size,
                          cfx_buffer *out, cfx_error *err)
 {
     spec s;
     if (size == 0)
         return cfxi_w_show(w, o, out, err);
+    if (o->cls && o->cls->cls && o->type != CFXI_TYPE_INT)
+        return format_member(w, o, text, size, out, err);
     if (!read_spec(text, size, &s))
         return cfxi_w_throw(w, err, CFXI_ValueError,
                             "Invalid format specifier '%.*s' for object of "

@@ -36,15 +36,6 @@ cfx_object *cfxi_w_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err)
     return cls;
 }
 
-cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err)
-{
-    cfx_object *base = cfxi_w_layer_class(w, CFX_NN_NONE, err);
-    cfx_object *cls = base ? cfxi_w_builtin_class(w, name, base, CFXI_TYPE_MODULE, NULL, err)
-                           : NULL;
-    cfxi_w_unref(base);
-    return cls;
-}
-
 cfx_object *cfxi_w_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err)
 {
     cfx_object *cls = cfxi_w_layer_class(w, m->nn, err);

@@ -11,13 +11,30 @@ bool cfxi_w_is_named(const cfx_object *cls, const char *name)
     return false;
 }
 
+bool cfxi_w_holds_parameters(const cfx_object *cls)
+{
+    return cfxi_w_is_named(cls, "ParameterList") || cfxi_w_is_named(cls, "ParameterDict");
+}
+
 /* ---- children ------------------------------------------------------------------------------ */
 
-/* A child, or one of a ParameterList. */
-static bool is_item(const cfx_module *m, const cfxi_member *e)
+/* A child, or one of a ParameterList or ParameterDict. */
+static bool is_item(const cfx_object *o, const cfxi_member *e)
 {
-    return e->kind == CFXI_MEMBER_CHILD || (m->nn == CFX_NN_NONE && cfxi_is_digit(e->name[0]) &&
-                                            e->kind == CFXI_MEMBER_PARAMETER);
+    return e->kind == CFXI_MEMBER_CHILD ||
+           (e->kind == CFXI_MEMBER_PARAMETER && o->as.module->nn == CFX_NN_NONE &&
+            cfxi_w_holds_parameters(o->cls));
+}
+
+int64_t cfxi_w_layer_length(const cfx_object *o)
+{
+    const cfx_module *m = o->as.module;
+    int64_t n = 0;
+    if (!cfxi_w_is_container(m->nn) && !cfxi_w_holds_parameters(o->cls))
+        return -1;
+    for (size_t i = 0; i < m->members.size; i++)
+        n += is_item(o, cfxi_member_at(m, i));
+    return n;
 }
 
 cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err)
@@ -27,7 +44,7 @@ cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once
     cfxi_pointers seen = {0};
     for (size_t i = 0; list && i < m->members.size; i++) {
         const cfxi_member *e = cfxi_member_at(m, i);
-        if (!is_item(m, e) || (once && e->child && cfxi_pointers_get(&seen, e->child)))
+        if (!is_item(o, e) || (once && e->child && cfxi_pointers_get(&seen, e->child)))
             continue;
         if (once && e->child && !cfxi_pointers_set(&seen, e->child, e->child, w->allocator)) {
             cfxi_nomem(err);
@@ -52,10 +69,12 @@ cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once
 
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
-    if (o->as.module->nn == CFX_NN_NONE && !cfxi_w_is_named(o->cls, "ParameterList"))
+    if (o->as.module->nn == CFX_NN_NONE && !cfxi_w_holds_parameters(o->cls))
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
                             cfxi_w_type_name(w, o));
-    return cfxi_w_layer_list(w, o, o->as.module->nn == CFX_NN_ModuleDict ? 'k' : 'c', false, err);
+    const bool keys = o->as.module->nn == CFX_NN_ModuleDict ||
+                      cfxi_w_is_named(o->cls, "ParameterDict");
+    return cfxi_w_layer_list(w, o, keys ? 'k' : 'c', false, err);
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
@@ -82,14 +101,11 @@ static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_err
 static cfx_object *item_at(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
     const cfx_module *m = o->as.module;
-    int64_t n = 0;
     int64_t at;
-    for (size_t i = 0; i < m->members.size; i++)
-        n += is_item(m, cfxi_member_at(m, i));
-    if (cfxi_w_place_of(w, o, key, n, &at, err) != CFX_OK)
+    if (cfxi_w_place_of(w, o, key, cfxi_w_layer_length(o), &at, err) != CFX_OK)
         return NULL;
     size_t i = 0;
-    while (!is_item(m, cfxi_member_at(m, i)) || at-- > 0)
+    while (!is_item(o, cfxi_member_at(m, i)) || at-- > 0)
         i++;
     return cfxi_w_get(w, o, cfxi_member_at(m, i)->name, err);
 }
@@ -116,7 +132,7 @@ cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx
 
 CFXI_BUILTIN(append)
 {
-    const size_t n = cfx_module_num_children(self->as.module);
+    const size_t n = (size_t)cfxi_w_layer_length(self);
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "append", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_w_layer_add_at(w, self, n, in[0], err) != CFX_OK)
@@ -126,7 +142,7 @@ CFXI_BUILTIN(append)
 
 CFXI_BUILTIN(extend)
 {
-    const size_t n = cfx_module_num_children(self->as.module);
+    const size_t n = (size_t)cfxi_w_layer_length(self);
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "extend", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_w_layer_add_all(w, self, in[0], n, err) != CFX_OK)
@@ -147,14 +163,26 @@ CFXI_BUILTIN(keys) { return cfxi_w_layer_list(w, self, 'k', false, err); }
 CFXI_BUILTIN(values) { return cfxi_w_layer_list(w, self, 'c', false, err); }
 CFXI_BUILTIN(items) { return cfxi_w_layer_list(w, self, 'n', false, err); }
 
-/* Of the containers; the last two are every module's. */
-static const cfxi_builtin methods[] = {
+static const cfxi_builtin container_methods[] = {
     {"append", append}, {"extend", extend}, {"update", update}, {"keys", keys},
-    {"values", values}, {"items", items}, {"children", children},
-    {"named_children", named_children}, {NULL, NULL},
+    {"values", values}, {"items", items}, {NULL, NULL},
 };
 
 const cfxi_builtin *cfxi_w_list_method(cfx_nn nn, const char *name)
 {
-    return cfxi_w_row_find(cfxi_w_is_container(nn) ? methods : methods + 6, name);
+    static const cfxi_builtin methods[] = {  /* of every module */
+        {"children", children}, {"named_children", named_children}, {NULL, NULL}};
+    const cfxi_builtin *row = cfxi_w_row_find(methods, name);
+    return row || !cfxi_w_is_container(nn) ? row : cfxi_w_row_find(container_methods, name);
+}
+
+cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err)
+{
+    cfx_object *base = cfxi_w_layer_class(w, CFX_NN_NONE, err);
+    cfx_object *cls = base ? cfxi_w_builtin_class(w, name, base, CFXI_TYPE_MODULE, NULL, err)
+                           : NULL;
+    cfxi_w_unref(base);
+    if (cls && cfxi_w_add_methods(w, cls, container_methods, err) != CFX_OK)
+        cfxi_w_clear(&cls);
+    return cls;
 }

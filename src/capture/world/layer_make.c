@@ -168,8 +168,7 @@ cfx_object *cfxi_w_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_ar
     self->flag = true;
     if (nn != CFX_NN_NONE)
         return cfxi_w_done(w, cfxi_w_layer_adopt(w, self, nn, a, err));
-    if (a->n == 1 && (cfxi_w_is_named(self->cls, "ParameterList") ||
-                      cfxi_w_is_named(self->cls, "ParameterDict")))
+    if (a->n == 1 && cfxi_w_holds_parameters(self->cls))
         return cfxi_w_done(w, cfxi_w_layer_add_all(w, self, a->args[0], 0, err));
     if (a->n > 0)
         return cfxi_w_raise(w, err, CFXI_TypeError, "Module.__init__() takes 1 positional argument "

@@ -1,5 +1,5 @@
 /* library.c - functions of torch and of Python's library that are no operators: what models use of
- * math, typing, dataclasses, collections, functools, itertools and copy. */
+ * math, typing, dataclasses, collections, functools and copy. */
 #include "world_impl.h"
 
 #include <math.h>
@@ -29,14 +29,13 @@ CFXI_BUILTIN(decorator)
 CFXI_BUILTIN(context)
 {
     static const cfxi_builtin methods[] = {
-        {"__enter__", nothing}, {"__exit__", no}, {"__call__", last_of}};
+        {"__enter__", nothing}, {"__exit__", no}, {"__call__", last_of}, {NULL, NULL}};
     cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
     cfx_object *cls = base ? cfxi_w_builtin_class(w, "no_grad", base, CFXI_TYPE_INSTANCE, NULL, err)
                            : NULL;
     cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
-    for (int i = 0; made && i < 3; i++)
-        if (cfxi_w_add_method(w, cls, methods[i].name, methods[i].fn, err) != CFX_OK)
-            cfxi_w_clear(&made);
+    if (made && cfxi_w_add_methods(w, cls, methods, err) != CFX_OK)
+        cfxi_w_clear(&made);
     cfxi_w_unref(cls);
     cfxi_w_unref(base);
     return made;
@@ -234,6 +233,42 @@ CFXI_BUILTIN(torch_info)
 
 /* ---- collections and functools ------------------------------------------------------------- */
 
+/* A new named tuple with other values in the named fields. */
+CFXI_BUILTIN(named_replace)
+{
+    const cfx_object *fields = cfxi_w_class_find(self->cls, "_fields");
+    cfx_object *made = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, self->as.seq.items, self->as.seq.n,
+                                         err);
+    size_t found = a->n - a->n_named;
+    if (made)
+        made->cls = cfxi_w_ref(self->cls);
+    for (size_t k = 0; made && found == k && k < a->n_named; k++)
+        for (size_t i = 0; i < fields->as.seq.n && i < made->as.seq.n; i++)
+            if (strcmp(fields->as.seq.items[i]->as.text.data, a->names[k]) == 0) {
+                cfxi_w_unref(made->as.seq.items[i]);
+                made->as.seq.items[i] = cfxi_w_ref(a->args[k]);
+                found = k + 1;
+            }
+    if (made && found != a->n) {
+        cfxi_w_raise(w, err, CFXI_ValueError, "_replace() got arguments that are no fields");
+        cfxi_w_clear(&made);
+    }
+    return made;
+}
+
+CFXI_BUILTIN(named_dict)
+{
+    const cfx_object *fields = cfxi_w_class_find(self->cls, "_fields");
+    cfx_object *made = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    for (size_t i = 0; made && i < fields->as.seq.n && i < self->as.seq.n; i++)
+        if (cfxi_w_dict_set(made, fields->as.seq.items[i], self->as.seq.items[i], err) != CFX_OK)
+            cfxi_w_clear(&made);
+    return made;
+}
+
+const cfxi_builtin cfxi_w_named_methods[] = {
+    {"_replace", named_replace}, {"_asdict", named_dict}, {NULL, NULL}};
+
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                                cfx_object *defaults, cfx_error *err)
 {
@@ -241,6 +276,8 @@ cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fiel
     cfx_object *values[] = {fields, defaults};
     cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_TUPLE, err);
     cfx_object *cls = base ? cfxi_w_make_class(w, name, &base, 1, names, values, 2, err) : NULL;
+    if (cls && cfxi_w_add_methods(w, cls, cfxi_w_named_methods, err) != CFX_OK)
+        cfxi_w_clear(&cls);
     cfxi_w_unref(base);
     return cls;
 }
@@ -354,20 +391,6 @@ CFXI_BUILTIN(reduce)
     return sum;
 }
 
-CFXI_BUILTIN(chain)
-{
-    cfx_object *all = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
-    for (size_t i = 0; all && i < a->n; i++) {
-        cfx_object *same = cfxi_w_binary(w, CFX_SIGN_ADD, all, a->args[i], true, err);
-        cfxi_w_unref(same);
-        if (!same)
-            cfxi_w_clear(&all);
-    }
-    cfx_object *made = all ? cfxi_w_iterate(w, all, err) : NULL;
-    cfxi_w_unref(all);
-    return made;
-}
-
 /* copy.copy of containers; whatever cannot be changed is its own copy. */
 CFXI_BUILTIN(shallow_copy)
 {
@@ -408,11 +431,11 @@ static const cfxi_builtin functions[] = {
     {"math.isnan", m_isnan}, {"math.isinf", m_isinf}, {"math.isfinite", m_isfinite},
     {"math.gcd", m_gcd}, {"math.isqrt", m_isqrt}, {"math.atan2", m_atan2},
     {"typing.cast", last_of}, {"typing.overload", last_of}, {"typing.final", last_of},
-    {"dataclasses.dataclass", cfxi_w_dataclass}, {"dataclasses.field", cfxi_w_field},
     {"collections.namedtuple", named_tuple}, {"collections.defaultdict", default_dict},
     {"functools.partial", partial}, {"functools.reduce", reduce}, {"functools.wraps", decorator},
     {"functools.lru_cache", decorator}, {"functools.cache", last_of},
-    {"itertools.chain", chain}, {"copy.copy", shallow_copy}, {"copy.deepcopy", deep_copy},
+    {"enum.unique", last_of},
+    {"copy.copy", shallow_copy}, {"copy.deepcopy", deep_copy},
     {"abc.abstractmethod", last_of}, {"warnings.warn", nothing}, {NULL, NULL},
 };
 
@@ -437,7 +460,11 @@ cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *nam
     const cfxi_builtin *row = cfxi_w_row_find(functions, full);
     if (row)
         return cfxi_w_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
-    if (strcmp(space, "torch.nn.init") == 0 && (row = cfxi_w_init_function(name)) != NULL)
+    if (strcmp(space, "torch.nn.init") == 0)
+        row = cfxi_w_init_function(name);
+    else if (strcmp(space, "dataclasses") == 0)
+        row = cfxi_w_dataclass_function(name);
+    if (row)
         return cfxi_w_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
     if (strncmp(space, "typing", 6) == 0 || strcmp(space, "collections.abc") == 0 ||
         strcmp(space, "numbers") == 0 || strcmp(space, "torch.types") == 0 ||
@@ -447,6 +474,10 @@ cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *nam
         return cfxi_w_type_class(w, CFXI_TYPE_DICT, err);
     if (strcmp(full, "collections.deque") == 0)
         return cfxi_w_type_class(w, CFXI_TYPE_LIST, err);
+    if (strcmp(space, "itertools") == 0)
+        return cfxi_w_itertools(w, name, full, err);
+    if (strcmp(space, "enum") == 0)
+        return cfxi_w_enum_get(w, name, err);
     if (strcmp(full, "abc.ABC") == 0)
         return cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
     if (strcmp(space, "torch.nn") == 0 && (strcmp(name, "ParameterList") == 0 ||

@@ -13,8 +13,8 @@ static const char *const spaces[] = {
     "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.parameter",
     "torch.nn.utils", "torch.jit", "torch.autograd", "torch.cuda", "torch.fx", "torch.utils",
     "torch.types", "math", "typing", "typing_extensions", "dataclasses", "collections",
-    "collections.abc", "functools", "itertools", "operator", "copy", "abc", "warnings", "builtins",
-    "numbers", "__future__", "cfx", "cfx.ops", NULL,
+    "collections.abc", "enum", "functools", "itertools", "operator", "copy", "abc", "warnings",
+    "builtins", "numbers", "__future__", "cfx", "cfx.ops", NULL,
 };
 
 bool cfxi_w_is_word(const char *word, const char *const *words)
@@ -59,8 +59,8 @@ cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err)
     if (cfxi_w_is_word(name, spaces) || is_prefix(name))
         return make_space(w, name, err);
     return cfxi_w_raise(w, err, CFXI_ModuleNotFoundError, "No module named '%.100s': scripts know "
-                        "torch, and of Python's library math, typing, dataclasses, collections, "
-                        "functools, itertools, operator, copy and abc", name);
+                        "torch, and of Python's library math, typing, dataclasses, enum, "
+                        "collections, functools, itertools, operator, copy and abc", name);
 }
 
 /* ---- what is in torch ---------------------------------------------------------------------- */

@@ -26,10 +26,9 @@ cfx_status cfxi_w_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *er
         cfxi_w_unref(made);
         return good ? CFX_OK : err->status;
     }
-    if (o->type == CFXI_TYPE_MODULE && o->as.module && cfxi_w_is_container(o->as.module->nn)) {
-        *n = (int64_t)cfx_module_num_children(o->as.module);
+    *n = o->type == CFXI_TYPE_MODULE ? cfxi_w_layer_length(o) : -1;
+    if (*n >= 0)
         return CFX_OK;
-    }
     return cfxi_w_throw(w, err, CFXI_TypeError, "object of type '%s' has no len()",
                       cfxi_w_type_name(w, o));
 }
@@ -123,6 +122,9 @@ static cfx_object *dict_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_
 {
     cfx_object *value;
     bool found = false;
+    const bool has_default = o->cls || o->attrs;
+    if (key->type == CFXI_TYPE_VALUE && !has_default)
+        return cfxi_w_perform_on(w, "operator.getitem", o, key, err);
     if (cfxi_w_dict_find(o, key, &value, err) != CFX_OK)
         return NULL;
     if (value)
@@ -158,7 +160,9 @@ cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error
     case CFXI_TYPE_VALUE:
     case CFXI_TYPE_ATTRIBUTE:
     case CFXI_TYPE_TENSOR: return cfxi_w_perform_on(w, "operator.getitem", o, key, err);
-    case CFXI_TYPE_DICT: return dict_item(w, o, key, err);
+    case CFXI_TYPE_DICT:
+        return cfxi_w_has_value(key, false) ? cfxi_w_perform_on(w, "operator.getitem", o, key, err)
+                                            : dict_item(w, o, key, err);
     case CFXI_TYPE_MODULE: return cfxi_w_layer_item(w, o, key, err);
     case CFXI_TYPE_CLASS:      /* list[int], Optional[Tensor], nn.Module[...]: a type, all alike */
     case CFXI_TYPE_NAMESPACE: return cfxi_w_ref(o);

@@ -9,6 +9,7 @@
  *     attribute.c attributes, calls            exception.c   what is raised
  *     builtin*.c builtin functions             names.c    torch and its operators, by name
  *     library.c functions of Python's library  dataclass.c   @dataclass
+ *     itertools.c Python's itertools           enum.c     Enum and its kin
  *     layer*.c  nn.Module and its kin          init.c     torch.nn.init
  *     tensor.c  tensors: computed now          record.c   graph values: noted in the graph
  *     world.c   the table cfx_world            model.c    a model from its source
@@ -84,7 +85,8 @@ struct cfx_object {
     uint8_t type;             /* a cfxi_type */
     bool flag;                /* TENSOR: a parameter; BUILTIN: an operator; MODULE: __init__ ran */
     bool mark;                /* BUILTIN: a method, which takes its object first */
-    cfx_object *cls;          /* the class, if it is none of the builtin ones */
+    cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
+                                 EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
     union {
         bool b;
@@ -367,6 +369,9 @@ cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *ba
 cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
                             const char *const *names, cfx_object *const *values, size_t m,
                             cfx_error *err);
+/* Methods that are functions of ours, but for those that the class has already. */
+cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                              cfx_error *err);
 bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of);
 /* Whether a class is, or derives from, one of a class or a tuple of them, for that function: 1, 0,
  * -1. */
@@ -419,9 +424,14 @@ cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *nam
                                cfx_error *err);
 /* What is given for the i-th field: borrowed, or NULL. *used counts those that are. */
 cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used);
-cfx_object *cfxi_w_field(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err);
-cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                           cfx_error *err);
+const cfxi_builtin *cfxi_w_dataclass_function(const char *name);  /* of dataclasses */
+/* What is in `enum`; NULL without an error: it has none. */
+cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err);
+/* A class derived from an Enum, `meta` being the class of its base: attributes become members. */
+cfx_status cfxi_w_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
+/* A function of itertools; NULL without an error if there is none of that name. */
+cfx_object *cfxi_w_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
+extern const cfxi_builtin cfxi_w_named_methods[];  /* of named tuples */
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                              cfx_object *defaults, cfx_error *err);
 
@@ -439,6 +449,7 @@ cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_
                            cfx_error *err);
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
+int64_t cfxi_w_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
 const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);
 const cfxi_builtin *cfxi_w_list_method(cfx_nn nn, const char *name);  /* of containers */
 cfx_object *cfxi_w_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
@@ -458,6 +469,7 @@ cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, 
  * those that stood there before under another name. */
 cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err);
 bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
+bool cfxi_w_holds_parameters(const cfx_object *cls);  /* ParameterList, ParameterDict */
 /* What makes modules says nothing of places: the evaluator does. */
 static inline cfx_at cfxi_w_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
 /* What made the scope fail, as an exception; the scope goes on. */
