@@ -16,7 +16,8 @@ void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op)
     }
 }
 
-void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v)
+/* Passes `v` for the parameter of this name. */
+static void set_param(cfxi_lowered *c, const char *param, cfx_value v)
 {
     const size_t i = cfx_operator_find_param(c->op, param);
     if (i < c->n)
@@ -155,14 +156,14 @@ static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
             last[i] = cfx_int(i - v.as.i);
             first[i] = cfx_int(i);
         }
-        cfxi_lowered_set(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
-        cfxi_lowered_set(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
+        set_param(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
+        set_param(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
         return l->err->status == CFX_OK;
     }
     if ((v.kind != CFX_KIND_LIST && v.kind != CFX_KIND_TUPLE) || n != 2)
         return false;
-    cfxi_lowered_set(c, "dims_self", items[0]);
-    cfxi_lowered_set(c, "dims_other", items[1]);
+    set_param(c, "dims_self", items[0]);
+    set_param(c, "dims_other", items[1]);
     return true;
 }
 

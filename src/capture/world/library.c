@@ -269,8 +269,8 @@ CFXI_BUILTIN(named_dict)
 const cfxi_builtin cfxi_w_named_methods[] = {
     {"_replace", named_replace}, {"_asdict", named_dict}, {NULL, NULL}};
 
-cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
-                               cfx_object *defaults, cfx_error *err)
+static cfx_object *make_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
+                                    cfx_object *defaults, cfx_error *err)
 {
     const char *names[] = {"_fields", "_field_defaults"};
     cfx_object *values[] = {fields, defaults};
@@ -332,7 +332,7 @@ CFXI_BUILTIN(named_tuple)
     if (fields && !good)
         cfxi_w_raise(w, err, CFXI_TypeError, "the names of fields must be str");
     cfx_object *defaults = good ? field_defaults(w, fields, in[2], err) : NULL;
-    cfx_object *cls = defaults ? cfxi_w_named_tuple(w, in[0]->as.text.data, fields, defaults, err)
+    cfx_object *cls = defaults ? make_named_tuple(w, in[0]->as.text.data, fields, defaults, err)
                                : NULL;
     cfxi_w_unref(defaults);
     cfxi_w_unref(fields);
