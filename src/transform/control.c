@@ -14,9 +14,21 @@ static const form forms[] = {
     {CFX_OPID_for_loop, 1, 1, 2, {"count", "body", "state", NULL}},
 };
 
+/* Cheaper than asking which operator it is: every pass asks every node. */
+static bool may_have_regions(const cfx_node *n)
+{
+    for (size_t i = 0; i < cfx_node_num_args(n); i++)
+        if (cfx_node_arg(n, i).kind == CFX_KIND_GRAPH)
+            return true;
+    size_t named;
+    cfx_value_items(cfx_node_kwargs(n), &named);
+    return named > 0;
+}
+
 static const form *form_of(const cfx_node *n)
 {
-    const cfx_operator op = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_operator(n) : CFX_OPID_NONE;
+    const bool may = n->op == CFX_OP_CALL_FUNCTION && may_have_regions(n);
+    const cfx_operator op = may ? cfx_node_operator(n) : CFX_OPID_NONE;
     for (size_t i = 0; op && i < sizeof forms / sizeof *forms; i++)
         if (forms[i].op == op)
             return &forms[i];
