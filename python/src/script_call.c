@@ -220,13 +220,8 @@ static PyObject *call_bound(PyScript *w, const call *c)
     const char *name = ((PyCFunctionObject *)c->f)->m_ml->ml_name;
     if (!self || PyModule_Check(self))
         return NULL;
-    if (is_mutable(self) && w->st->script_changing) {
-        PyObject *text = PyUnicode_FromString(name);
-        int changes = text ? PySet_Contains(w->st->script_changing, text) : -1;
-        Py_XDECREF(text);
-        if (changes < 0 || (changes && script_may_change(w, self) < 0))
-            return NULL;
-    }
+    if (is_mutable(self) && cfx_script_changes(name) && script_may_change(w, self) < 0)
+        return NULL;
     int found = PyUnicode_Check(self) ? mentions(w->st, c) : searches(self, name) &&
                 takes_graph(w->st, c, false);
     if (found <= 0)

@@ -219,27 +219,18 @@ static bool is_torchs_module(PyScript *w, const char *path)
     return is;
 }
 
-/* Whether a graph value is the result of what never gives None: arithmetic, torch's functions. */
-static bool is_something(PyScript *w, PyObject *proxy)
+static bool is_result_of_torchs_module(PyScript *w, PyObject *proxy)
 {
     const cfx_node *n = w->world.node(w, object(proxy));
     const char *target = n ? cfx_node_target(n, NULL, NULL) : NULL;
-    if (!target || cfx_node_op(n) == CFX_OP_PLACEHOLDER)
-        return false;
-    if (cfx_node_op(n) == CFX_OP_CALL_MODULE)
-        return is_torchs_module(w, target);
-    const char *name = strchr(target, '.');
-    if (name && (strncmp(target, "operator.", 9) == 0 || strncmp(target, "_operator.", 10) == 0))
-        return strcmp(name, ".getitem") != 0;
-    const char *schema = cfx_operator_schema(cfx_node_operator(n));
-    return cfx_node_op(n) == CFX_OP_GET_ATTR || (schema && strstr(schema, "-> Tensor"));
+    return target && cfx_node_op(n) == CFX_OP_CALL_MODULE && is_torchs_module(w, target);
 }
 
 static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
 {
     PyObject *const args[2] = {a, b};
     PyObject *other = a == Py_None ? b : b == Py_None ? a : NULL;
-    if (other && is_proxy(w->st, other) && is_something(w, other))
+    if (other && is_proxy(w->st, other) && is_result_of_torchs_module(w, other))
         return PyBool_FromLong(negated);
     if (is_proxy(w->st, a) || is_proxy(w->st, b))
         return script_record_operator(w, negated ? "is_not" : "is_", args, 2);

@@ -93,7 +93,7 @@ static bool is_cleared(const cfx_pycode *gen, const cfxi_py_frame *frame, const 
 {
     if ((frame->region && def->op == CFX_OP_PLACEHOLDER) ||
         cfxi_py_placed(gen, def) == CFXI_PY_INLINE ||
-        (gen->instead.size && cfxi_py_map_get(&gen->instead, def)))
+        cfxi_pointers_get(&gen->instead, def))
         return false;
     const cfx_node *holder = cfxi_py_holder(gen, name);
     return !holder || holder == def;

@@ -339,14 +339,13 @@ static bool is_get(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_call_
            ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
 }
 
-/* The methods that change a list, dict or set. */
-static bool changes(const char *method)
+bool cfx_script_changes(const char *method)
 {
     static const char names[][28] = {
         "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
         "setdefault", "popitem", "add", "discard", "difference_update", "intersection_update",
         "symmetric_difference_update", "move_to_end", "__setitem__", "__delitem__", "__iadd__",
-        "__ior__", "__imul__"};
+        "__imul__", "__ior__", "__iand__", "__isub__", "__ixor__"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], method) == 0)
             return true;
@@ -364,7 +363,7 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
     o = cfxi_current(ev, o);
     if (is_get(ev, o, name, args))
         return call_get(ev, o, args);
-    if (changes(name) && !cfxi_will_change(ev, o))
+    if (cfx_script_changes(name) && !cfxi_will_change(ev, o))
         return NULL;
     cfx_object *method = cfxi_get_method(ev, o, name);
     return method ? cfxi_call(ev, method, args) : NULL;

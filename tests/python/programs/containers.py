@@ -289,6 +289,16 @@ def changes_one_of_two_lengths(x):
     return sum(a)
 
 
+@program(torch.ones(3), -torch.ones(3), tags="alias set", refused="a set gets other keys")
+def methods_behind_signs_change_a_set(x):
+    """s.__isub__(t) is s -= t: what the other way sees is put back."""
+    s = {1, 2}
+    same = s
+    if x.sum() > 0:
+        s.__isub__({1})
+    return x * len(same)
+
+
 @program((randn(3), 1), (randn(2), 2), (randn(2), 7), tags="dict get data-key")
 def gets_by_data(x, k: int):
     scales = {1: 10, 2: 20}
