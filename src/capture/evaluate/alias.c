@@ -38,10 +38,11 @@ bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_objec
 
 typedef struct search {
     cfx_evaluator *ev;
-    cfx_object *o;           /* that is to be changed */
+    cfx_object *o;           /* that is to be changed; NULL: something that a graph value holds */
     cfxi_pointers bases;     /* all that it may be: object -> itself */
     cfxi_pointers seen;
     bool found, failed;
+    uint32_t line;           /* in which a graph value got what was found */
 } search;
 
 static bool add(search *s, cfxi_pointers *set, cfx_object *o)
@@ -76,6 +77,13 @@ static bool may_be_one(search *s, cfx_object *o)
 
 /* ---- what the program sees ----------------------------------------------------------------- */
 
+static void find_escaped(search *s, cfx_object *o)
+{
+    const uint32_t *line = cfxi_pointers_get(&s->ev->escaped, o);
+    s->found = line && s->ev->w->kind(s->ev->w->ctx, o) != CFX_OBJECT_TUPLE;
+    s->line = s->found ? *line : 0;
+}
+
 static void visit(search *s, cfx_object *o)
 {
     cfx_evaluator *ev = s->ev;
@@ -83,7 +91,10 @@ static void visit(search *s, cfx_object *o)
     size_t n;
     if (s->found || s->failed || cfxi_pointers_get(&s->seen, o) || !add(s, &s->seen, o))
         return;
-    s->found = o != s->o && may_be_one(s, o);
+    if (!s->o)
+        find_escaped(s, o);
+    else
+        s->found = o != s->o && may_be_one(s, o);
     if (cfxi_node(ev, o) || !cfxi_is_container(ev->w->kind(ev->w->ctx, o)) ||
         cfxi_current(ev, o) != o)
         return;
@@ -157,12 +168,7 @@ static bool sees_escaped(cfx_evaluator *ev, uint32_t *line)
 {
     search s = {.ev = ev};
     visit_all(&s);
-    for (size_t i = 0; i < ev->escaped.capacity && !s.found; i++) {
-        cfx_object *o = (cfx_object *)ev->escaped.keys[i];
-        s.found = o && cfxi_pointers_get(&s.seen, o) &&
-                  ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_TUPLE;
-        *line = s.found ? *(const uint32_t *)ev->escaped.values[i] : 0;
-    }
+    *line = s.line;
     cfxi_pointers_free(&s.seen, ev->allocator);
     if (s.failed && ev->err->status == CFX_OK)
         cfxi_nomem(ev->err);
