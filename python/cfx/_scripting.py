@@ -405,7 +405,7 @@ _ITEM, _PROXY, _DEEP, _ALWAYS = 1, 2, 3, 4
 def _record_rules():
     names = "int float bool complex round pow divmod sum abs hex oct bin chr bytes"
     rules = {getattr(builtins, name): _ITEM for name in names.split()}
-    rules[len] = _PROXY
+    rules[len] = rules[dict] = _PROXY
     for function in (min, max, str, repr, ascii, format, print):
         rules[function] = _DEEP
     for module in (math, cmath):
@@ -418,7 +418,7 @@ def _record_rules():
     rules.update(dict.fromkeys(changing_functions(), _ALWAYS))
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
-    rules[torch.Tensor] = _ALWAYS
+    rules[torch.Tensor] = rules[ops.fail] = _ALWAYS
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules
 

@@ -412,9 +412,11 @@ class Tracer(_core.Tracer):
         """As `trace`, but from the source of `root`."""
         self._evaluation = evaluation
         try:
-            return self.trace(root, concrete_args)
+            graph = self.trace(root, concrete_args)
         finally:
             self._evaluation = None
+        _core._script_tidy(graph)
+        return graph
 
 
 def symbolic_trace(

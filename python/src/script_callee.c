@@ -110,7 +110,9 @@ static int fill_function(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *e
         return fill_source(w, f, def, out);
     if (PyErr_Occurred() || err->status != CFX_OK)
         return -1;
-    return PyFunction_GET_CLOSURE(f) ? (fill_helped(w, "script_decorated", f, out) < 0 ? -1 : 0) : 0;
+    if (!PyFunction_GET_CLOSURE(f))
+        return 0;
+    return fill_helped(w, "script_decorated", f, out) < 0 ? -1 : 0;
 }
 
 static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error *err)

@@ -132,6 +132,7 @@ cfx_status cfxi_py_enter(cfx_pycode *gen, cfx_graph *region, const cfx_node *n, 
     if (!run->names || !run->holders)
         return cfxi_nomem(err);
     run->frame = cfxi_py_frame_of(region, true);
+    CFX_TRY(cfxi_py_give_back(gen, region, err));  /* elsewhere it may have been an expression */
     return cfxi_py_plan(gen, &run->frame, err);
 }
 
@@ -366,7 +367,7 @@ static cfx_status plan_node(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_nod
     if (!gen->all_named)
         CFX_TRY(cfxi_py_go_exact(gen, true, err));
     if (callee->form == CFXI_PY_COND)
-        return cfxi_py_take_in(gen, cfxi_py_parameter(n, CFXI_PY_COND, 0), n, err);
+        return cfxi_py_take_in(gen, cfxi_py_parameter(n, CFXI_PY_COND, 0), n, false, err);
     return cfxi_py_plan_loop(gen, frame, n, callee->form, err);
 }
 

@@ -382,6 +382,13 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
+/* All names are free again, and counted from the start. */
+void cfxi_namespace_forget(cfx_namespace *ns);
+/* Names the nodes anew as if they had just been made, one after the other: names of nodes that are
+ * gone are free again. Inputs are called as `inputs` wishes, one for each; if that is NULL, as they
+ * are. If memory runs out, the graph can only be released. (edit.c) */
+cfx_status cfxi_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err);
+
 /* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
  * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that
  * is asked for counts as the owner, which *names (NULL at first, the caller's to free) remembers.

@@ -173,6 +173,17 @@ bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first);
 /* A node that stands for something that comes in later: an input of a region, or a marker. */
 cfx_node *cfxi_stand_in(cfx_evaluator *ev, const char *name);
 
+/* ---- the order of values (arrange.c) -------------------------------------------------------- */
+
+/* In which order the n results of two branches are to come, `results` being what each gives:
+ * (*order)[i] is the number of the i-th. It depends on the nodes of the spans only. */
+bool cfxi_order_results(cfx_evaluator *ev, const cfxi_span *const *sides,
+                        cfx_value *const *results, size_t n, size_t **order);
+/* Likewise of the state of a loop, `inputs` being the nodes that stand for it, and `next` what the
+ * body makes of it. */
+bool cfxi_order_state(cfx_evaluator *ev, const cfxi_span *test, const cfxi_span *body,
+                      cfx_node *const *inputs, const cfx_value *next, size_t n, size_t **order);
+
 /* ---- ways (branch.c) ----------------------------------------------------------------------- */
 
 /* How a part of the program ended. */

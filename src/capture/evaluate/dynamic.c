@@ -129,6 +129,23 @@ static bool bind_places(attempt *a)
 
 /* ---- one attempt --------------------------------------------------------------------------- */
 
+/* Takes back what the test has assigned to variables of its own; *changes: it assigned others. */
+static bool forget_own(attempt *a, const cfxi_region *r, bool *changes)
+{
+    cfx_evaluator *ev = a->ev;
+    const cfxi_frame *f = ev->frame;
+    for (size_t i = 0; i < r->n; i++) {
+        const cfxi_change *c = &r->changes[i];
+        const bool own = c->place.kind == CFXI_PLACE_LOCAL && c->place.frame == f &&
+                         !f->captured && f->def->kind == CFXI_DEF_FUNCTION && !c->before.value &&
+                         f->def->last_read[c->place.slot] < a->loop->test_end;
+        *changes = *changes || !own;
+        if (own && !cfxi_place_write(ev, &c->place, &c->before))
+            return false;
+    }
+    return true;
+}
+
 /* Whether there is another round, as a graph value or a bool; *changes: it assigned something. */
 static cfx_object *eval_test(attempt *a, bool *changes)
 {
@@ -144,8 +161,7 @@ static cfx_object *eval_test(attempt *a, bool *changes)
     const cfxi_truth truth = cfxi_truth_of(ev, &t);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
-    *changes = *changes || r->n > 0;
-    if (!cfxi_region_commit(ev))
+    if (!forget_own(a, r, changes) || !cfxi_region_commit(ev))
         return NULL;
     return truth == CFXI_TRUTH_GRAPH ? t : cfxi_bool(ev, truth == CFXI_TRUE);
 }

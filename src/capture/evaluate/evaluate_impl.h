@@ -428,9 +428,8 @@ typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
 cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
                       void *ctx, cfx_object **value);
-/* `then if pred else otherwise` of expressions, and the statement. */
-cfx_object *cfxi_choose(cfx_evaluator *ev, cfx_object *pred, const cfxi_ast *then,
-                        const cfxi_ast *otherwise);
+/* `then if test else otherwise` of expressions, and the statement. */
+cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e);
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);
 
 /* Evaluation has come, with `flow`, to where ways of branches that are pending since `base` may

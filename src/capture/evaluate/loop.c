@@ -125,7 +125,48 @@ static cfxi_truth ask(cfx_evaluator *ev, const cfxi_loop *loop)
     return cfxi_region_commit(ev) ? truth : CFXI_TRUTH_FAIL;
 }
 
-static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, bool forever)
+/* The first round of a loop that goes on as long as a variable says so. If data decides that at its
+ * end, the round is taken back: *captures. Otherwise it would stand before the loop once more. */
+static cfxi_flow try_round(cfx_evaluator *ev, const cfxi_loop *loop, bool *captures)
+{
+    const size_t base = cfxi_pendings(ev);
+    *captures = false;
+    if (!cfxi_region_open(ev))
+        return CFXI_FLOW_FAIL;
+    cfxi_flow flow = loop->round(ev, loop->ctx, NULL);
+    if (flow == CFXI_FLOW_FAIL)
+        return flow;
+    flow = cfxi_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    if (flow == CFXI_FLOW_FAIL)
+        return flow;
+    if (cfxi_pendings(ev) > base) {  /* data may end it earlier: round by round, then */
+        ev->raised = NULL;
+        return abandon(ev, base) && cfxi_region_discard(ev)
+               ? known_round(ev, loop, NULL, false, captures) : CFXI_FLOW_FAIL;
+    }
+    const cfxi_truth truth = flow == CFXI_FLOW_ON ? ask(ev, loop) : CFXI_TRUE;
+    if (truth == CFXI_TRUTH_FAIL)
+        return cfxi_failed_flow(ev);
+    *captures = truth == CFXI_TRUTH_GRAPH;
+    if (*captures)
+        return cfxi_region_discard(ev) ? flow : CFXI_FLOW_FAIL;
+    return cfxi_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
+}
+
+/* What the test of a loop is. */
+typedef enum test_kind {
+    TEST_ANY,
+    TEST_CONSTANT,  /* `while True`: something else ends it */
+    TEST_VARIABLE
+} test_kind;
+
+static test_kind kind_of_test(const cfxi_ast *test)
+{
+    return test->kind == CFXI_AST_Constant ? TEST_CONSTANT
+           : test->kind == CFXI_AST_Name   ? TEST_VARIABLE : TEST_ANY;
+}
+
+static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, test_kind test)
 {
     const size_t base = cfxi_pendings(ev);
     uint32_t rounds = 0;
@@ -144,7 +185,9 @@ static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, bool forever)
         }
         cfxi_flow flow = CFXI_FLOW_ON;
         if (!captures) {
-            flow = known_round(ev, loop, NULL, forever, &captures);
+            flow = test == TEST_VARIABLE && rounds == 0
+                   ? try_round(ev, loop, &captures)
+                   : known_round(ev, loop, NULL, test == TEST_CONSTANT, &captures);
             loop->runs = captures;
         }
         if (captures)
@@ -179,10 +222,19 @@ static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
 cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
 {
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
-                      .orelse = &s->orelse};
+                      .orelse = &s->orelse, .test_end = cfxi_end_of(s->test)};
+    cfxi_head head;
+    test_kind kind = kind_of_test(s->test);
+    if (cfxi_find_head(ev, s, &head)) {
+        loop.test = cfxi_head_test;
+        loop.round = cfxi_head_round;
+        loop.ctx = &head;
+        loop.test_end = cfxi_end_of(head.test);
+        kind = TEST_ANY;
+    }
     cfxi_frame *frame = ev->frame;
     const uint64_t was = enter(ev, &s->ast);
-    const cfxi_flow flow = run_while(ev, &loop, s->test->kind == CFXI_AST_Constant);
+    const cfxi_flow flow = run_while(ev, &loop, kind);
     frame->loop = was;
     return flow;
 }
@@ -365,7 +417,7 @@ cfx_object *cfxi_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *bod
     if (!cfxi_items(ev, carried, &items, &n) || !(w.state = cfxi_list(ev, items, n)))
         return NULL;
     const uint64_t was = enter(ev, ev->frame->at);
-    const cfxi_flow flow = run_while(ev, &loop, false);
+    const cfxi_flow flow = run_while(ev, &loop, TEST_ANY);
     ev->frame->loop = was;
     if (flow != CFXI_FLOW_ON || !cfxi_contents(ev, w.state, &items, &n))
         return NULL;
