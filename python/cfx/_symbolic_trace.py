@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from . import _core, _glue, _tracing, interop
+from . import _core, _glue, _scripting, _tracing, interop
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .node import base_types
@@ -396,6 +396,7 @@ class Tracer(_core.Tracer):
                 result = fn(*args)
             else:
                 result = _core._evaluate(self, lambda: fn(*args), *self._evaluation)
+                result = _scripting.returned(self, result)
             self._output(result, fn.__annotations__.get("return"))
 
         try:
