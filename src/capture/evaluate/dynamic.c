@@ -429,6 +429,7 @@ static bool follow(attempt *a)
     cfxi_vec names = {0};  /* of const char * */
     cfxi_merge m;
     const size_t *places = places_of_changes(a);
+    const uint64_t here = cfxi_start_of(a->loop->at);
     bool fine = places != NULL;
     cfxi_merge_begin(&m, ev);
     m.always = &a->stand_ins;
@@ -437,8 +438,8 @@ static bool follow(attempt *a)
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && !changed(change))
-            continue;
+        if (!c && (!changed(change) || cfxi_place_is_dead(ev, &change->place, here)))
+            continue;  /* nobody reads it, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
         fine = fine && (c->place.kind == CFXI_PLACE_CONTENTS

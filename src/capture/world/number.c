@@ -578,6 +578,21 @@ static bool is_identical(const cfx_object *a, const cfx_object *b)
                       a->as.node == b->as.node);
 }
 
+/* Whether `a in b` is known only when the graph runs: one of those compared is a graph value, and
+ * none is `a` itself. */
+static bool is_found_later(const cfx_object *a, const cfx_object *b)
+{
+    bool later = b->cls == NULL && a->type == CFXI_TYPE_VALUE;
+    if (b->type != CFXI_TYPE_LIST && b->type != CFXI_TYPE_TUPLE)
+        return later && b->type != CFXI_TYPE_MODULE;
+    for (size_t i = 0; i < b->as.seq.n; i++) {
+        if (is_identical(a, b->as.seq.items[i]))
+            return false;
+        later = later || b->as.seq.items[i]->type == CFXI_TYPE_VALUE;
+    }
+    return later;
+}
+
 cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                            cfx_error *err)
 {
@@ -586,7 +601,7 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
         return cfxi_w_truth_object(w, is_identical(a, b) == (sign == CFX_SIGN_IS));
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) {
-        if (is_array(b)) {
+        if (is_array(b) || is_found_later(a, b)) {
             cfx_object *there = cfxi_w_perform_on(w, "operator.contains", b, a, err);
             cfx_object *made = there && sign == CFX_SIGN_NOT_IN
                                    ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err) : cfxi_w_ref(there);
