@@ -78,6 +78,20 @@ static void numbered(char *out, size_t room, const char *path, size_t i)
     snprintf(out, room, "%.*s.%zu%s", (int)(dot - path), path, i, dot);
 }
 
+/* A number is a tensor without dimensions, as numpy.save has it. */
+static cfx_status write_number(cfx_datum d, const char *path, cfx_error *err)
+{
+    const cfx_dtype dtype = d.kind == CFX_DATUM_BOOL    ? CFX_DTYPE_BOOL
+                            : d.kind == CFX_DATUM_INT   ? CFX_DTYPE_INT64
+                            : d.kind == CFX_DATUM_FLOAT ? CFX_DTYPE_FLOAT64
+                                                        : CFX_DTYPE_COMPLEX128;
+    cfx_tensor *t = cfx_tensor_from_memory(dtype, NULL, NULL, 0, &d.as, true, NULL, NULL, NULL,
+                                           err);
+    cfx_status status = t ? cfx_npy_save(t, path, err) : err->status;
+    cfx_tensor_release(t);
+    return status;
+}
+
 static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
 {
     size_t n;
@@ -85,6 +99,9 @@ static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
     const cfx_datum *items = cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_TENSOR)
         return cfx_npy_save(d.as.tensor, path, err);
+    if (d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
+        d.kind == CFX_DATUM_COMPLEX)
+        return write_number(d, path, err);
     if (!items)
         return cfx_error_set(err, CFX_E_TYPE, "the result is %s, which no .npy file holds",
                              cfx_datum_kind_name((cfx_datum_kind)d.kind));

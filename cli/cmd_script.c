@@ -35,17 +35,21 @@ static bool read_seed(const char *text, uint64_t *seed)
     return *text >= '0' && *text <= '9' && *end == '\0';
 }
 
-/* Messages begin with the name of the file, without its folder. */
-static int failed(const cli_model *m)
+/* Messages begin with the name of the file, without its folder. `chosen`: the command line says
+ * what to capture; it is told how if that is missing. */
+static int failed(const cli_model *m, bool chosen)
 {
-    const char *why = cfx_scope_error(m->scope)->message;
+    const cfx_error *err = cfx_scope_error(m->scope);
     const char *slash = strrchr(m->name, '/');
     const char *base = slash ? slash + 1 : m->name;
-    if (cli_interrupted(NULL) || strncmp(why, base, strlen(base)) != 0)
+    if (cli_interrupted(NULL) || strncmp(err->message, base, strlen(base)) != 0)
         return cli_model_failed(m);
     cli_progress_end();
-    fprintf(stderr, "%s\n", why);
-    return cfx_scope_error(m->scope)->status == CFX_E_SYNTAX ? CLI_UNREADABLE : CLI_BAD_INPUT;
+    fprintf(stderr, "%s\n", err->message);
+    const bool nowhere = err->message[strlen(base) + 1] == ' ';  /* it has no line */
+    if (!chosen && nowhere && (err->status == CFX_E_KEY || err->status == CFX_E_TYPE))
+        fputs("  --function NAME captures a function, --call 'Net(16)' what that makes\n", stderr);
+    return err->status == CFX_E_SYNTAX ? CLI_UNREADABLE : CLI_BAD_INPUT;
 }
 
 static int script(const cli_args *args, const cli_input *in, const cli_model *m)
@@ -59,7 +63,7 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m)
     if (args->values[SCRIPT_PASS])
         cfx_transform_at(nowhere, captured, args->values[SCRIPT_PASS]);
     if (!cfx_ok(m->scope) || cli_interrupted(NULL))
-        return failed(m);
+        return failed(m, args->values[SCRIPT_CALL] || args->values[SCRIPT_FUNCTION]);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],
         .keep_modules = args->values[SCRIPT_KEEP] != NULL,

@@ -286,6 +286,9 @@ typedef struct cfx_world {
     void *ctx;
 } cfx_world;
 
+/* Whether the method of that name changes the list, dict or set that it is called on. */
+CFX_API bool cfx_script_changes(const char *method);
+
 /* ---- evaluating ---------------------------------------------------------------------------- */
 
 typedef struct cfx_script_options {

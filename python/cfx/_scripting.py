@@ -359,14 +359,10 @@ _core._register(
     script_facts=_FACTS,
     script_methods=frozenset(_methods()),
     script_plain=frozenset(_fact_functions()),
-    # methods of lists, dicts and sets that change them
-    script_changing=frozenset("""
-        append extend insert pop remove clear sort reverse update setdefault popitem add discard
-        difference_update intersection_update symmetric_difference_update move_to_end __setitem__
-        __delitem__ __iadd__ __ior__ __iand__ __isub__ __ixor__
-    """.split()),
     script_contexts=_CONTEXTS,
     script_set_grad=torch.set_grad_enabled,
+    script_linecache=linecache,
+    script_started=_glue.started,
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,

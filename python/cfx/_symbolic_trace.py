@@ -200,6 +200,16 @@ def _ids_of_functions(module: types.ModuleType) -> set[int]:
 _IDS_OF_MATH = _ids_of_functions(math)  # which never change
 
 
+def _defaults_of(fn: types.FunctionType) -> dict[str, Any]:
+    """What parameters are if they are not given, by name."""
+    if hasattr(fn, "__signature__"):
+        given = inspect.signature(fn).parameters.values()
+        return {p.name: p.default for p in given if p.default is not inspect.Parameter.empty}
+    values, code = fn.__defaults__ or (), fn.__code__
+    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return {**dict(zip(last, values)), **(fn.__kwdefaults__ or {})}
+
+
 class Tracer(_core.Tracer):
     """Captures a module or function as a Graph: `Tracer().trace(root)`.
 
@@ -237,13 +247,10 @@ class Tracer(_core.Tracer):
 
     # ---- the inputs ----
 
-    def _proxy_placeholder(self, name, concrete_args, sig, fn_for_analysis):
+    def _proxy_placeholder(self, name, concrete_args, defaults, fn_for_analysis):
         """The proxy of a parameter; or, where concrete_args fixes it, its value, with checks in the
         graph that it gets that value."""
-        default = ()
-        if name[0] != "*":
-            value = sig.parameters[name].default
-            default = () if value is inspect.Parameter.empty else (value,)
+        default = (defaults[name],) if name in defaults else ()
         if concrete_args is None or name not in concrete_args:
             hint = fn_for_analysis.__annotations__.get(name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=hint)
@@ -309,9 +316,9 @@ class Tracer(_core.Tracer):
             names.append("*" + rest.pop(0))
         if code.co_flags & inspect.CO_VARKEYWORDS:
             names.append("**" + rest.pop(0))
-        sig = inspect.signature(fn)
+        defaults = _defaults_of(fn)
         args = [self._first] if is_module else []
-        args += [self._proxy_placeholder(name, concrete_args, sig, fn) for name in names]
+        args += [self._proxy_placeholder(name, concrete_args, defaults, fn) for name in names]
         if (code.co_kwonlyargcount or has_rest) and self._evaluation is None:
             root_fn = _patch_function(root_fn, len(args))
         if concrete_args is None:

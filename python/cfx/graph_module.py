@@ -198,7 +198,7 @@ class GraphModule(Module):
             _tracer_cls=tracer if known else None, _tracer_extras=graph._tracer_extras or {},
             meta={}, shape_env=None, **{name: [] for name in _NODE_HOOKS},
         )  # fmt: skip
-        self.graph = graph
+        object.__setattr__(self, "graph", graph)  # the property: Module's way there is long
 
     def _take_from(self, root: dict[str, Any], graph: Graph) -> None:
         paths = graph._paths(False)

@@ -104,8 +104,9 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
     X(listeners) X(node_source) X(tensor_metadata) X(lone_modules) X(lone_in_training)             \
     X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)                                        \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
-    X(script_plain) X(script_changing) X(script_contexts) X(script_inlined) X(graph_module_class)  \
-    X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)
+    X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class)                     \
+    X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)                  \
+    X(script_linecache) X(script_started)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -298,6 +299,7 @@ static int add_constants(module_state *st)
     st->patches = PyList_New(0);
     st->torch_targets = PyDict_New();
     st->operator_functions = PyDict_New();
+    st->names = PyDict_New();
     st->script_sources = PyDict_New();
     st->script_files = PyDict_New();
     st->runtime_variable = PyContextVar_New("cfx_runtime", NULL);

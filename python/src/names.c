@@ -262,8 +262,28 @@ static int is_generic(PyObject *o)
     return origin ? origin != Py_None : PyErr_Occurred() ? -1 : 0;
 }
 
+/* A function of C's that belongs to a module or class: it is there for good, and so is its name. */
+static bool is_lasting(PyObject *o)
+{
+    PyObject *self = PyCFunction_CheckExact(o) ? PyCFunction_GET_SELF(o) : NULL;
+    return self && (PyModule_Check(self) || PyType_Check(self));
+}
+
+static PyObject *name_of_lasting(module_state *st, PyObject *o)
+{
+    PyObject *known = PyDict_GetItemWithError(st->names, o);
+    if (known || PyErr_Occurred())
+        return Py_XNewRef(known);
+    PyObject *name = target_name(st, o);
+    if (name && PyDict_SetItem(st->names, o, name) < 0)
+        Py_CLEAR(name);
+    return name;
+}
+
 PyObject *object_name(module_state *st, PyObject *o)
 {
+    if (is_lasting(o))
+        return name_of_lasting(st, o);
     int found = is_enum(o);
     if (found)
         return found > 0 ? enum_name(o) : NULL;

@@ -35,8 +35,9 @@
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
-    X(script_plain) X(script_changing) X(script_contexts) X(script_inlined) X(graph_module_class)  \
-    X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)
+    X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
+    X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)                  \
+    X(script_linecache) X(script_started)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

@@ -205,22 +205,25 @@ static PyObject *call_torch(PyScript *w, const call *c)
     return result;
 }
 
-/* Methods of known objects: texts that graph values are put into are made when the graph runs, and
- * containers from outside are not changed. NULL without an exception: it is called. */
+static bool searches(PyObject *self, const char *name)
+{
+    return (PyList_Check(self) || PyTuple_Check(self)) &&
+           (strcmp(name, "index") == 0 || strcmp(name, "count") == 0);
+}
+
+/* Methods of known objects: texts that graph values are put into, and lists that they are looked
+ * for in, wait until the graph runs, and containers from outside are not changed. NULL without an
+ * exception: it is called. */
 static PyObject *call_bound(PyScript *w, const call *c)
 {
     PyObject *self = PyCFunction_GET_SELF(c->f);
     const char *name = ((PyCFunctionObject *)c->f)->m_ml->ml_name;
     if (!self || PyModule_Check(self))
         return NULL;
-    if (is_mutable(self) && w->st->script_changing) {
-        PyObject *text = PyUnicode_FromString(name);
-        int changes = text ? PySet_Contains(w->st->script_changing, text) : -1;
-        Py_XDECREF(text);
-        if (changes < 0 || (changes && script_may_change(w, self) < 0))
-            return NULL;
-    }
-    int found = PyUnicode_Check(self) ? mentions(w->st, c) : 0;
+    if (is_mutable(self) && cfx_script_changes(name) && script_may_change(w, self) < 0)
+        return NULL;
+    int found = PyUnicode_Check(self) ? mentions(w->st, c) : searches(self, name) &&
+                takes_graph(w->st, c, false);
     if (found <= 0)
         return NULL;
     PyObject *text = PyUnicode_InternFromString(name);

@@ -167,15 +167,35 @@ static cfx_object *world_binary(void *ctx, cfx_sign sign, cfx_object *a, cfx_obj
 
 /* ---- comparisons --------------------------------------------------------------------------- */
 
+/* What a graph can hold of a set, or of the view of a dict: its items, in order if there is one. */
+static PyObject *items_of_set(PyObject *container)
+{
+    if (!PyAnySet_Check(container) && !PyDictViewSet_Check(container) &&
+        !PyDictValues_Check(container))
+        return Py_NewRef(container);
+    PyObject *items = PySequence_List(container);
+    if (items && PyAnySet_Check(container) && PyList_Sort(items) < 0)
+        PyErr_Clear();  /* any order does */
+    return items;
+}
+
+static PyObject *record_contains(PyScript *w, PyObject *item, PyObject *container)
+{
+    PyObject *items = items_of_set(container);
+    PyObject *const args[2] = {items, item};
+    PyObject *found = items ? script_record_operator(w, "contains", args, 2) : NULL;
+    Py_XDECREF(items);
+    return found;
+}
+
 /* `item in container`; graph values of either sort are recorded. */
 static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool negated)
 {
     bool symbolic = is_graph_like(w->st, container) || is_graph_like(w->st, item);
     /* a container that is known is looked through by identity first: a tensor's own == says more */
-    PyObject *const args[2] = {container, item};
     PyObject *found = NULL;
     if (symbolic)
-        found = script_record_operator(w, "contains", args, 2);
+        found = record_contains(w, item, container);
     else if (!(found = call_users(w, container, "__contains__", item)) && !PyErr_Occurred()) {
         int is_in = PySequence_Contains(container, item);
         found = is_in < 0 ? NULL : PyBool_FromLong(is_in);
@@ -199,27 +219,18 @@ static bool is_torchs_module(PyScript *w, const char *path)
     return is;
 }
 
-/* Whether a graph value is the result of what never gives None: arithmetic, torch's functions. */
-static bool is_something(PyScript *w, PyObject *proxy)
+static bool is_result_of_torchs_module(PyScript *w, PyObject *proxy)
 {
     const cfx_node *n = w->world.node(w, object(proxy));
     const char *target = n ? cfx_node_target(n, NULL, NULL) : NULL;
-    if (!target || cfx_node_op(n) == CFX_OP_PLACEHOLDER)
-        return false;
-    if (cfx_node_op(n) == CFX_OP_CALL_MODULE)
-        return is_torchs_module(w, target);
-    const char *name = strchr(target, '.');
-    if (name && (strncmp(target, "operator.", 9) == 0 || strncmp(target, "_operator.", 10) == 0))
-        return strcmp(name, ".getitem") != 0;
-    const char *schema = cfx_operator_schema(cfx_node_operator(n));
-    return cfx_node_op(n) == CFX_OP_GET_ATTR || (schema && strstr(schema, "-> Tensor"));
+    return target && cfx_node_op(n) == CFX_OP_CALL_MODULE && is_torchs_module(w, target);
 }
 
 static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
 {
     PyObject *const args[2] = {a, b};
     PyObject *other = a == Py_None ? b : b == Py_None ? a : NULL;
-    if (other && is_proxy(w->st, other) && is_something(w, other))
+    if (other && is_proxy(w->st, other) && is_result_of_torchs_module(w, other))
         return PyBool_FromLong(negated);
     if (is_proxy(w->st, a) || is_proxy(w->st, b))
         return script_record_operator(w, negated ? "is_not" : "is_", args, 2);
@@ -297,6 +308,12 @@ static int world_truth(void *ctx, cfx_object *o, cfx_error *err)
 
 /* ---- items --------------------------------------------------------------------------------- */
 
+/* A dict with an answer for keys that it does not have, as a defaultdict: a graph holds no such. */
+static bool has_missing(PyObject *o)
+{
+    return !PyDict_CheckExact(o) && PyDict_Check(o) && PyObject_HasAttrString(o, "__missing__");
+}
+
 static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
 {
     PyObject *o = script_read(w, container);
@@ -304,9 +321,13 @@ static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
     if (!o)
         return NULL;
     PyObject *const args[2] = {o, key};
-    /* a key that is a graph value is looked up when the graph runs */
-    if (is_graph_like(w->st, key) && (is_mutable(o) || PyTuple_Check(o) || PyUnicode_Check(o)))
+    int symbolic = (is_mutable(o) && !has_missing(o)) || PyTuple_Check(o) || PyUnicode_Check(o);
+    if (symbolic && !is_graph_like(w->st, key))
+        symbolic = PySlice_Check(key) ? mentions_graph(w->st, key) : 0;
+    if (symbolic > 0)  /* a key that is a graph value is looked up when the graph runs */
         result = script_record_operator(w, "getitem", args, 2);
+    else if (symbolic < 0)
+        result = NULL;
     else if (!(result = call_users(w, o, "__getitem__", key)) && !PyErr_Occurred())
         result = PyObject_GetItem(o, key);
     Py_DECREF(o);

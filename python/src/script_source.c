@@ -5,6 +5,8 @@
  */
 #include "scripting.h"
 
+#include <sys/stat.h>
+
 static const char capsule_name[] = "cfx_script";
 
 static void release_capsule(PyObject *capsule)
@@ -106,6 +108,23 @@ static const cfx_def *find(PyScript *w, PyObject *function, PyObject *lines, cfx
                            (uint32_t)code->co_firstlineno, column, name);
 }
 
+/* What linecache has of the file, if that is as old as the program: borrowed, or NULL. */
+static PyObject *known_lines(module_state *st, PyObject *file)
+{
+    struct stat now;
+    const char *path = PyUnicode_AsUTF8(file);
+    PyObject *cache = path ? PyObject_GetAttrString(st->script_linecache, "cache") : NULL;
+    PyObject *entry = cache && PyDict_Check(cache) ? PyDict_GetItemWithError(cache, file) : NULL;
+    PyObject *lines = entry && PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 4
+                          ? PyTuple_GET_ITEM(entry, 2) : NULL;
+    Py_XDECREF(cache);
+    PyErr_Clear();  /* whatever is wrong with it, script_lines will say */
+    if (!lines || stat(path, &now) != 0)
+        return NULL;
+    const double written = (double)now.st_mtim.tv_sec + 1e-9 * (double)now.st_mtim.tv_nsec;
+    return written <= PyFloat_AsDouble(st->script_started) ? lines : NULL;
+}
+
 /* Looks for it: NULL if there is none, perhaps with an exception or *err set. */
 static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
 {
@@ -116,7 +135,9 @@ static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
         users = PySet_Contains(w->st->script_inlined, function);
     if (users <= 0)
         return NULL;
-    PyObject *lines = call_glue(w->st, "script_lines", function);  /* a list, or None */
+    PyObject *lines = Py_XNewRef(known_lines(w->st, code->co_filename));
+    if (!lines)
+        lines = call_glue(w->st, "script_lines", function);  /* a list, or None */
     const cfx_def *def = NULL;
     if (lines && lines != Py_None)
         def = find(w, function, lines, err);

@@ -1,4 +1,4 @@
-/* base_impl.h - what the layers share: sizes, arena, hashing, growing arrays, text output. */
+/* base_impl.h - what the layers share: sizes, arena, hashing, growing arrays, maps, text output. */
 #ifndef CFXI_BASE_IMPL_H
 #define CFXI_BASE_IMPL_H
 
@@ -115,6 +115,29 @@ static inline uint32_t cfxi_hash_pointer(const void *p)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 3) * 0x9e3779b97f4a7c15u >> 32);
 }
+
+/* ---- maps of pointers to pointers (pointers.c) ---------------------------------------------- */
+
+typedef struct cfxi_pointers {
+    struct cfxi_pair *pairs;
+    size_t n;         /* pairs that are not free: 0 if nothing was ever put in */
+    size_t capacity;  /* a power of two, or 0 */
+} cfxi_pointers;
+
+void *cfxi_pointers_look(const cfxi_pointers *map, const void *key);  /* in one that has pairs */
+/* NULL if it is not there. */
+static inline void *cfxi_pointers_get(const cfxi_pointers *map, const void *key)
+{
+    return map->n > 0 ? cfxi_pointers_look(map, key) : NULL;
+}
+/* Puts a value in; NULL takes it out, which never fails. False if memory is out. */
+bool cfxi_pointers_set(cfxi_pointers *map, const void *key, void *value,
+                       const cfx_allocator *allocator);
+/* Values in no order, from *at = 0; NULL at the end. */
+void *cfxi_pointers_next(const cfxi_pointers *map, size_t *at);
+void cfxi_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
+/* And the values, each of `size` bytes. */
+void cfxi_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator);
 
 /* ---- text output (sink.c) ------------------------------------------------------------------ */
 

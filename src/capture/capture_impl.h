@@ -7,8 +7,8 @@
  *     program.c graphs of modules made to run     control.c branches and loops
  *     rows.c    what calls need to know of rows
  *     trace.c   capturing                         graft.c   what a captured module has
- *     facts.c   what is known of its nodes        keyed.c   tables by address
- *     inputs.c  the inputs of users' classes      places.c  paths of modules and tensors
+ *     facts.c   what is known of its nodes        places.c  paths of modules and tensors
+ *     inputs.c  the inputs of users' classes
  *     nn*.c     the classes of torch.nn
  */
 #ifndef CFXI_CAPTURE_IMPL_H
@@ -23,20 +23,6 @@
 #include <cfx/nn.h>
 
 #include <stdatomic.h>
-
-/* ---- tables by address (keyed.c) ----------------------------------------------------------- */
-
-/* What an item of such a table begins with. */
-typedef struct cfxi_keyed {
-    const void *key;
-} cfxi_keyed;
-
-/* The item of that key, or NULL. */
-void *cfxi_keyed_find(const cfxi_table *t, const void *key);
-/* Adds an item, whose key is not there yet: false if memory is out. */
-bool cfxi_keyed_add(cfxi_table *t, void *item, const cfx_allocator *allocator);
-/* Frees the table and its items, each of `size` bytes. */
-void cfxi_keyed_free(cfxi_table *t, size_t size, const cfx_allocator *allocator);
 
 /* ---- modules (module.c) -------------------------------------------------------------------- */
 
@@ -55,7 +41,6 @@ typedef struct cfxi_member {
 } cfxi_member;
 
 struct cfx_module {
-    cfxi_keyed by;             /* itself: tables of modules need no other items */
     atomic_int refs;
     const cfx_allocator *allocator;
     const cfx_class *type;     /* of a user's; or NULL */
@@ -132,7 +117,6 @@ typedef struct cfxi_slot {
 
 /* Programs of modules that were called, by module. */
 typedef struct cfxi_ready {
-    cfxi_keyed by;          /* the module */
     cfx_module *module;     /* retained */
     uint64_t stamp;
     cfx_var *pattern;       /* of a module of torch.nn: the arguments that are part of it */
@@ -153,7 +137,7 @@ struct cfx_scope {
     uint32_t depth;        /* of calls */
     cfxi_vec slots;        /* of cfxi_slot */
     cfxi_vec modules;      /* of cfx_module *, retained */
-    cfxi_table ready;      /* of cfxi_ready * */
+    cfxi_pointers ready;   /* module -> cfxi_ready */
     cfxi_rows *rows;       /* of operators that were called; NULL: none yet, */
     bool borrows_rows;     /* or those of the scope that traces */
     cfxi_trace *trace;     /* NULL: it computes */
@@ -200,15 +184,14 @@ cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
 
 /* ---- what is where (places.c) -------------------------------------------------------------- */
 
-typedef struct cfxi_place {  /* where a module or a parameter of it is, below the root */
-    cfxi_keyed by;           /* it */
+typedef struct cfxi_path {  /* where a module or a parameter of it is, below the root */
     char *path;
     size_t size;             /* of its memory */
     cfx_node *reader;        /* of a parameter: its get_attr in the outermost graph */
-} cfxi_place;
+} cfxi_path;
 
 typedef struct cfxi_places {
-    cfxi_table table;        /* of cfxi_place *, by object */
+    cfxi_pointers table;     /* object -> cfxi_path */
     const cfx_allocator *allocator;
 } cfxi_places;
 
@@ -218,7 +201,7 @@ cfx_status cfxi_places_fill(cfxi_places *places, cfx_module *root, cfx_error *er
 /* Adds one, `name` in the module at `path`; what is there already stays. */
 cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *path,
                            const char *name, cfx_error *err);
-cfxi_place *cfxi_places_find(const cfxi_places *places, const void *object);  /* or NULL */
+cfxi_path *cfxi_places_find(const cfxi_places *places, const void *object);  /* or NULL */
 void cfxi_places_free(cfxi_places *places);
 
 /* ---- a trace (trace.c) --------------------------------------------------------------------- */
@@ -232,7 +215,7 @@ struct cfxi_trace {
     const cfx_trace_options *options;
     uint32_t scope;          /* of the graph: the modules that are being called */
     cfxi_places places;
-    cfxi_table facts;        /* of cfxi_fact *, by node */
+    cfxi_pointers facts;     /* node -> cfxi_fact */
     size_t constants;
 };
 

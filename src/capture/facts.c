@@ -8,7 +8,6 @@
 #include "../runtime/python_impl.h"
 
 typedef struct cfxi_fact {
-    cfxi_keyed by;    /* the node */
     cfx_datum known;  /* retained */
 } cfxi_fact;
 
@@ -18,7 +17,7 @@ cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known)
 {
     cfxi_trace *t = at.scope->trace;
     const cfx_allocator *allocator = at.scope->allocator;
-    cfxi_fact *f = cfxi_keyed_find(&t->facts, n);  /* of one whose memory this one has now */
+    cfxi_fact *f = cfxi_pointers_get(&t->facts, n);  /* of one whose memory this one has now */
     if (!f && known.kind == CFX_DATUM_INVALID)
         return CFX_OK;
     if (f) {
@@ -28,8 +27,8 @@ cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known)
     }
     f = cfxi_alloc(allocator, sizeof *f);
     if (f)
-        *f = (cfxi_fact){{n}, cfx_datum_retain(known)};
-    if (f && cfxi_keyed_add(&t->facts, f, allocator))
+        *f = (cfxi_fact){cfx_datum_retain(known)};
+    if (f && cfxi_pointers_set(&t->facts, n, f, allocator))
         return CFX_OK;
     if (f)
         cfx_datum_release(f->known);
@@ -39,16 +38,16 @@ cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known)
 
 cfx_datum cfxi_fact_of(const cfxi_trace *t, const cfx_node *n)
 {
-    const cfxi_fact *f = cfxi_keyed_find(&t->facts, n);
+    const cfxi_fact *f = cfxi_pointers_get(&t->facts, n);
     return f ? f->known : cfx_datum_invalid();
 }
 
 void cfxi_facts_free(cfxi_trace *t, const cfx_allocator *allocator)
 {
     size_t at = 0;
-    for (cfxi_fact *f; (f = cfxi_table_next(&t->facts, &at)) != NULL;)
+    for (cfxi_fact *f; (f = cfxi_pointers_next(&t->facts, &at)) != NULL;)
         cfx_datum_release(f->known);
-    cfxi_keyed_free(&t->facts, sizeof(cfxi_fact), allocator);
+    cfxi_pointers_free_all(&t->facts, sizeof(cfxi_fact), allocator);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@ cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err)
         return NULL;
     }
     *m = (cfx_module){.allocator = allocator, .training = true};
-    m->by.key = m;
     atomic_init(&m->refs, 1);
     return m;
 }
@@ -225,7 +224,7 @@ cfx_module *cfx_child(const cfx_module *m, const char *path)
 typedef struct walk {
     cfxi_module_fn *fn;
     void *ctx;
-    cfxi_table seen;  /* of cfx_module * */
+    cfxi_pointers seen;  /* modules */
     cfx_buffer path;
     const cfx_allocator *allocator;
     size_t depth;
@@ -234,12 +233,12 @@ typedef struct walk {
 static cfx_status visit(walk *w, cfx_module *m, cfx_error *err)
 {
     const size_t size = w->path.size;
-    if (cfxi_keyed_find(&w->seen, m))
+    if (cfxi_pointers_get(&w->seen, m))
         return CFX_OK;
     if (w->depth++ >= CFX_MAX_REGION_DEPTH)
         return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
                              CFX_MAX_REGION_DEPTH);
-    if (!cfxi_keyed_add(&w->seen, m, w->allocator))
+    if (!cfxi_pointers_set(&w->seen, m, m, w->allocator))
         return cfxi_nomem(err);
     CFX_TRY(w->fn(w->ctx, m, w->path.data, err));
     for (size_t i = 0; i < m->members.size; i++) {
@@ -265,7 +264,7 @@ cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_er
     cfx_status status = cfx_buffer_reserve(&w.path, 64) == CFX_OK ? CFX_OK : cfxi_nomem(err);
     if (status == CFX_OK)
         status = visit(&w, m, err);
-    cfxi_table_free(&w.seen, m->allocator);
+    cfxi_pointers_free(&w.seen, m->allocator);
     cfx_buffer_free(&w.path);
     return status;
 }
@@ -291,13 +290,13 @@ static bool has_children(const cfx_module *m)
 
 /* Mixes what is at and below `m` into *stamp. Other threads may read the same modules, so that they
  * are not marked; those without children, which most are, may be met again. */
-static bool mix_stamp(const cfx_module *m, cfxi_table *seen, const cfx_allocator *allocator,
+static bool mix_stamp(const cfx_module *m, cfxi_pointers *seen, const cfx_allocator *allocator,
                       uint64_t *stamp)
 {
     *stamp = cfxi_hash_mix(*stamp, (uint64_t)(uintptr_t)m);
-    if (cfxi_keyed_find(seen, m))
+    if (cfxi_pointers_get(seen, m))
         return true;
-    if (has_children(m) && !cfxi_keyed_add(seen, (cfx_module *)m, allocator))
+    if (has_children(m) && !cfxi_pointers_set(seen, m, (cfx_module *)m, allocator))
         return false;
     *stamp = cfxi_hash_mix(*stamp, 2 * m->version + m->training);
     if (m->graph)
@@ -312,10 +311,10 @@ static bool mix_stamp(const cfx_module *m, cfxi_table *seen, const cfx_allocator
 
 bool cfxi_module_stamp(const cfx_module *m, uint64_t *out)
 {
-    cfxi_table seen = {0};
+    cfxi_pointers seen = {0};
     *out = 0;
     const bool good = mix_stamp(m, &seen, m->allocator, out);
-    cfxi_table_free(&seen, m->allocator);
+    cfxi_pointers_free(&seen, m->allocator);
     return good;
 }
 

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-cfxi_place *cfxi_places_find(const cfxi_places *places, const void *object)
+cfxi_path *cfxi_places_find(const cfxi_places *places, const void *object)
 {
-    return cfxi_keyed_find(&places->table, object);
+    return cfxi_pointers_get(&places->table, object);
 }
 
 cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *path,
@@ -16,12 +16,12 @@ cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *
     const size_t size = before + 1 + strlen(name) + 1;
     if (cfxi_places_find(places, object))
         return CFX_OK;
-    cfxi_place *p = cfxi_alloc(allocator, sizeof *p);
+    cfxi_path *p = cfxi_alloc(allocator, sizeof *p);
     char *text = p ? cfxi_alloc(allocator, size) : NULL;
     if (text) {
         snprintf(text, size, "%s%s%s", path, before && name[0] ? "." : "", name);
-        *p = (cfxi_place){.by = {object}, .path = text, .size = size};
-        if (cfxi_keyed_add(&places->table, p, allocator))
+        *p = (cfxi_path){.path = text, .size = size};
+        if (cfxi_pointers_set(&places->table, object, p, allocator))
             return CFX_OK;
     }
     cfxi_free(allocator, text, size);
@@ -51,7 +51,7 @@ cfx_status cfxi_places_fill(cfxi_places *places, cfx_module *root, cfx_error *er
 void cfxi_places_free(cfxi_places *places)
 {
     size_t at = 0;
-    for (cfxi_place *p; (p = cfxi_table_next(&places->table, &at)) != NULL;)
+    for (cfxi_path *p; (p = cfxi_pointers_next(&places->table, &at)) != NULL;)
         cfxi_free(places->allocator, p->path, p->size);
-    cfxi_keyed_free(&places->table, sizeof(cfxi_place), places->allocator);
+    cfxi_pointers_free_all(&places->table, sizeof(cfxi_path), places->allocator);
 }

@@ -19,15 +19,9 @@ static cfx_module *copy_with_graph(const cfx_module *m, cfx_error *err)
     return copy;
 }
 
-/* What a module became: itself, or a copy. */
-typedef struct own {
-    cfxi_keyed by;       /* the module */
-    cfx_module *module;  /* retained */
-} own;
-
 typedef struct copying {
     const cfx_allocator *allocator;
-    cfxi_table done;  /* of own * */
+    cfxi_pointers done;  /* module -> what it became, itself or a copy: retained */
     size_t depth;
 } copying;
 
@@ -51,12 +45,8 @@ static bool put_own(copying *c, const cfx_module *m, const cfxi_member *e, cfx_m
 /* Remembers what `m` became, and takes that over; NULL with *err set. */
 static cfx_module *remember_own(copying *c, const cfx_module *m, cfx_module *became, cfx_error *err)
 {
-    own *o = cfxi_alloc(c->allocator, sizeof *o);
-    if (o)
-        *o = (own){{m}, became};
-    if (o && cfxi_keyed_add(&c->done, o, c->allocator))
+    if (cfxi_pointers_set(&c->done, m, became, c->allocator))
         return became;
-    cfxi_free(c->allocator, o, sizeof *o);
     cfx_module_release(became);
     cfxi_nomem(err);
     return NULL;
@@ -69,9 +59,9 @@ static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_
 {
     cfx_module *copy = NULL;
     bool good = true;
-    const own *known = cfxi_keyed_find(&c->done, m);
+    cfx_module *known = cfxi_pointers_get(&c->done, m);
     if (known)
-        return known->module;
+        return known;
     if (c->depth++ >= CFX_MAX_REGION_DEPTH) {
         cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep", CFX_MAX_REGION_DEPTH);
         return NULL;
@@ -95,9 +85,9 @@ static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_
 static void forget_own(copying *c)
 {
     size_t at = 0;
-    for (own *o; (o = cfxi_table_next(&c->done, &at)) != NULL;)
-        cfx_module_release(o->module);
-    cfxi_keyed_free(&c->done, sizeof(own), c->allocator);
+    for (cfx_module *m; (m = cfxi_pointers_next(&c->done, &at)) != NULL;)
+        cfx_module_release(m);
+    cfxi_pointers_free(&c->done, c->allocator);
 }
 
 /* ---- what a graph reads -------------------------------------------------------------------- */
@@ -312,24 +302,24 @@ static void clear(cfx_scope *s, cfxi_ready *r)
 void cfxi_ready_free(cfx_scope *s)
 {
     size_t at = 0;
-    for (cfxi_ready *r; (r = cfxi_table_next(&s->ready, &at)) != NULL;) {
+    for (cfxi_ready *r; (r = cfxi_pointers_next(&s->ready, &at)) != NULL;) {
         clear(s, r);
         cfx_module_release(r->module);
     }
-    cfxi_keyed_free(&s->ready, sizeof(cfxi_ready), s->allocator);
+    cfxi_pointers_free_all(&s->ready, sizeof(cfxi_ready), s->allocator);
 }
 
 /* The entry of a module: an empty one if there was none; NULL if memory is out. */
 static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
 {
-    cfxi_ready *r = cfxi_keyed_find(&s->ready, m);
+    cfxi_ready *r = cfxi_pointers_get(&s->ready, m);
     if (r)
         return r;
     r = cfxi_alloc(s->allocator, sizeof *r);
     if (!r)
         return NULL;
-    *r = (cfxi_ready){.by = {m}, .module = m};
-    if (cfxi_keyed_add(&s->ready, r, s->allocator)) {
+    *r = (cfxi_ready){.module = m};
+    if (cfxi_pointers_set(&s->ready, m, r, s->allocator)) {
         cfx_module_retain(m);
         return r;
     }

@@ -18,7 +18,7 @@ typedef struct path {
     size_t depth;
     const cfx_state *from;  /* where parameters that are only declared find a tensor; or NULL */
     const cfx_allocator *allocator;
-    cfxi_table bare;        /* of cfx_module *: without weights, in however many places they are */
+    cfxi_pointers bare;     /* modules: without weights, in however many places they are */
 } path;
 
 /* One that is only declared has what `from` has; it is missing in a file that has not. */
@@ -52,10 +52,10 @@ static cfx_status collect(cfx_state *s, const cfx_module *m, path *p, cfx_error 
 static cfx_status collect_child(cfx_state *s, cfx_module *child, path *p, cfx_error *err)
 {
     const size_t before = cfx_state_size(s);
-    if (cfxi_keyed_find(&p->bare, child))
+    if (cfxi_pointers_get(&p->bare, child))
         return CFX_OK;
     CFX_TRY(collect(s, child, p, err));
-    if (cfx_state_size(s) > before || cfxi_keyed_add(&p->bare, child, p->allocator))
+    if (cfx_state_size(s) > before || cfxi_pointers_set(&p->bare, child, child, p->allocator))
         return CFX_OK;
     return cfxi_nomem(err);
 }
@@ -95,7 +95,7 @@ static cfx_state *state_of(const cfx_module *m, const cfx_state *from, cfx_error
                         : cfx_buffer_reserve(&p.text, 64) != CFX_OK ? cfxi_nomem(err)
                                                                      : collect(s, m, &p, err);
     cfx_buffer_free(&p.text);
-    cfxi_table_free(&p.bare, m->allocator);
+    cfxi_pointers_free(&p.bare, m->allocator);
     if (status == CFX_OK)
         return s;
     cfx_state_free(s);
@@ -122,12 +122,6 @@ cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m)
 
 /* ---- others in their place ----------------------------------------------------------------- */
 
-/* What takes the place of a tensor. */
-typedef struct heir {
-    cfxi_keyed by;      /* the tensor that was there */
-    cfx_tensor *given;  /* borrowed */
-} heir;
-
 static bool has_same_elements(const cfx_tensor *a, const cfx_tensor *b)
 {
     const size_t n = cfx_tensor_ndim(a);
@@ -139,25 +133,18 @@ static bool has_same_elements(const cfx_tensor *a, const cfx_tensor *b)
 }
 
 /* Weights that were one under two names stay one, if they are given the same elements: a file may
- * have them twice. */
-static cfx_status keep_tied(cfx_state *s, const cfx_module *m, cfxi_table *heirs, cfx_error *err)
+ * have them twice. `heirs`: the tensor that was there -> what takes its place. */
+static cfx_status keep_tied(cfx_state *s, const cfx_module *m, cfxi_pointers *heirs, cfx_error *err)
 {
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         cfx_tensor *t;
         const char *name = cfx_state_at(s, i, &t);
         const cfx_tensor *was = cfxi_module_at(m, name)->value.as.tensor;
-        heir *h = cfxi_keyed_find(heirs, was);
-        if (h && h->given != t && has_same_elements(h->given, t))
-            CFX_TRY(cfx_state_set(s, name, h->given, err));
-        if (h)
-            continue;
-        h = cfxi_alloc(m->allocator, sizeof *h);
-        if (h)
-            *h = (heir){{was}, t};
-        if (!h || !cfxi_keyed_add(heirs, h, m->allocator)) {
-            cfxi_free(m->allocator, h, sizeof *h);
+        cfx_tensor *given = cfxi_pointers_get(heirs, was);
+        if (given && given != t && has_same_elements(given, t))
+            CFX_TRY(cfx_state_set(s, name, given, err));
+        if (!given && !cfxi_pointers_set(heirs, was, t, m->allocator))
             return cfxi_nomem(err);
-        }
     }
     return CFX_OK;
 }
@@ -181,14 +168,14 @@ void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigne
     cfx_error err = {0};
     if (!expect(at, m, "module") || !expect(at, from, "state to take"))
         return;
-    cfxi_table heirs = {0};
+    cfxi_pointers heirs = {0};
     cfx_state *s = state_of(m, from, &err);
     if (s && cfx_state_take(s, from, flags, &err) == CFX_OK &&
         keep_tied(s, m, &heirs, &err) == CFX_OK)
         put_back(m, s);
     else
         cfxi_scope_take(at, &err);
-    cfxi_keyed_free(&heirs, sizeof(heir), m->allocator);
+    cfxi_pointers_free(&heirs, m->allocator);
     cfx_state_free(s);
 }
 

@@ -10,7 +10,7 @@
 
 const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
 {
-    const cfxi_place *p = cfxi_places_find(&t->places, m);
+    const cfxi_path *p = cfxi_places_find(&t->places, m);
     return p ? p->path : NULL;
 }
 
@@ -53,7 +53,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
 {
     cfxi_trace *t = at.scope->trace;
-    cfxi_place *p = cfxi_places_find(&t->places, tensor);
+    cfxi_path *p = cfxi_places_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
         cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "

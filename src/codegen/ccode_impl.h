@@ -33,7 +33,7 @@ typedef struct cfxi_ccode {
     cfx_buffer body;
     cfx_buffer text;
     cfx_namespace *functions;    /* names of the file */
-    cfxi_py_map function_of;     /* region -> its function's name */
+    cfxi_pointers function_of;     /* region -> its function's name */
     uint32_t location;           /* of the last statement that had one */
     bool nomem;
     bool math;                   /* needs <math.h> */

@@ -83,7 +83,7 @@ cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *c
     cfx_buffer_free(&c.line);
     cfx_buffer_free(&c.body);
     cfx_buffer_free(&c.text);
-    cfxi_py_map_free(&c.function_of, c.allocator);
+    cfxi_pointers_free(&c.function_of, c.allocator);
     cfx_namespace_free(c.functions);
     cfx_graph_release(c.g);
     return status;

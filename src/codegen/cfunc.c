@@ -132,7 +132,7 @@ void cfxi_c_control(cfxi_ccode *c, const cfx_node *n)
     }
     for (size_t i = 0; i < form->num_regions; i++) {
         const cfx_graph *region = cfx_value_graph(cfx_node_arg(n, form->regions[i]));
-        const char *name = region ? cfxi_py_map_get(&c->function_of, region) : NULL;
+        const char *name = region ? cfxi_pointers_get(&c->function_of, region) : NULL;
         cfxi_c_comma(c);
         cfxi_c_text(c, name ? name : "?");
         self = self || (region && needs_self(region));
@@ -356,7 +356,7 @@ static cfx_status put_region(cfxi_ccode *c, const cfx_node *n, const c_form *for
                 cfx_buffer_append(&wish, form->suffix[i], strlen(form->suffix[i])) == CFX_OK;
     const char *name = good ? cfxi_c_name(c, c->functions, wish.data, wish.size) : NULL;
     cfx_buffer_free(&wish);
-    if (!name || !cfxi_py_map_set(&c->function_of, region, (void *)(uintptr_t)name, c->allocator))
+    if (!name || !cfxi_pointers_set(&c->function_of, region, (void *)(uintptr_t)name, c->allocator))
         return cfxi_nomem(err);
     CFX_TRY(put_regions(c, region, err));
     const cfxi_c_function f = function_of(region, form->roles[i], name);

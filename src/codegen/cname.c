@@ -74,7 +74,7 @@ static cfx_status take_functions(cfxi_ccode *c, cfx_namespace *ns, const cfx_seq
 {
     for (uint32_t i = 0; args && i < args->size; i++) {
         const cfx_graph *region = cfx_value_graph(args->items[i]);
-        const char *name = region ? cfxi_py_map_get(&c->function_of, region) : NULL;
+        const char *name = region ? cfxi_pointers_get(&c->function_of, region) : NULL;
         if (name)
             CFX_TRY(cfx_namespace_add(ns, name, strlen(name), err));
     }

@@ -111,36 +111,22 @@ static void drop_covered(cfxi_parts *parts)
 
 /* Who has a module or a tensor first. */
 typedef struct holder {
-    const void *object;
     const cfxi_part *part;
     const char *inside;  /* the name of a parameter of the part; "" if it is the part itself */
 } holder;
 
-static uint32_t hash_holder(const void *item)
-{
-    return cfxi_hash_pointer(((const holder *)item)->object);
-}
-
-static bool is_held(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const holder *)item)->object == key;
-}
-
 /* Who has had the object; if nobody, the part has it from now on, and *first is NULL. */
-static cfx_status hold(cfxi_parts *parts, cfxi_table *seen, const void *object,
+static cfx_status hold(cfxi_parts *parts, cfxi_pointers *seen, const void *object,
                        const cfxi_part *part, const char *inside, const holder **first,
                        cfx_error *err)
 {
-    const uint32_t hash = cfxi_hash_pointer(object);
-    *first = cfxi_table_find(seen, hash, is_held, object, 0);
+    *first = cfxi_pointers_get(seen, object);
     if (*first)
         return CFX_OK;
     holder *h = cfxi_arena_zeros(&parts->arena, 1, sizeof *h);
-    if (!h || !cfxi_table_reserve(seen, hash_holder, parts->allocator))
+    if (!h || !cfxi_pointers_set(seen, object, h, parts->allocator))
         return cfxi_nomem(err);
-    *h = (holder){object, part, inside};
-    cfxi_table_insert(seen, hash, h);
+    *h = (holder){part, inside};
     return CFX_OK;
 }
 
@@ -169,7 +155,7 @@ static cfx_status tensor_id(const cfxi_parts *parts, const cfx_modules *modules,
 static const char *const tied_names[] = {"weight", "bias", "in_proj_weight", "in_proj_bias",
                                          "out_proj.weight", "out_proj.bias"};
 
-static cfx_status find_ties(cfxi_parts *parts, cfxi_table *seen, const cfx_modules *modules,
+static cfx_status find_ties(cfxi_parts *parts, cfxi_pointers *seen, const cfx_modules *modules,
                             cfxi_part *part, cfx_error *err)
 {
     cfxi_tie **end = &part->ties;
@@ -191,7 +177,7 @@ static cfx_status find_ties(cfxi_parts *parts, cfxi_table *seen, const cfx_modul
     return CFX_OK;
 }
 
-static cfx_status find_twin(cfxi_parts *parts, cfxi_table *seen, const cfx_modules *modules,
+static cfx_status find_twin(cfxi_parts *parts, cfxi_pointers *seen, const cfx_modules *modules,
                             cfxi_part *part, cfx_error *err)
 {
     const holder *first = NULL;
@@ -212,11 +198,11 @@ static cfx_status find_twin(cfxi_parts *parts, cfxi_table *seen, const cfx_modul
 /* A module or a tensor under two names is made once. */
 static cfx_status find_twins(cfxi_parts *parts, const cfx_modules *modules, cfx_error *err)
 {
-    cfxi_table seen = {0};
+    cfxi_pointers seen = {0};
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++)
         status = find_twin(parts, &seen, modules, cfxi_part_at(parts, i), err);
-    cfxi_table_free(&seen, parts->allocator);
+    cfxi_pointers_free(&seen, parts->allocator);
     return status;
 }
 

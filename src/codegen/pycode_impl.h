@@ -41,14 +41,6 @@ typedef struct cfxi_py_callee {
     size_t size;
 } cfxi_py_callee;
 
-/* A map from pointers to pointers; no deletion. */
-typedef struct cfxi_py_map {
-    const void **keys; /* NULL: free slot */
-    void **values;
-    size_t size;
-    size_t capacity; /* 0 or a power of two */
-} cfxi_py_map;
-
 /* A global, and when it was registered: after how many nodes had their names. */
 typedef struct cfxi_py_global {
     cfx_pycode_name entry;
@@ -96,21 +88,21 @@ struct cfx_pycode {
     uint32_t node;   /* number of the top-level node being written, for the line map */
     uint64_t order;  /* its order label: a node with a greater one has no name yet */
 
-    cfx_namespace *names;  /* of globals; of nodes too once `exact` */
-    bool exact;            /* node names go through the namespace */
-    bool all_named;        /* all nodes of `graph` have gone through it */
-    size_t named;          /* nodes that have got their names */
-    cfxi_py_map overrides; /* node -> cfxi_name, where it is not the node's own */
-    cfxi_py_map objects;   /* host object -> cfxi_py_global index + 1 */
-    cfxi_py_map callees;   /* cfxi_callee -> cfxi_py_callee */
-    cfxi_py_map wanted;    /* node of a region -> cfxi_name: the variable that it is to be in */
-    cfxi_py_map holders;   /* cfxi_name -> node: whose a variable is now, if several share it */
-    cfxi_py_map placed;    /* node -> cfxi_py_place, if it has no statement of its own */
-    cfxi_py_map wishes;    /* node -> the input of a loop that it is called after */
-    cfxi_py_map operands;  /* input of a branch -> node: the value outside that it is */
-    cfxi_py_map instead;   /* node -> cfx_value: what is written where the node is mentioned */
-    cfxi_vec globals;      /* of cfxi_py_global */
-    cfxi_table by_name;    /* of cfxi_py_named: globals known by their qualified names only */
+    cfx_namespace *names;    /* of globals; of nodes too once `exact` */
+    bool exact;              /* node names go through the namespace */
+    bool all_named;          /* all nodes of `graph` have gone through it */
+    size_t named;            /* nodes that have got their names */
+    cfxi_pointers overrides; /* node -> cfxi_name, where it is not the node's own */
+    cfxi_pointers objects;   /* host object -> cfxi_py_global index + 1 */
+    cfxi_pointers callees;   /* cfxi_callee -> cfxi_py_callee */
+    cfxi_pointers wanted;    /* node of a region -> cfxi_name: the variable that it is to be in */
+    cfxi_pointers holders;   /* cfxi_name -> node: whose a variable is now, if several share it */
+    cfxi_pointers placed;    /* node -> cfxi_py_place, if it has no statement of its own */
+    cfxi_pointers wishes;    /* node -> the input of a loop that it is called after */
+    cfxi_pointers operands;  /* input of a branch -> node: the value outside that it is */
+    cfxi_pointers instead;   /* node -> cfx_value: what is written where the node is mentioned */
+    cfxi_vec globals;        /* of cfxi_py_global */
+    cfxi_table by_name;      /* of cfxi_py_named: globals known by their qualified names only */
     const cfxi_callee *last_callee;
     cfxi_py_callee *last_info;
     unsigned builtins;
@@ -135,13 +127,6 @@ typedef struct cfxi_py_frame {
     bool region;    /* placeholders belong to someone else and are not cleared */
     bool returns;   /* what the region gives, the function returns */
 } cfxi_py_frame;
-
-/* ---- maps by pointer (pyname.c) ------------------------------------------------------------ */
-
-void cfxi_py_map_free(cfxi_py_map *map, const cfx_allocator *allocator);
-void *cfxi_py_map_get(const cfxi_py_map *map, const void *key);
-bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value,
-                     const cfx_allocator *allocator);
 
 /* ---- appending ----------------------------------------------------------------------------- */
 
@@ -225,9 +210,7 @@ cfx_status cfxi_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err);
 
 static inline cfxi_py_place cfxi_py_placed(const cfx_pycode *gen, const cfx_node *n)
 {
-    return gen->placed.size
-               ? (cfxi_py_place)(uintptr_t)cfxi_py_map_get(&gen->placed, n)
-               : (cfxi_py_place)0;
+    return (cfxi_py_place)(uintptr_t)cfxi_pointers_get(&gen->placed, n);
 }
 
 cfx_status cfxi_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,

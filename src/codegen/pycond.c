@@ -65,7 +65,7 @@ static const cfx_node *passed_on(cfx_pycode *gen, cfxi_py_frame *frame, const re
     v = r->whole ? v : i < n ? items[i] : cfx_invalid();
     if (v.kind != CFX_KIND_NODE || v.as.node->op != CFX_OP_PLACEHOLDER)
         return NULL;
-    const cfx_node *d = cfxi_py_map_get(&gen->operands, v.as.node);
+    const cfx_node *d = cfxi_pointers_get(&gen->operands, v.as.node);
     const cfx_node *node = r->vars[i].node;
     if (!d || !cfxi_py_may_take(gen, frame, d))
         return NULL;
@@ -189,7 +189,7 @@ static cfx_status take_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_n
     if (!cfxi_py_is_sequence(operands))
         return first ? cfxi_py_unpack_inputs(gen, first, operands, n, err) : CFX_OK;
     for (cfx_node *in = first; in; in = cfxi_next_input(run->region, in), items++) {
-        const cfx_node *d = cfxi_py_map_get(&gen->operands, in);
+        const cfx_node *d = cfxi_pointers_get(&gen->operands, in);
         const cfxi_name *name = cfxi_py_name(gen, in);
         cfx_node *holder = cfxi_py_holder(gen, name);
         if (d && (cfxi_py_may_take(gen, frame, d) || (holder && holder->graph == run->region)))
@@ -223,7 +223,7 @@ static cfx_status branch_items(cfx_pycode *gen, cfx_node *n, const cfxi_py_run *
         cfx_node *typed = r->whole && cfxi_py_has_type(n) ? n : NULL;
         (*items)[i] = (cfxi_py_assignment){r->vars[i].name, *v, typed};
         if (r->returns && node &&
-            !cfxi_py_map_set(&gen->instead, node, (void *)(uintptr_t)v, gen->allocator))
+            !cfxi_pointers_set(&gen->instead, node, (void *)(uintptr_t)v, gen->allocator))
             return cfxi_nomem(err);
         if (r->returns)
             (*items)[i].name = NULL;

@@ -494,7 +494,7 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
 static cfx_status put_node(cfx_pycode *gen, cfx_node *node, const cfx_node *n, bool plain,
                            cfx_error *err)
 {
-    const cfx_value *instead = gen->instead.size ? cfxi_py_map_get(&gen->instead, node) : NULL;
+    const cfx_value *instead = cfxi_pointers_get(&gen->instead, node);
     if (instead)
         return put_value(gen, *instead, n, plain, err);
     if (cfxi_py_placed(gen, node) == CFXI_PY_INLINE)
@@ -586,8 +586,8 @@ static cfx_status put_operand(cfx_pycode *gen, cfx_value v, bool parentheses, co
 /* What is written for a value: in a region an input may be a literal. */
 static cfx_value written(const cfx_pycode *gen, cfx_value v)
 {
-    const cfx_value *instead = v.kind == CFX_KIND_NODE && gen->instead.size
-                                   ? cfxi_py_map_get(&gen->instead, v.as.node)
+    const cfx_value *instead = v.kind == CFX_KIND_NODE
+                                   ? cfxi_pointers_get(&gen->instead, v.as.node)
                                    : NULL;
     return instead ? written(gen, *instead) : v;
 }

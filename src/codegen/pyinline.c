@@ -14,7 +14,7 @@ enum { MOST_NODES = 6 };
 cfx_status cfxi_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
                               cfx_error *err)
 {
-    if (!cfxi_py_map_set(&gen->placed, n, (void *)(uintptr_t)place, gen->allocator))
+    if (!cfxi_pointers_set(&gen->placed, n, (void *)(uintptr_t)place, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }

@@ -67,10 +67,10 @@ static cfx_status bind_state(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, siz
     cfx_node *d = v->kind == CFX_KIND_NODE ? v->as.node : NULL;
     if (kept)
         CFX_TRY(cfxi_py_bind_input(gen, input, v, err));
-    else if (!cfxi_py_map_set(&gen->operands, input, NULL, gen->allocator) ||
-             !cfxi_py_map_set(&gen->instead, input, NULL, gen->allocator))
+    else if (!cfxi_pointers_set(&gen->operands, input, NULL, gen->allocator) ||
+             !cfxi_pointers_set(&gen->instead, input, NULL, gen->allocator))
         return cfxi_nomem(err);
-    bool same = !kept && d && !cfxi_py_map_get(&gen->instead, d) &&
+    bool same = !kept && d && !cfxi_pointers_get(&gen->instead, d) &&
                 can_go_on(gen, frame, l, d, input);
     if (same)
         CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, d), err));
@@ -164,8 +164,8 @@ static cfx_status loop_items(cfx_pycode *gen, cfxi_py_frame *frame, const loop *
         cfx_node *user = use->user;
         CFX_TRY(cfxi_py_takes_item(gen, use, l->size, &k, &takes, err));
         CFX_TRY(cfxi_py_place_node(gen, user, CFXI_PY_SHARED, err));
-        const cfx_value *instead = cfxi_py_map_get(&gen->instead, by_item[k]);
-        if (!cfxi_py_map_set(&gen->instead, user, (void *)(uintptr_t)instead, gen->allocator))
+        const cfx_value *instead = cfxi_pointers_get(&gen->instead, by_item[k]);
+        if (!cfxi_pointers_set(&gen->instead, user, (void *)(uintptr_t)instead, gen->allocator))
             return cfxi_nomem(err);
         if (user->n_users == 0 || instead)
             continue;
@@ -238,9 +238,9 @@ static cfx_status bind_test(cfx_pycode *gen, const loop *l, cfx_error *err)
 {
     cfx_node *input = cfxi_next_input(l->test, NULL);
     for (cfx_node *s = l->first; s; s = cfxi_next_input(l->body, s)) {
-        void *instead = cfxi_py_map_get(&gen->instead, s);
+        void *instead = cfxi_pointers_get(&gen->instead, s);
         CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, s), err));
-        if (!cfxi_py_map_set(&gen->instead, input, instead, gen->allocator))
+        if (!cfxi_pointers_set(&gen->instead, input, instead, gen->allocator))
             return cfxi_nomem(err);
         input = cfxi_next_input(l->test, input);
     }
@@ -319,7 +319,7 @@ cfx_status cfxi_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_no
         if (d->op == CFX_OP_PLACEHOLDER || d->mark != frame->stamp + frame->index ||
             is_kept(&l, k, input))
             continue;
-        if (!cfxi_py_map_set(&gen->wishes, d, input, gen->allocator))
+        if (!cfxi_pointers_set(&gen->wishes, d, input, gen->allocator))
             return cfxi_nomem(err);
     }
     return CFX_OK;

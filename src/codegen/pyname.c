@@ -11,65 +11,6 @@
 
 #include <stdio.h>
 
-/* ---- maps by pointer ----------------------------------------------------------------------- */
-
-void cfxi_py_map_free(cfxi_py_map *map, const cfx_allocator *allocator)
-{
-    cfxi_free(allocator, map->keys, map->capacity * sizeof *map->keys);
-    cfxi_free(allocator, map->values, map->capacity * sizeof *map->values);
-    *map = (cfxi_py_map){0};
-}
-
-static size_t map_slot(const cfxi_py_map *map, const void *key)
-{
-    size_t i = cfxi_hash_pointer(key) & (map->capacity - 1);
-    while (map->keys[i] && map->keys[i] != key)
-        i = (i + 1) & (map->capacity - 1);
-    return i;
-}
-
-void *cfxi_py_map_get(const cfxi_py_map *map, const void *key)
-{
-    if (!map->size)
-        return NULL;
-    size_t i = map_slot(map, key);
-    return map->keys[i] ? map->values[i] : NULL;
-}
-
-static bool map_grow(cfxi_py_map *map, const cfx_allocator *allocator)
-{
-    cfxi_py_map big = {.capacity = map->capacity ? map->capacity * 2 : 64};
-    big.keys = cfxi_alloc(allocator, big.capacity * sizeof *big.keys);
-    big.values = cfxi_alloc(allocator, big.capacity * sizeof *big.values);
-    if (!big.keys || !big.values) {
-        cfxi_py_map_free(&big, allocator);
-        return false;
-    }
-    memset(big.keys, 0, big.capacity * sizeof *big.keys);
-    for (size_t i = 0; i < map->capacity; i++) {
-        if (!map->keys[i])
-            continue;
-        size_t at = map_slot(&big, map->keys[i]);
-        big.keys[at] = map->keys[i];
-        big.values[at] = map->values[i];
-    }
-    big.size = map->size;
-    cfxi_py_map_free(map, allocator);
-    *map = big;
-    return true;
-}
-
-bool cfxi_py_map_set(cfxi_py_map *map, const void *key, void *value, const cfx_allocator *allocator)
-{
-    if ((map->size + 1) * 2 > map->capacity && !map_grow(map, allocator))
-        return false;
-    size_t i = map_slot(map, key);
-    map->size += map->keys[i] == NULL;
-    map->keys[i] = key;
-    map->values[i] = value;
-    return true;
-}
-
 /* ---- nodes --------------------------------------------------------------------------------- */
 
 static void name_early(cfx_pycode *gen, const cfx_node *n);
@@ -78,7 +19,7 @@ const cfxi_name *cfxi_py_name(cfx_pycode *gen, const cfx_node *n)
 {
     if (n->order > gen->order || n->op == CFX_OP_OUTPUT)
         name_early(gen, n);
-    const cfxi_name *name = gen->overrides.size ? cfxi_py_map_get(&gen->overrides, n) : NULL;
+    const cfxi_name *name = cfxi_pointers_get(&gen->overrides, n);
     return name ? name : n->name;
 }
 
@@ -120,7 +61,7 @@ static bool is_plain(const cfx_node *n)
 static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
                            cfx_error *err)
 {
-    if (!cfxi_py_map_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
+    if (!cfxi_pointers_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }
@@ -185,7 +126,7 @@ cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
                          memcmp(n->name->data, gen->root, gen->root_size) == 0;
     if (!gen->exact && (is_self || !is_plain(n)))
         CFX_TRY(cfxi_py_go_exact(gen, false, err));
-    if (gen->exact && !gen->all_named && !cfxi_py_map_get(&gen->overrides, n))
+    if (gen->exact && !gen->all_named && !cfxi_pointers_get(&gen->overrides, n))
         CFX_TRY(take_name(gen, n, err));
     gen->named++;
     return CFX_OK;
@@ -195,7 +136,7 @@ cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
  * which has none: torch.fx names a node where it is first mentioned. */
 static void name_early(cfx_pycode *gen, const cfx_node *n)
 {
-    if (n->graph != gen->graph || gen->all_named || cfxi_py_map_get(&gen->overrides, n))
+    if (n->graph != gen->graph || gen->all_named || cfxi_pointers_get(&gen->overrides, n))
         return;
     const cfxi_name *name = NULL;
     if (cfxi_py_go_exact(gen, false, NULL) == CFX_OK)
@@ -265,7 +206,7 @@ static cfx_status object_global(cfx_pycode *gen, void *object, cfx_pycode_text q
                                 cfx_pycode_text wish, bool allow_reserved, const char **name,
                                 cfx_error *err)
 {
-    uintptr_t index = (uintptr_t)cfxi_py_map_get(&gen->objects, object);
+    uintptr_t index = (uintptr_t)cfxi_pointers_get(&gen->objects, object);
     if (index) {
         *name = ((const cfxi_py_global *)gen->globals.data)[index - 1].entry.name;
         return CFX_OK;
@@ -274,7 +215,7 @@ static cfx_status object_global(cfx_pycode *gen, void *object, cfx_pycode_text q
     CFX_TRY(
         add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
     index = gen->globals.size;
-    if (!cfxi_py_map_set(&gen->objects, object, (void *)index, gen->allocator))
+    if (!cfxi_pointers_set(&gen->objects, object, (void *)index, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }
@@ -506,13 +447,13 @@ cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
         *callee = gen->last_info;
         return CFX_OK;
     }
-    cfxi_py_callee *info = cfxi_py_map_get(&gen->callees, n->callee);
+    cfxi_py_callee *info = cfxi_pointers_get(&gen->callees, n->callee);
     if (!info) {
         info = cfxi_arena_alloc(&gen->memory->arena, sizeof *info);
         if (!info)
             return cfxi_nomem(err);
         CFX_TRY(describe(gen, n, info, err));
-        if (!cfxi_py_map_set(&gen->callees, n->callee, info, gen->allocator))
+        if (!cfxi_pointers_set(&gen->callees, n->callee, info, gen->allocator))
             return cfxi_nomem(err);
     }
     if (!info->text && !cfxi_py_has_regions(n, info->form))
@@ -539,6 +480,6 @@ cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *call
         out.write(out.ctx, "cfx._symbolic_trace.wrap(\"", 26) ||
         out.write(out.ctx, callee->text, callee->size) || out.write(out.ctx, "\")", 2))
         return cfxi_nomem(err);
-    ((cfxi_py_callee *)cfxi_py_map_get(&gen->callees, n->callee))->wrapped = true;
+    ((cfxi_py_callee *)cfxi_pointers_get(&gen->callees, n->callee))->wrapped = true;
     return CFX_OK;
 }

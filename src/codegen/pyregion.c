@@ -174,7 +174,7 @@ bool cfxi_py_is_there(cfx_pycode *gen, const cfxi_py_assignment *a)
 {
     if (!a->name)
         return true;
-    return a->value.kind == CFX_KIND_NODE && !cfxi_py_map_get(&gen->instead, a->value.as.node) &&
+    return a->value.kind == CFX_KIND_NODE && !cfxi_pointers_get(&gen->instead, a->value.as.node) &&
            cfxi_py_placed(gen, a->value.as.node) != CFXI_PY_INLINE &&
            cfxi_py_name(gen, a->value.as.node) == a->name;
 }
@@ -250,7 +250,7 @@ cfx_status cfxi_py_want_all(cfx_pycode *gen, const cfxi_py_run *run,
                 continue;
             if (pass == 0)
                 CFX_TRY(cfxi_py_want(gen, v.as.node, NULL, err));
-            else if (!cfxi_py_map_get(&gen->wanted, v.as.node))
+            else if (!cfxi_pointers_get(&gen->wanted, v.as.node))
                 CFX_TRY(cfxi_py_want(gen, v.as.node, items[i].name, err));
         }
     }
@@ -328,12 +328,12 @@ cfx_status cfxi_py_bind_input(cfx_pycode *gen, cfx_node *input, const cfx_value 
 {
     cfx_node *d = v->kind == CFX_KIND_NODE ? v->as.node : NULL;
     const cfx_value *instead = is_literal(*v) ? v : NULL;
-    if (d && cfxi_py_map_get(&gen->instead, d)) {
-        instead = cfxi_py_map_get(&gen->instead, d);
+    if (d && cfxi_pointers_get(&gen->instead, d)) {
+        instead = cfxi_pointers_get(&gen->instead, d);
         d = NULL;
     }
-    if (!cfxi_py_map_set(&gen->operands, input, d, gen->allocator) ||
-        !cfxi_py_map_set(&gen->instead, input, (void *)(uintptr_t)instead, gen->allocator))
+    if (!cfxi_pointers_set(&gen->operands, input, d, gen->allocator) ||
+        !cfxi_pointers_set(&gen->instead, input, (void *)(uintptr_t)instead, gen->allocator))
         return cfxi_nomem(err);
     if (d)
         return cfxi_py_alias(gen, input, cfxi_py_name(gen, d), err);
@@ -342,7 +342,7 @@ cfx_status cfxi_py_bind_input(cfx_pycode *gen, cfx_node *input, const cfx_value 
 
 bool cfxi_py_has_variable(const cfx_pycode *gen, const cfx_node *input)
 {
-    return !cfxi_py_map_get(&gen->operands, input) && !cfxi_py_map_get(&gen->instead, input);
+    return !cfxi_pointers_get(&gen->operands, input) && !cfxi_pointers_get(&gen->instead, input);
 }
 
 cfx_status cfxi_py_only_items(cfx_pycode *gen, const cfx_node *n, size_t size, bool *only,

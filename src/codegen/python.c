@@ -468,15 +468,15 @@ static void release(cfx_pycode *gen)
     cfxi_vec_free(&gen->params, sizeof(cfxi_py_param), allocator);
     cfxi_vec_free(&gen->pieces, sizeof(size_t), allocator);
     cfxi_vec_free(&gen->globals, sizeof(cfxi_py_global), allocator);
-    cfxi_py_map_free(&gen->overrides, allocator);
-    cfxi_py_map_free(&gen->objects, allocator);
-    cfxi_py_map_free(&gen->callees, allocator);
-    cfxi_py_map_free(&gen->wanted, allocator);
-    cfxi_py_map_free(&gen->holders, allocator);
-    cfxi_py_map_free(&gen->placed, allocator);
-    cfxi_py_map_free(&gen->instead, allocator);
-    cfxi_py_map_free(&gen->wishes, allocator);
-    cfxi_py_map_free(&gen->operands, allocator);
+    cfxi_pointers_free(&gen->overrides, allocator);
+    cfxi_pointers_free(&gen->objects, allocator);
+    cfxi_pointers_free(&gen->callees, allocator);
+    cfxi_pointers_free(&gen->wanted, allocator);
+    cfxi_pointers_free(&gen->holders, allocator);
+    cfxi_pointers_free(&gen->placed, allocator);
+    cfxi_pointers_free(&gen->instead, allocator);
+    cfxi_pointers_free(&gen->wishes, allocator);
+    cfxi_pointers_free(&gen->operands, allocator);
     cfxi_table_free(&gen->by_name, allocator);
     cfx_namespace_free(gen->names);
 }

@@ -10,12 +10,12 @@
 
 cfx_node *cfxi_py_holder(const cfx_pycode *gen, const cfxi_name *name)
 {
-    return gen->holders.size ? cfxi_py_map_get(&gen->holders, name) : NULL;
+    return cfxi_pointers_get(&gen->holders, name);
 }
 
 cfx_status cfxi_py_hold(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n, cfx_error *err)
 {
-    if (!cfxi_py_map_set(&gen->holders, name, (void *)(uintptr_t)n, gen->allocator))
+    if (!cfxi_pointers_set(&gen->holders, name, (void *)(uintptr_t)n, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }
@@ -42,14 +42,14 @@ bool cfxi_py_may_take(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *def
 
 cfx_status cfxi_py_want(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err)
 {
-    if (!cfxi_py_map_set(&gen->wanted, n, (void *)(uintptr_t)name, gen->allocator))
+    if (!cfxi_pointers_set(&gen->wanted, n, (void *)(uintptr_t)name, gen->allocator))
         return cfxi_nomem(err);
     return CFX_OK;
 }
 
 const cfxi_name *cfxi_py_wanted(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
 {
-    const cfxi_name *name = gen->wanted.size ? cfxi_py_map_get(&gen->wanted, n) : NULL;
+    const cfxi_name *name = cfxi_pointers_get(&gen->wanted, n);
     if (!name)
         return NULL;
     cfxi_py_refresh(frame);
@@ -62,7 +62,7 @@ const cfxi_name *cfxi_py_wanted(cfx_pycode *gen, cfxi_py_frame *frame, const cfx
 cfx_status cfxi_py_name_own(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n,
                             cfx_error *err)
 {
-    const cfx_node *wish = gen->wishes.size ? cfxi_py_map_get(&gen->wishes, n) : NULL;
+    const cfx_node *wish = cfxi_pointers_get(&gen->wishes, n);
     if (!wish || cfxi_py_same_base(n->name, wish->name->data, wish->name->size))
         return frame->region ? cfxi_py_define_local(gen, n, err) : CFX_OK;
     CFX_TRY(cfxi_py_define_local(gen, wish, err));

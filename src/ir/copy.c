@@ -127,13 +127,13 @@ typedef struct node_parts {
     uint32_t location;
 } node_parts;
 
-static bool map_part(cfx_graph *g, const cfx_node *n, cfx_value from, cfx_value *to,
+static bool map_part(cfx_graph *g, const cfx_node *n, cfx_value from, cfx_value *to, bool move,
                      cfx_map_fn *fn, void *ctx, cfx_error *err)
 {
     if (from.kind == CFX_KIND_INVALID || (cfxi_is_seq(from) && !from.as.seq))
         return true;  /* none, or an empty tuple: the copy has none either */
     cfxi_value_hold(from);  /* `fn` may run any code, which may replace it */
-    *to = cfx_value_map(g, n->graph, from, fn, ctx, err);
+    *to = cfxi_value_map(g, n->graph, from, move, fn, ctx, err);
     if (to->kind == from.kind && to->as.i == from.as.i)
         cfxi_value_unhold(from);  /* nothing to map: the copy has the same one */
     else
@@ -191,9 +191,10 @@ cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as
     const cfx_opcode op = as->placeholder ? CFX_OP_PLACEHOLDER : (cfx_opcode)n->op;
     cfx_iter pin;  /* `fn` may erase `n` */
     cfx_iter_begin(&pin, n->graph, false);
-    if ((as->placeholder || (map_part(g, n, cfx_node_args(n), &p.args, fn, ctx, err) &&
-                             map_part(g, n, cfx_node_kwargs(n), &p.kwargs, fn, ctx, err))) &&
-        map_part(g, n, cfx_node_type(n), &p.type, fn, ctx, err) &&
+    const bool move = as->move;
+    if ((as->placeholder || (map_part(g, n, cfx_node_args(n), &p.args, move, fn, ctx, err) &&
+                             map_part(g, n, cfx_node_kwargs(n), &p.kwargs, move, fn, ctx, err))) &&
+        map_part(g, n, cfx_node_type(n), &p.type, move, fn, ctx, err) &&
         copy_place(g, n, &p, err) && copy_target(g, n, as->path, &p.target, err))
         copy = cfx_graph_create(g, op, p.target, p.args, p.kwargs, as->name, p.type, err);
     if (copy) {

@@ -73,7 +73,7 @@ static void let_go_of_refs(cfx_graph *g)
 {
     size_t at = 0;
     for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
-        if (ref->region)
+        if (ref->region && ref->region->parent == g)
             ref->region->parent = NULL;
     at = 0;
     for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {

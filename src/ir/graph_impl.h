@@ -446,12 +446,17 @@ bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory 
 
 /* What of a copied node is not as it was: the name it wishes for, NULL to derive it from the
  * target; the path it names, NULL for the same; and it may become a placeholder, which has type
- * and place of the node but no arguments. */
+ * and place of the node but no arguments. With `move` its regions are handed over to the copy, and
+ * the node, which still has them among its arguments, must be erased. */
 typedef struct cfxi_copy_as {
     const char *name;
     const char *path;
     bool placeholder;
+    bool move;
 } cfxi_copy_as;
+/* As cfx_value_map; with `move` regions are handed over. */
+cfx_value cfxi_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
+                         void *ctx, cfx_error *err);
 cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
                              cfx_map_fn *fn, void *ctx, cfx_error *err);
 

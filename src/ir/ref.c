@@ -191,7 +191,7 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
     cfxi_table_remove(&g->refs_table, ref->hash, ref);
     cfxi_str_free(&g->arena, ref->name);
     cfxi_arena_free(&g->arena, ref, sizeof *ref);
-    if (region)
+    if (region && region->parent == g)  /* else it was handed over */
         region->parent = NULL;
     if (object)
         host->release(host->ctx, object);

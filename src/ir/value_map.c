@@ -7,6 +7,7 @@ typedef struct mapper {
     cfx_map_fn *fn;
     void *ctx;
     cfx_error *err;
+    bool move;               /* regions are handed over, not copied */
 } mapper;
 
 static cfx_value map_value(const mapper *m, cfx_value v);
@@ -35,10 +36,22 @@ static cfx_value map_host(const mapper *m, cfx_value v)
     return v;
 }
 
+static cfx_value move_region(const mapper *m, cfx_graph *region)
+{
+    cfx_graph *parent = region->parent;
+    region->parent = NULL;
+    const cfx_value v = cfx_value_region(m->dst, region, m->err);
+    if (v.kind == CFX_KIND_INVALID)
+        region->parent = parent;
+    return v;
+}
+
 static cfx_value map_region(const mapper *m, cfx_value v)
 {
     if (m->dst == m->src)
         return v;
+    if (m->move)
+        return move_region(m, v.as.ref->region);
     cfx_graph *copy = cfx_graph_clone(v.as.ref->region, NULL, m->err);
     if (!copy)
         return cfx_invalid();
@@ -127,11 +140,17 @@ static cfx_value map_value(const mapper *m, cfx_value v)
 cfx_value cfx_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, cfx_map_fn *fn, void *ctx,
                         cfx_error *err)
 {
+    return cfxi_value_map(dst, src, v, false, fn, ctx, err);
+}
+
+cfx_value cfxi_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
+                         void *ctx, cfx_error *err)
+{
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
         cfx_error_set(err, CFX_E_VALUE, "an invalid value cannot be mapped; check the constructor "
                       "that made it");
         return cfx_invalid();
     }
-    const mapper m = {dst, src, fn, ctx, err};
+    const mapper m = {dst, src, fn, ctx, err, move};
     return map_value(&m, v);
 }

@@ -28,12 +28,12 @@ typedef struct frame {
 struct cfxi_meter {
     cfx_dims *dims;
     const cfx_allocator *allocator;
-    cfxi_arena arena;    /* holders and buffers */
-    cfxi_table holders;  /* of holder */
-    cfxi_vec frames;     /* of frame */
-    cfxi_vec fresh;      /* of holder *: what the call gave, held until it is in its slot */
+    cfxi_arena arena;       /* holders and buffers */
+    cfxi_pointers holders;  /* tensor -> holder */
+    cfxi_vec frames;        /* of frame */
+    cfxi_vec fresh;         /* of holder *: what the call gave, held until it is in its slot */
     int64_t live;
-    cfx_cost cost;       /* of the last call */
+    cfx_cost cost;          /* of the last call */
     bool flops_only;
     cfx_cost_fn *each;
     void *ctx;
@@ -41,35 +41,21 @@ struct cfxi_meter {
 
 /* ---- tensors and their buffers ------------------------------------------------------------- */
 
-static uint32_t hash_of_holder(const void *item)
-{
-    return cfxi_hash_pointer(((const holder *)item)->tensor);
-}
-
-static bool is_of(const void *item, const void *tensor, size_t size)
-{
-    (void)size;
-    return ((const holder *)item)->tensor == tensor;
-}
-
 static holder *find(const cfxi_meter *m, const cfx_tensor *t)
 {
-    return cfxi_table_find(&m->holders, cfxi_hash_pointer(t), is_of, t, 0);
+    return cfxi_pointers_get(&m->holders, t);
 }
 
 static holder *add_holder(cfxi_meter *m, const cfx_tensor *t, buffer *b, cfx_error *err)
 {
-    holder *h = NULL;
-    if (cfxi_table_reserve(&m->holders, hash_of_holder, m->allocator))
-        h = cfxi_arena_alloc(&m->arena, sizeof *h);
-    if (!h) {
+    holder *h = cfxi_arena_alloc(&m->arena, sizeof *h);
+    if (!h || !cfxi_pointers_set(&m->holders, t, h, m->allocator)) {
         cfxi_nomem(err);
         return NULL;
     }
     *h = (holder){.tensor = t, .buffer = b};
     if (b)
         b->tensors++;
-    cfxi_table_insert(&m->holders, cfxi_hash_pointer(t), h);
     return h;
 }
 
@@ -100,7 +86,7 @@ static buffer *new_buffer(cfxi_meter *m, const cfx_tensor *t, cfx_error *err)
 /* Forgets a tensor that is in no slot any more. */
 static void forget(cfxi_meter *m, holder *h, cfx_error *err)
 {
-    cfxi_table_remove(&m->holders, cfxi_hash_pointer(h->tensor), h);
+    cfxi_pointers_set(&m->holders, h->tensor, NULL, m->allocator);
     if (h->buffer && --h->buffer->tensors == 0) {
         m->live = cfx_dim_sub(m->dims, m->live, h->buffer->bytes, err);
         cfxi_arena_free(&m->arena, h->buffer, sizeof *h->buffer);
@@ -310,7 +296,7 @@ static void meter_free(cfxi_meter *m)
         cfxi_meter_leave(m);
     cfxi_vec_free(&m->frames, sizeof(frame), m->allocator);
     cfxi_vec_free(&m->fresh, sizeof(holder *), m->allocator);
-    cfxi_table_free(&m->holders, m->allocator);
+    cfxi_pointers_free(&m->holders, m->allocator);
     cfxi_arena_release(&m->arena);
 }
 

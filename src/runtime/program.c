@@ -10,11 +10,6 @@ typedef struct place {
     uint32_t uses;       /* that are still to come */
 } place;
 
-typedef struct file_copy {
-    const char *key;   /* the graph's, which stands once for each file */
-    const char *copy;
-} file_copy;
-
 typedef struct compiler {
     cfx_program *p;
     const cfx_graph *g;
@@ -23,7 +18,7 @@ typedef struct compiler {
     size_t num_places;
     uint32_t first_mark;
     cfxi_vec free_slots;   /* of uint32_t */
-    cfxi_table files;      /* of file_copy */
+    cfxi_pointers files;   /* name of a file, which the graph has once -> copy */
     cfx_buffer complaints; /* what cannot be run, for one message */
     size_t num_complaints;
     cfx_status why;        /* of the first of them */
@@ -44,7 +39,7 @@ static void *push(compiler *c, cfxi_vec *vec, size_t item_size)
     return (char *)vec->data + item_size * vec->size++;
 }
 
-static const char *keep_text(compiler *c, const char *text, size_t size)
+static char *keep_text(compiler *c, const char *text, size_t size)
 {
     char *copy = cfxi_arena_alloc(&c->p->arena, size + 1);
     if (!copy) {
@@ -61,34 +56,19 @@ static const char *keep_name(compiler *c, const cfx_node *n)
     return keep_text(c, n->name->data, n->name->size);
 }
 
-static bool same_file(const void *item, const void *key, size_t size)
-{
-    (void)size;
-    return ((const file_copy *)item)->key == key;
-}
-
-static uint32_t hash_file(const void *item)
-{
-    return cfxi_hash_pointer(((const file_copy *)item)->key);
-}
-
 /* The name of a node's file, once for each; *out stays NULL if it has none. */
 static cfx_status keep_file(compiler *c, const cfx_node *n, const char **out)
 {
     const char *file = cfx_node_file(n);
     if (!file)
         return CFX_OK;
-    file_copy *known = cfxi_table_find(&c->files, cfxi_hash_pointer(file), same_file, file, 0);
-    if (!known) {
-        known = cfxi_arena_alloc(&c->p->arena, sizeof *known);
-        if (!known || !cfxi_table_reserve(&c->files, hash_file, c->p->allocator))
-            return cfxi_nomem(c->err);
-        *known = (file_copy){file, keep_text(c, file, strlen(file))};
-        if (!known->copy)
-            return CFX_E_NOMEM;
-        cfxi_table_insert(&c->files, hash_file(known), known);
-    }
-    *out = known->copy;
+    *out = cfxi_pointers_get(&c->files, file);
+    if (*out)
+        return CFX_OK;
+    char *copy = keep_text(c, file, strlen(file));
+    if (!copy || !cfxi_pointers_set(&c->files, file, copy, c->p->allocator))
+        return cfxi_nomem(c->err);
+    *out = copy;
     return CFX_OK;
 }
 
@@ -427,7 +407,7 @@ cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
     cfx_status status = compile(&c);
     cfxi_graph_thaw(g);
     cfx_buffer_free(&c.complaints);
-    cfxi_table_free(&c.files, allocator);
+    cfxi_pointers_free(&c.files, allocator);
     cfxi_vec_free(&c.free_slots, sizeof(uint32_t), allocator);
     if (c.places)
         cfxi_free(allocator, c.places, c.num_places * sizeof *c.places);

@@ -15,7 +15,7 @@ static uint32_t find(const cfxi_aliases *a, uint32_t at)
 
 cfxi_alias *cfxi_alias_set(const cfxi_aliases *a, const cfx_node *n)
 {
-    return &a->sets[find(a, cfxi_place(a, n))];
+    return &a->sets[find(a, cfxi_alias_place(a, n))];
 }
 
 static uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -53,15 +53,15 @@ void cfxi_alias_union(cfxi_aliases *a, const cfx_node *m, const cfx_node *n)
 /* Called before `n` joins another set. */
 void cfxi_alias_same(cfxi_aliases *a, const cfx_node *n, const cfx_node *x)
 {
-    cfxi_alias *own = &a->sets[cfxi_place(a, n)];
-    own->object = own->owner = a->sets[cfxi_place(a, x)].object;
+    cfxi_alias *own = &a->sets[cfxi_alias_place(a, n)];
+    own->object = own->owner = a->sets[cfxi_alias_place(a, x)].object;
     cfxi_alias_union(a, n, x);
 }
 
 uint32_t cfxi_alias_last_other(const cfxi_aliases *a, const cfx_node *n)
 {
     const cfxi_alias *set = cfxi_alias_set(a, n);
-    return set->owner == a->sets[cfxi_place(a, n)].object ? set->second : set->last;
+    return set->owner == a->sets[cfxi_alias_place(a, n)].object ? set->second : set->last;
 }
 
 /* ---- what a call shares -------------------------------------------------------------------- */
@@ -221,12 +221,12 @@ static bool is_base(const cfx_node *scatter, const cfx_node *n)
 
 static void find_last_use(const cfxi_aliases *a, const cfx_node *n, cfxi_alias_uses uses)
 {
-    cfxi_alias *set = &a->sets[cfxi_place(a, n)];
+    cfxi_alias *set = &a->sets[cfxi_alias_place(a, n)];
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
         bool base = uses == CFXI_USES_REAL && is_base(use->user, n);
         set->scattered = set->scattered || base;
         if (uses == CFXI_USES_ALL || !(base || cfxi_is_view(use->user)))
-            set->last = greatest(set->last, 1 + cfxi_place(a, use->user));
+            set->last = greatest(set->last, 1 + cfxi_alias_place(a, use->user));
     }
 }
 

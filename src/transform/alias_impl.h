@@ -55,7 +55,7 @@ static inline cfx_status cfxi_take_place(cfxi_aliases *a, const cfx_node *n, con
     return cfx_node_map_set(a->places, n, cfx_node_map_get(a->places, of), err);
 }
 
-static inline uint32_t cfxi_place(const cfxi_aliases *a, const cfx_node *n)
+static inline uint32_t cfxi_alias_place(const cfxi_aliases *a, const cfx_node *n)
 {
     return (uint32_t)cfx_node_map_get(a->places, n).as.i;
 }

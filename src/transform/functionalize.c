@@ -31,7 +31,7 @@ typedef struct function_job {
 
 static cfx_node *latest(const function_job *job, cfx_node *n)
 {
-    cfx_node *v = job->version[job->aliases.sets[cfxi_place(&job->aliases, n)].object];
+    cfx_node *v = job->version[job->aliases.sets[cfxi_alias_place(&job->aliases, n)].object];
     return v ? v : n;
 }
 
@@ -69,7 +69,7 @@ static const char *reason(const function_job *job, const cfx_node *n, const cfx_
     const cfxi_aliases *a = &job->aliases;
     if (cfxi_alias_set(a, x)->outside)
         return "what it writes to may be seen outside the graph";
-    if (cfxi_alias_last_other(a, x) > 1 + cfxi_place(a, n))
+    if (cfxi_alias_last_other(a, x) > 1 + cfxi_alias_place(a, n))
         return "a view of what it writes to is used later";
     return NULL;
 }
@@ -159,7 +159,7 @@ static cfx_status convert(function_job *job, cfx_node *n, cfx_operator op, cfx_e
 {
     bool done = true;
     cfx_node *x = n->args->items[0].as.node;
-    const uint32_t object = job->aliases.sets[cfxi_place(&job->aliases, n)].object;
+    const uint32_t object = job->aliases.sets[cfxi_alias_place(&job->aliases, n)].object;
     if (cfx_node_operator(n) == op)
         CFX_TRY(drop_flag(n, err));
     else

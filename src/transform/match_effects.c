@@ -258,7 +258,7 @@ static bool keeps_order(pass_job *job, uint32_t class)
         const cfx_node *n = s->bound[in_pattern].as.node;
         if (cfxi_is_input(s->pattern, in_pattern))
             continue;
-        const uint32_t place = cfxi_place(&job->e->aliases, n);
+        const uint32_t place = cfxi_alias_place(&job->e->aliases, n);
         if ((place < job->place) == (in_pattern < job->in_pattern))
             continue;
         if (place != job->place && !each_class(job->e, place, is_other, job))
@@ -287,20 +287,20 @@ static bool can_pass(void *ctx, uint32_t class, bool writes)
 bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span)
 {
     const cfxi_effects *e = s->effects;
-    uint32_t here = cfxi_place(&e->aliases, span->last) + 1;
+    uint32_t here = cfxi_alias_place(&e->aliases, span->last) + 1;
     pass_job job = {.s = s, .e = e};
     if (cfxi_is_early(span))
-        here = cfxi_place(&e->aliases, span->first_user);
-    if (span->last_input && e->writes[cfxi_place(&e->aliases, span->last_input) + 1] >
+        here = cfxi_alias_place(&e->aliases, span->first_user);
+    if (span->last_input && e->writes[cfxi_alias_place(&e->aliases, span->last_input) + 1] >
                                 e->writes[here] &&
-        cfxi_place(&e->aliases, span->last_input) >= here)
+        cfxi_alias_place(&e->aliases, span->last_input) >= here)
         return cfxi_miss_way(s, span->last_input, "it is computed after "
                               "the first use of a result, and something in between writes");
     for (size_t i = 0; i < s->trail.size; i++) {
         job.in_pattern = ((size_t *)s->trail.data)[i];
         if (cfxi_is_input(s->pattern, job.in_pattern))
             continue;
-        job.place = cfxi_place(&e->aliases, s->bound[job.in_pattern].as.node);
+        job.place = cfxi_alias_place(&e->aliases, s->bound[job.in_pattern].as.node);
         job.from = job.place < here ? job.place + 1 : here;
         job.to = job.place < here ? here : job.place;
         if (!each_class(e, job.place, can_pass, &job))

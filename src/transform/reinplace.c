@@ -34,7 +34,7 @@ typedef struct reinplace_job {
 
 static uint32_t place(const reinplace_job *job, const cfx_node *n)
 {
-    return cfxi_place(&job->aliases, n);
+    return cfxi_alias_place(&job->aliases, n);
 }
 
 static bool shares(const reinplace_job *job, const cfx_node *a, const cfx_node *b)

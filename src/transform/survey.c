@@ -8,44 +8,27 @@
 #include "../ops/ops_impl.h"
 #include "survey_impl.h"
 
-struct cfxi_seen {
-    const void *object;
-    cfxi_seen_facts facts;
-};
-
-static bool same_object(const void *item, const void *key, size_t size)
+static cfxi_seen_facts *find(const cfxi_survey *s, const void *object)
 {
-    (void)size;
-    return ((const cfxi_seen *)item)->object == key;
-}
-
-static uint32_t hash_of_seen(const void *item)
-{
-    return cfxi_hash_pointer(((const cfxi_seen *)item)->object);
-}
-
-static cfxi_seen *find(const cfxi_survey *s, const void *object)
-{
-    return object ? cfxi_table_find(&s->table, cfxi_hash_pointer(object), same_object, object, 0)
-                  : NULL;
+    return object ? cfxi_pointers_get(&s->seen, object) : NULL;
 }
 
 /* The entry of what `path` leads to, made if there is none; NULL if that fails, or nothing is
  * there: then *status tells. */
-static cfxi_seen *entry_at(cfxi_survey *s, const char *path, cfx_status *status)
+static cfxi_seen_facts *entry_at(cfxi_survey *s, const char *path, cfx_status *status)
 {
     const void *object = s->modules->identity(s->modules->ctx, path);
-    cfxi_seen *e = find(s, object);
+    cfxi_seen_facts *e = find(s, object);
     if (e || !object)
         return e;
-    if (!cfxi_table_reserve(&s->table, hash_of_seen, s->allocator) ||
-        !(e = cfxi_alloc(s->allocator, sizeof *e))) {
-        *status = CFX_E_NOMEM;
-        return NULL;
+    e = cfxi_alloc(s->allocator, sizeof *e);
+    if (e && cfxi_pointers_set(&s->seen, object, e, s->allocator)) {
+        *e = (cfxi_seen_facts){0};
+        return e;
     }
-    *e = (cfxi_seen){.object = object};
-    cfxi_table_insert(&s->table, cfxi_hash_pointer(object), e);
-    return e;
+    cfxi_free(s->allocator, e, sizeof *e);
+    *status = CFX_E_NOMEM;
+    return NULL;
 }
 
 /* ---- what a graph does --------------------------------------------------------------------- */
@@ -103,9 +86,9 @@ static cfx_status note_owner(cfxi_survey *s, const cfx_str *path, cfx_status *st
     cfx_buffer_init(&owner, s->allocator);
     if (cfx_buffer_append(&owner, path->data, dot ? (size_t)(dot - path->data) : 0) != CFX_OK)
         *status = CFX_E_NOMEM;
-    cfxi_seen *e = *status == CFX_OK ? entry_at(s, owner.data, status) : NULL;
+    cfxi_seen_facts *e = *status == CFX_OK ? entry_at(s, owner.data, status) : NULL;
     if (e)
-        e->facts.read = true;
+        e->read = true;
     cfx_buffer_free(&owner);
     return *status;
 }
@@ -114,12 +97,12 @@ static cfx_status note_node(cfxi_survey *s, const cfx_node *n, bool written, cfx
 {
     cfx_status status = CFX_OK;
     const cfx_str *path = n->callee->ref->name;
-    cfxi_seen *e = entry_at(s, path->data, &status);
+    cfxi_seen_facts *e = entry_at(s, path->data, &status);
     if (e && n->op == CFX_OP_CALL_MODULE)
-        e->facts.calls++;
+        e->calls++;
     if (e && n->op == CFX_OP_GET_ATTR) {
-        e->facts.read = true;
-        e->facts.written = e->facts.written || written;
+        e->read = true;
+        e->written = e->written || written;
         status = note_owner(s, path, &status);
     }
     return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
@@ -166,24 +149,21 @@ cfx_status cfxi_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *mo
 
 void cfxi_survey_end(cfxi_survey *s)
 {
-    size_t at = 0;
-    for (cfxi_seen *e; (e = cfxi_table_next(&s->table, &at)) != NULL;)
-        cfxi_free(s->allocator, e, sizeof *e);
-    cfxi_table_free(&s->table, s->allocator);
+    cfxi_pointers_free_all(&s->seen, sizeof(cfxi_seen_facts), s->allocator);
 }
 
 cfxi_seen_facts cfxi_survey_find(const cfxi_survey *s, const char *path)
 {
-    const cfxi_seen *e = find(s, s->modules->identity(s->modules->ctx, path));
-    return e ? e->facts : (cfxi_seen_facts){0};
+    const cfxi_seen_facts *e = find(s, s->modules->identity(s->modules->ctx, path));
+    return e ? *e : (cfxi_seen_facts){0};
 }
 
 cfx_status cfxi_survey_note_call(cfxi_survey *s, const char *path, cfx_error *err)
 {
     cfx_status status = CFX_OK;
-    cfxi_seen *e = entry_at(s, path, &status);
+    cfxi_seen_facts *e = entry_at(s, path, &status);
     if (e)
-        e->facts = (cfxi_seen_facts){.calls = 1};
+        *e = (cfxi_seen_facts){.calls = 1};
     return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
 }
 

@@ -4,8 +4,6 @@
 
 #include "transform_impl.h"
 
-typedef struct cfxi_seen cfxi_seen;
-
 typedef struct cfxi_seen_facts {
     size_t calls;  /* how many nodes call it, if it is a module */
     bool read;     /* a get_attr leads to it, or to something directly in it */
@@ -15,7 +13,7 @@ typedef struct cfxi_seen_facts {
 typedef struct cfxi_survey {
     const cfx_modules *modules;
     const cfx_allocator *allocator;
-    cfxi_table table;  /* of cfxi_seen, by the identity of the object */
+    cfxi_pointers seen;  /* identity of an object -> cfxi_seen_facts */
 } cfxi_survey;
 
 /* Looks at the graph and its regions. Linear in nodes and edges, except that the effect of an

@@ -357,6 +357,155 @@ except AssertionError as e:
     print("assert", e)
 """
 
+ENUMS = """
+from enum import Enum, IntEnum, StrEnum, auto, unique
+class A(str, Enum):
+    X = "x"
+    Y = "y"
+class B(IntEnum):
+    P = 1
+    Q = auto()
+@unique
+class C(Enum):
+    R = auto()
+    S = "s"
+    def shout(self): return self.name + "!"
+    @property
+    def short(self): return self.name[0]
+class D(StrEnum):
+    KEY = auto()
+class Planet(Enum):
+    EARTH = (6.0, 2.0)
+    MARS = (1.5, 1.0)
+    def __init__(self, mass, radius):
+        self.density = mass / radius
+class Twice(Enum):
+    ONE = 1
+    UNO = 1
+print(A.X, str(A.X), f"{A.X}", repr(A.X), f"{A.X:>5}|", A.X + "z", A.X == "x", A("y"))
+print(A["X"].value)
+print(B.P, str(B.Q), f"{B.Q}", repr(B.Q), f"{B.Q:03d}", B.Q + 1, B.Q == 2, B(1).name)
+print([5, 6, 7][B.Q])
+print(C.R, f"{C.S}", repr(C.S), list(C), len(C), C.R.value, list(C.__members__), C.S.shout())
+print(C.R.short)
+print(D.KEY, repr(D.KEY), C.R in C, {C.R: 1}[C.R], C, type(C.R), C.R == 1, C.R != C.S, C.R is C(1))
+print(Planet.EARTH.density, Planet.MARS.value, Twice.UNO, Twice.UNO is Twice.ONE, len(Twice))
+for bad in (lambda: C(9), lambda: C["Z"], lambda: C.Z):
+    try:
+        bad()
+    except (ValueError, KeyError, AttributeError) as e:
+        print(type(e).__name__, e if not isinstance(e, AttributeError) else "")
+print(isinstance(B.P, int), isinstance(B.P, B), sorted(B), max(B), [c.name for c in C], B.P < B.Q)
+"""
+
+ARRANGEMENTS = """
+import itertools as it
+from itertools import chain
+print(list(it.combinations("abcd", 2)), list(it.combinations(range(4), 4)))
+print(list(it.combinations(range(3), 0)), list(it.combinations(range(2), 3)))
+print(list(it.permutations(range(3))), list(it.permutations("abc", 2)))
+print(list(it.permutations([1], 2)))
+print(list(it.product([1, 2], "ab")), list(it.product(range(2), repeat=3)), list(it.product()))
+print(list(it.product([], [1])))
+print(list(it.combinations_with_replacement("ab", 3)))
+print(list(it.combinations_with_replacement([], 1)))
+print(list(it.accumulate([1, 2, 3])))
+print(list(it.accumulate([1, 2, 3], lambda a, b: a * b, initial=10)), list(it.accumulate([])))
+print(list(it.repeat(7, 3)), list(it.repeat(times=2, object="a")))
+print(list(zip(it.count(5, 2), "abc")), list(it.islice(it.count(), 3)))
+print(list(it.islice("abcdef", 1, 5, 2)), list(it.islice("abc", 1, None)))
+print(list(it.takewhile(lambda x: x < 3, [1, 2, 3, 1])))
+print(list(it.dropwhile(lambda x: x < 3, [1, 2, 3, 1])), list(it.starmap(pow, [(2, 3), (3, 2)])))
+print(list(it.pairwise("abc")), list(it.pairwise([1])))
+print(list(it.zip_longest([1, 2, 3], "a", fillvalue=0)), list(it.zip_longest()))
+print(list(chain([1], (2, 3), "x")), list(chain.from_iterable([[1], [2, 3]])))
+print(sum(chain([1, 2], [3])))
+"""
+
+RECORDS = """
+from dataclasses import dataclass, field, asdict, astuple, replace, fields, is_dataclass
+from typing import Optional, List
+@dataclass
+class In:
+    a: int = 1
+    b: List[int] = field(default_factory=list)
+@dataclass
+class C:
+    n: int
+    inner: In = field(default_factory=In)
+    d: Optional[dict] = None
+    half: float = field(init=False)
+    tag: str = field(init=False, default="t")
+    def __post_init__(self):
+        self.half = self.n / 2
+c = C(4, In(2, [1]), {"k": In(3)})
+print(c, asdict(c), astuple(c))
+r = replace(c, n=10)
+print(r, r == c, r.inner is c.inner, replace(c) == c, [f.name for f in fields(c)])
+print([f.name for f in fields(C)])
+print(is_dataclass(c), is_dataclass(C), is_dataclass(3))
+d = asdict(c); d["inner"]["b"].append(5); print(c.inner.b)
+for bad in (lambda: C(), lambda: asdict(3), lambda: replace(c, zz=1), lambda: C(1, 2, 3, 4)):
+    try:
+        print(bad())
+    except TypeError as e:
+        print("TypeError")
+from collections import namedtuple
+from typing import NamedTuple
+P = namedtuple("P", "x y", defaults=[5])
+class Q(NamedTuple):
+    a: int
+    b: str = "z"
+p = P(1)
+print(p, p._replace(y=2), p._asdict(), p._replace(), Q(3)._replace(a=9, b="k"), Q(3)._asdict(), p)
+try: p._replace(z=1)
+except (ValueError, TypeError) as e: print("no")
+"""
+
+MODULES = """
+import torch
+from torch import nn
+class Leaf(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+        self.register_buffer("b", torch.zeros(1))
+    def forward(self, x):
+        return x
+class Tree(nn.Module):
+    def __init__(self, inner, weight):
+        super().__init__()
+        setattr(self, "a_name_that_only_a_program_would_choose_" * 3, inner)
+        self.tied = weight
+        self.same = inner
+    def forward(self, x):
+        return x
+leaf = Leaf()
+tree = Tree(leaf, leaf.w)
+deep = Tree(tree, leaf.w)
+print([name for name, p in deep.named_parameters()], len(list(deep.parameters())))
+print([name for name, m in deep.named_modules()], len(list(deep.modules())))
+print([name for name, b in deep.named_buffers()], [k for k, c in tree.named_children()])
+layers = nn.ModuleList([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])
+print(len(layers), isinstance(layers[-1], nn.Sigmoid), layers[1] is layers[-2], len(layers[1:]))
+weights = nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(3))])
+print(weights[1].shape[0], weights[-2].shape[0], [p.shape[0] for p in weights])
+named = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+print(list(named.keys()), "a" in named, len(named), [k for k, m in named.items()])
+for index in (3, -4):
+    try:
+        layers[index]
+    except IndexError:
+        print("no layer", index)
+print(issubclass(Tree, (int, (nn.Module, str))), issubclass(Leaf, (Tree, int)))
+class A: pass
+class B(A): pass
+class C(A): pass
+class D(B, C): pass
+class E(D): pass
+print([c.__name__ for c in E.__mro__])
+"""
+
 CASES = {name.lower(): text for name, text in list(globals().items())
          if name.isupper() and isinstance(text, str)}
 
@@ -378,11 +527,12 @@ FAILURES = [
      "case.py:2: KeyError: 'b'\n      return x + {\"a\": 1}[\"b\"]\n                 ^\n"),
     (NET.format(init="pass", result="x").replace("n=4", "n"),
      "case.py: TypeError: Net.__init__() missing 1 required positional argument: 'n': to make it, "
-     "give the call, such as 'Net(...)'\n"),
+     "give the call, such as 'Net(...)'\n"
+     "  --function NAME captures a function, --call 'Net(16)' what that makes\n"),
     ("import numpy as np\n",
      "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts know torch, and of Python's "
-     "library math, typing, dataclasses, collections, functools, itertools, operator, copy and "
-     "abc\n"
+     "library math, typing, dataclasses, enum, collections, functools, itertools, operator, "
+     "copy and abc\n"
      "  import numpy as np\n  ^\n"),
     ("import torch\n\ndef f(x):\n    return torch.relux(x)\n",
      "case.py:4: AttributeError: cfx has no 'torch.relux': it is in the table of operators neither "
@@ -396,7 +546,8 @@ FAILURES = [
      "attribute of a module in __init__, or put it into an nn.ModuleList\n"
      "          return self.layers[0](x)\n                 ^\n"),
     ("def f(x):\n    return x\n\ndef g(x):\n    return x\n",
-     "case.py: there are several functions: say by its name which is to be captured\n"),
+     "case.py: there are several functions (f, g): say by its name which is to be captured\n"
+     "  --function NAME captures a function, --call 'Net(16)' what that makes\n"),
     ("x = 1\n",
      "case.py: there is neither a class derived from torch.nn.Module nor a function in it\n"),
     ('def f(x):\n    raise ValueError("no " + str(3))\n',
@@ -412,6 +563,14 @@ FAILURES = [
      "case.py:3: TypeError: an object of the class 'A' cannot be an argument of a node of the "
      "graph: numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()"
      "\n             ^\n"),
+    ("def f(x, n):\n    return x * {0: 1}.get(n, 2)\n",
+     "case.py:2: NotImplementedError: a value of the graph (n) is looked up in, or put into, a "
+     "dict or a set: which key it is, is not known while the program is captured\n"
+     "      return x * {0: 1}.get(n, 2)\n                 ^\n"),
+    ("def f(x, n):\n    return [1, 2].index(n)\n",
+     "case.py:2: NotImplementedError: whether a tensor or a value of the graph equals another is "
+     "asked of a container here, and not known while the program is captured; compare them "
+     "yourself\n      return [1, 2].index(n)\n             ^\n"),
     ("def f(x):\n    return [0] * 10**12\n",
      "case.py:2: MemoryError: a sequence of 1 items 1000000000000 times\n"
      "      return [0] * 10**12\n             ^\n"),

@@ -38,3 +38,29 @@ def test_failures_say_where_and_why(source, message, tmp_path):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == message
+
+
+# What the command line can ask for that is not there; and all that is said about it.
+CALLS = [
+    (["--call", "Q(3)"], 1, "<call>:1: NameError: name 'Q' is not defined\n  Q(3)\n  ^\n"),
+    (["--call", "M(3"], 1, "case.py: the call 'M(3' is no expression: '(' was never closed\n"),
+    (["--call", "M(1); M(2)"], 1,
+     "case.py: the call 'M(1); M(2)' is no expression: expected ')' or ',', found ';'\n"),
+    (["--call", " "], 1, "case.py: the call that makes the model is empty\n"),
+    (["--call", "M(1,\n  n=Q)"], 1, "<call>:2: NameError: name 'Q' is not defined\n    n=Q)\n"
+     "      ^\n"),
+    (["--call", "M(1, 2)"], 1, "<call>:1: TypeError: M.__init__() takes 2 positional arguments but "
+     "3 were given\n  M(1, 2)\n  ^\n"),
+    (["--call", "3"], 1, "case.py: a module or a function can be captured, not an object of the "
+     "class 'int'\n"),
+    (["--function", "q"], 1, "case.py: there is no 'q' in it, but helper, M\n"),
+]
+
+
+@pytest.mark.parametrize("options, code, message", CALLS)
+def test_what_is_to_be_captured_is_not_there(options, code, message, tmp_path):
+    source = ("import torch\ndef helper(x): return x\nclass M(torch.nn.Module):\n"
+              "    def __init__(self, n):\n        super().__init__()\n"
+              "    def forward(self, x): return x\n")
+    done = script(tmp_path / "case.py", source, *options)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", message)

@@ -27,10 +27,10 @@ class _Capture(Tracer):
         return (bool(_names(m).intersection(self.leaves))
                 or super().is_leaf_module(m, module_qualified_name))
 
-    def _proxy_placeholder(self, name: str, concrete_args: Any, sig: Any, fn: Any) -> Any:
+    def _proxy_placeholder(self, name: str, concrete_args: Any, defaults: Any, fn: Any) -> Any:
         if name in self.fixed:
             return self.fixed[name]
-        return super()._proxy_placeholder(name, concrete_args, sig, fn)
+        return super()._proxy_placeholder(name, concrete_args, defaults, fn)
 
 
 def _names(module: Any) -> set[str]:

@@ -234,18 +234,24 @@ cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto
     return near;
 }
 
+/* The first branch since `base` that a way has left no further than `upto`; at most their count. */
+static size_t first_upto(const cfx_evaluator *ev, size_t base, cfxi_flow upto)
+{
+    while (base < ev->pending.size && !(pending_at(ev, base)->left.out.mask & bits_upto(upto)))
+        base++;
+    return base;
+}
+
 cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto)
 {
     cfxi_outcome out;
-    size_t first = base;
     if (flow == CFXI_FLOW_FAIL)
         return flow;
     if (upto == CFXI_FLOW_RETURN && flow == CFXI_FLOW_ON) {
         ev->frame->result = ev->none;
         flow = CFXI_FLOW_RETURN;
     }
-    while (first < ev->pending.size && !(pending_at(ev, first)->left.out.mask & bits_upto(upto)))
-        first++;
+    const size_t first = first_upto(ev, base, upto);
     if (first == ev->pending.size)
         return flow <= upto ? CFXI_FLOW_ON : flow;
     return cfxi_join(ev, first, flow, upto, &out) ? cfxi_resume(ev, &out, upto) : CFXI_FLOW_FAIL;
@@ -379,6 +385,29 @@ cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_
                       void *ctx, cfx_object **value)
 {
     return branch(ev, pred, then, otherwise, ctx, cfxi_start_of(ev->frame->at), value);
+}
+
+static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run, void *ctx)
+{
+    cfx_object *ignored = NULL;
+    cfxi_outcome out;
+    const size_t first = first_upto(ev, base, upto);
+    if (first == ev->pending.size)
+        return run(ev, ctx, &ignored);
+    if (!cfxi_join(ev, first, CFXI_FLOW_ON, CFXI_FLOW_ON, &out) ||
+        cfxi_resume(ev, &out, upto) == CFXI_FLOW_FAIL)
+        return CFXI_FLOW_FAIL;
+    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_ON)};
+    cfx_object *left = in[1] ? cfxi_record(ev, "operator.gt", in, 2) : NULL;
+    return left ? cfxi_branch(ev, left, nothing, run, ctx, NULL) : CFXI_FLOW_FAIL;
 }
 
 /* ---- conditions ---------------------------------------------------------------------------- */

@@ -304,14 +304,48 @@ cfx_object *cfxi_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
     return v;
 }
 
-/* The methods that change a list, dict or set. */
-static bool changes(const char *method)
+typedef struct lookup {
+    cfx_object *dict, *key, *otherwise;
+} lookup;
+
+static cfxi_flow way_found(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    const lookup *l = ctx;
+    *value = cfxi_item(ev, l->dict, l->key);
+    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfxi_flow way_missing(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    *value = ((const lookup *)ctx)->otherwise;
+    return CFXI_FLOW_ON;
+}
+
+/* `dict.get(key, otherwise)` of a key that is a graph value. */
+static cfx_object *call_get(cfx_evaluator *ev, cfx_object *dict, cfx_call_args args)
+{
+    lookup l = {dict, args.args[0], args.n > 1 ? args.args[1] : ev->none};
+    cfx_object *v = NULL;
+    cfx_object *found = cfxi_compare(ev, CFX_SIGN_IN, l.key, dict);
+    return found && cfxi_branch(ev, found, way_found, way_missing, &l, &v) == CFXI_FLOW_ON ? v
+                                                                                           : NULL;
+}
+
+static bool is_get(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_call_args args)
+{
+    return strcmp(name, "get") == 0 && args.n_named == 0 && (args.n == 1 || args.n == 2) &&
+           cfxi_node(ev, args.args[0]) && !cfxi_node(ev, o) &&
+           ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
+}
+
+bool cfx_script_changes(const char *method)
 {
     static const char names[][28] = {
         "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
         "setdefault", "popitem", "add", "discard", "difference_update", "intersection_update",
         "symmetric_difference_update", "move_to_end", "__setitem__", "__delitem__", "__iadd__",
-        "__ior__", "__imul__"};
+        "__imul__", "__ior__", "__iand__", "__isub__", "__ixor__"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], method) == 0)
             return true;
@@ -327,7 +361,9 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
     if (done)
         return v;
     o = cfxi_current(ev, o);
-    if (changes(name) && !cfxi_will_change(ev, o))
+    if (is_get(ev, o, name, args))
+        return call_get(ev, o, args);
+    if (cfx_script_changes(name) && !cfxi_will_change(ev, o))
         return NULL;
     cfx_object *method = cfxi_get_method(ev, o, name);
     return method ? cfxi_call(ev, method, args) : NULL;

@@ -195,6 +195,9 @@ typedef struct cfxi_outcome {
 bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, cfxi_outcome *out);
 /* Goes on after that: the flow of the way that leaves least; the others are pending. */
 cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto);
+/* Runs a way for what has not left since `base` by a flow up to `upto`; what has is behind it. */
+cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run,
+                           void *ctx);
 /* Adds a node that raises ev->raised, which is done with then. */
 bool cfxi_record_raise(cfx_evaluator *ev);
 

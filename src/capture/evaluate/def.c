@@ -82,6 +82,7 @@ typedef struct builder {
     uint32_t loops;   /* around this place, in that def */
     cfxi_vec defs;    /* of cfx_def * */
     cfxi_vec reads;   /* of name_read */
+    cfxi_vec writes;  /* of name_read */
     cfx_error *err;
 } builder;
 
@@ -132,13 +133,18 @@ static bool bind_in(builder *b, cfx_def *def, const char *name)
 
 static bool bind(builder *b, const char *name) { return !name || bind_in(b, b->at, name); }
 
+static bool note(builder *b, cfxi_vec *notes, cfx_def *def, const char *name, const cfxi_ast *at)
+{
+    if (!cfxi_vec_reserve(notes, 1, sizeof(name_read), b->allocator))
+        return out_of_memory(b);
+    ((name_read *)notes->data)[notes->size++] =
+        (name_read){def, name, (uint64_t)at->line << 32 | at->column};
+    return true;
+}
+
 static bool note_read(builder *b, const char *name, const cfxi_ast *at)
 {
-    if (!cfxi_vec_reserve(&b->reads, 1, sizeof(name_read), b->allocator))
-        return out_of_memory(b);
-    ((name_read *)b->reads.data)[b->reads.size++] =
-        (name_read){b->at, name, (uint64_t)at->line << 32 | at->column};
-    return true;
+    return note(b, &b->reads, b->at, name, at);
 }
 
 static bool visit_list(builder *b, cfxi_ast_list list)
@@ -276,7 +282,19 @@ static bool visit_name(builder *b, const cfxi_Name *n)
 {
     if (n->ctx == CFXI_AST_Load)
         return note_read(b, n->id, &n->ast);
-    return bind(b, n->id) && (n->ctx == CFXI_AST_Store || note_read(b, n->id, &n->ast));
+    return bind(b, n->id) && (n->ctx == CFXI_AST_Store ? note(b, &b->writes, b->at, n->id, &n->ast)
+                                                       : note_read(b, n->id, &n->ast));
+}
+
+/* `x = 1` is no write to foresee: where that is all, x is known wherever it is read. */
+static bool visit_assign(builder *b, const cfxi_Assign *a)
+{
+    const size_t writes = b->writes.size;
+    if (!visit_list(b, a->targets))
+        return false;
+    if (a->value->kind == CFXI_AST_Constant)
+        b->writes.size = writes;
+    return visit(b, a->value);
 }
 
 static bool visit_augmented(builder *b, const cfxi_AugAssign *a)
@@ -296,7 +314,7 @@ static bool visit_walrus(builder *b, const cfxi_NamedExpr *n)
             return fail_syntax(b, &n->ast, "'%.60s' is the variable of a comprehension, which ':=' "
                                "cannot bind; use another name", name);
     }
-    return bind_in(b, def, name) && visit(b, n->value);
+    return bind_in(b, def, name) && note(b, &b->writes, def, name, &n->ast) && visit(b, n->value);
 }
 
 /* `import a.b` binds a, `import a.b as c` binds c. */
@@ -389,6 +407,8 @@ static bool visit(builder *b, const cfxi_ast *node)
 #undef COMPREHENSION
     case CFXI_AST_Name:
         return visit_name(b, cfxi_as_Name(node));
+    case CFXI_AST_Assign:
+        return visit_assign(b, cfxi_as_Assign(node));
     case CFXI_AST_AugAssign:
         return visit_augmented(b, cfxi_as_AugAssign(node));
     case CFXI_AST_NamedExpr:
@@ -467,6 +487,38 @@ static void resolve_read(const name_read *read)
     read_hidden(read->def, read->name, read->place);
 }
 
+static int by_write(const void *x, const void *y)
+{
+    const cfxi_write *a = x, *b = y;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Gives each def its writes, sorted: a loop looks for those inside it. */
+static bool resolve_writes(builder *b)
+{
+    const name_read *all = b->writes.data;
+    const cfx_def *const *defs = b->defs.data;
+    for (size_t i = 0; i < b->writes.size; i++)
+        all[i].def->n_writes++;
+    for (size_t i = 0; i < b->defs.size; i++) {
+        cfx_def *def = (cfx_def *)defs[i];
+        def->writes = cfxi_arena_zeros(b->arena, def->n_writes, sizeof *def->writes);
+        if (!def->writes && def->n_writes > 0)
+            return out_of_memory(b);
+        def->n_writes = 0;
+    }
+    for (size_t i = 0; i < b->writes.size; i++) {
+        cfx_def *def = all[i].def;
+        const uint32_t slot = cfxi_def_slot(def, all[i].name);
+        if (slot != CFXI_NO_SLOT)
+            def->writes[def->n_writes++] = (cfxi_write){all[i].place, slot};
+    }
+    for (size_t i = 0; i < b->defs.size; i++)
+        if (defs[i]->n_writes > 1)
+            qsort(defs[i]->writes, defs[i]->n_writes, sizeof(cfxi_write), by_write);
+    return true;
+}
+
 /* Every name that is declared `nonlocal` is bound by a function around. */
 static bool check_nonlocals(builder *b, const cfx_def *def)
 {
@@ -496,7 +548,7 @@ static bool finish_defs(builder *b)
     }
     for (size_t i = 0; i < b->reads.size; i++)
         resolve_read((const name_read *)b->reads.data + i);
-    return true;
+    return resolve_writes(b);
 }
 
 /* ---- scripts ------------------------------------------------------------------------------- */
@@ -548,6 +600,7 @@ static bool build(cfx_script *script, cfx_error *err)
                     finish_defs(&b) && keep_defs(&b);
     cfxi_vec_free(&b.defs, sizeof(cfx_def *), tree->allocator);
     cfxi_vec_free(&b.reads, sizeof(name_read), tree->allocator);
+    cfxi_vec_free(&b.writes, sizeof(name_read), tree->allocator);
     return ok;
 }
 

@@ -34,6 +34,8 @@ typedef struct carried {
     cfxi_form **items;
 } carried;
 
+typedef struct loop_memory loop_memory;
+
 typedef struct attempt {
     cfx_evaluator *ev;
     const cfxi_loop *loop;
@@ -43,6 +45,8 @@ typedef struct attempt {
     carried *places;
     size_t n_places, capacity;
     cfxi_pointers stand_ins; /* object -> leaf + 1 */
+    loop_memory *memory;
+    bool foreseen;           /* places were carried before a round had changed them */
     bool turned;
     uint32_t exits;          /* flows that leave the loop, found so far */
     cfxi_form *result;       /* of a return inside */
@@ -409,6 +413,115 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
     return true;
 }
 
+/* ---- what it will change ------------------------------------------------------------------- */
+
+/* A loop inside others is captured anew in each of their attempts, and mostly does what it did. */
+struct loop_memory {
+    bool turned;
+    uint32_t *slots;         /* of its frame, that it carries */
+    size_t n;
+};
+
+/* That of the loop, in calls from these places; NULL: memory is out. */
+static loop_memory *memory_of(cfx_evaluator *ev, const cfxi_loop *loop)
+{
+    uintptr_t key = (uintptr_t)loop->at;
+    for (const cfxi_frame *f = ev->frame->caller; f; f = f->caller)
+        key = key * 31 + (uintptr_t)f->at;
+    loop_memory *memory = cfxi_pointers_get(&ev->loops, (const void *)key);
+    if (memory || !(memory = cfxi_ev_alloc(ev, sizeof *memory)))
+        return memory;
+    if (cfxi_pointers_set(&ev->loops, (const void *)key, memory, ev->allocator))
+        return memory;
+    cfxi_nomem(ev->err);
+    return NULL;
+}
+
+static bool remember(const attempt *a)
+{
+    loop_memory *memory = a->memory;
+    *memory = (loop_memory){.turned = a->turned};
+    memory->slots = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *memory->slots);
+    for (size_t i = 0; memory->slots && i < a->n_places; i++) {
+        const cfxi_place *p = &a->places[i].place;
+        if (p->kind == CFXI_PLACE_LOCAL && p->frame == a->ev->frame && a->places[i].value)
+            memory->slots[memory->n++] = p->slot;
+    }
+    return memory->slots != NULL;
+}
+
+static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
+{
+    if (cfxi_node(ev, o))
+        return true;
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    return kind == CFX_OBJECT_INT || kind == CFX_OBJECT_FLOAT || kind == CFX_OBJECT_BOOL;
+}
+
+/* Carries a variable before it is known that a round changes it. */
+static bool carry(attempt *a, uint32_t slot, bool *seen)
+{
+    cfx_evaluator *ev = a->ev;
+    if (seen[slot] || cfxi_slot_is_dead(ev->frame, slot, cfxi_start_of(a->loop->at)))
+        return true;
+    seen[slot] = true;
+    cfxi_change c = {.place = {.kind = CFXI_PLACE_LOCAL, .frame = ev->frame, .slot = slot}};
+    if (!cfxi_place_read(ev, &c.place, &c.before))
+        return false;
+    cfx_object *value = c.before.value ? cfxi_current(ev, c.before.value) : NULL;
+    if (!value || !can_be_foreseen(ev, value))
+        return true;
+    carried *place = new_place(a, &c);
+    const cfx_object_kind kind = cfxi_kind(ev, value);
+    if (!place || !(place->value = cfxi_merge_outlet(&a->merge, value, NULL, kind)))
+        return false;
+    a->leaves[a->n_leaves++] = (leaf){.init = value, .kind = kind, .name = name_of(place)};
+    a->foreseen = true;
+    return true;
+}
+
+/* Carries the variables that are assigned to in the loop, and those that it carried the last time:
+ * that saves an attempt if all of them change, and attempts of loops in loops multiply. */
+static bool foresee(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    const cfx_def *def = ev->frame->def;
+    const uint64_t start = cfxi_start_of(a->loop->at), end = cfxi_end_of(a->loop->at);
+    size_t low = 0, high = def->n_writes;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (def->writes[middle].place < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool *seen = cfxi_ev_alloc(ev, def->n_locals + 1);
+    a->leaves = seen ? cfxi_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;
+    if (!a->leaves)
+        return false;
+    for (; low < def->n_writes && def->writes[low].place < end; low++)
+        if (!carry(a, def->writes[low].slot, seen))
+            return false;
+    for (size_t i = 0; i < a->memory->n; i++)
+        if (!carry(a, a->memory->slots[i], seen))
+            return false;
+    return true;
+}
+
+/* Whether a round has changed all that was foreseen: what stays as it was can be known. */
+static bool came_true(const attempt *a)
+{
+    const cfx_world *w = a->ev->w;
+    for (size_t i = 0; i < a->n_leaves; i++) {
+        const leaf *l = &a->leaves[i];
+        if (l->init && (l->next == l->stand_in ||
+                        (!cfxi_node(a->ev, l->init) && l->next && !cfxi_node(a->ev, l->next) &&
+                         w->equal(w->ctx, l->init, l->next))))
+            return false;
+    }
+    return true;
+}
+
 /* Names for the outlets that are new since `from`. */
 static bool name_outlets(cfx_evaluator *ev, cfxi_vec *names, size_t from, size_t to,
                          const char *name)
@@ -580,39 +693,13 @@ static bool build(attempt *a, cfx_object *index_init)
 
 /* ---- behind the loop ----------------------------------------------------------------------- */
 
-static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
-}
-
-static cfxi_flow run_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)value;
-    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
-}
-
+/* Ways that broke it are merged already, unless there is an else that they do not take. */
 static cfxi_flow after(attempt *a)
 {
-    cfx_evaluator *ev = a->ev;
-    const uint32_t breaks = a->exits & 1u << CFXI_FLOW_BREAK;
-    cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
-                        .result = a->out.result};
-    if (a->exits & 1u << CFXI_FLOW_RETURN) {
-        const cfxi_flow flow = cfxi_resume(ev, &out, CFXI_FLOW_BREAK);
-        if (flow != CFXI_FLOW_ON)
-            return flow;
-    }
-    if (!a->loop->orelse || a->loop->orelse->count == 0)
-        return CFXI_FLOW_ON;
-    if (!breaks)
-        return cfxi_exec_block(ev, *a->loop->orelse);
-    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
-    cfx_object *broke = in[1] ? cfxi_record(ev, "operator.eq", in, 2) : NULL;
-    return broke ? cfxi_branch(ev, broke, nothing, run_else, (void *)a->loop, NULL)
-                 : CFXI_FLOW_FAIL;
+    const cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
+                              .result = a->out.result};
+    const bool has_else = a->loop->orelse && a->loop->orelse->count > 0;
+    return cfxi_resume(a->ev, &out, has_else ? CFXI_FLOW_ON : CFXI_FLOW_BREAK);
 }
 
 /* Whether a turned loop has a first round. */
@@ -628,15 +715,22 @@ static bool first_go(attempt *a, cfx_object **index_init)
     return a->go_init != NULL;
 }
 
-/* Begins anew, as a loop that is turned. */
-static bool turn_loop(attempt *a, cfx_object **index_init)
+/* Begins anew, with nothing carried so far. */
+static bool start_over(attempt *a)
 {
-    a->turned = a->again = true;
+    a->again = true;
     a->n_places = a->n_leaves = 0;
     cfxi_merge_end(&a->merge);
     cfxi_merge_begin(&a->merge, a->ev);
     cfxi_pointers_free(&a->stand_ins, a->ev->allocator);
-    return cfxi_erase_from(a->ev, a->region->marker) && first_go(a, index_init);
+    return cfxi_erase_from(a->ev, a->region->marker);
+}
+
+/* ... as a loop that is turned. */
+static bool turn_loop(attempt *a, cfx_object **index_init)
+{
+    a->turned = true;
+    return start_over(a) && first_go(a, index_init) && foresee(a);
 }
 
 /* A `raise` where none can be captured: in the test, or in what a round begins with. */
@@ -649,31 +743,44 @@ static cfxi_flow failed(cfx_evaluator *ev, const cfxi_loop *loop)
     return CFXI_FLOW_FAIL;
 }
 
+static bool begin(attempt *a, cfx_object **index_init)
+{
+    if (a->loop->over && !(a->count = cfxi_sequence_count(a->ev, a->loop->over)))
+        return false;
+    a->memory = memory_of(a->ev, a->loop);
+    if (!a->memory)
+        return false;
+    a->turned = a->memory->turned;
+    return (!a->turned || first_go(a, index_init)) && foresee(a);
+}
+
 enum { MOST_ATTEMPTS = 40 };
 
 cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
 {
     attempt a = {.ev = ev, .loop = loop};
     cfx_object *index_init = NULL;
-    bool fine = true, turn = false;
+    bool turn = false;
     int tries = 0;
     cfxi_merge_begin(&a.merge, ev);
-    if (loop->over)
-        fine = (a.count = cfxi_sequence_count(ev, loop->over)) != NULL;
+    bool fine = begin(&a, &index_init);
     do {
         a.again = false;
         fine = fine && evaluate(&a, &turn);
         if (fine && turn)
             fine = turn_loop(&a, &index_init);
-        else if (fine)
-            fine = follow(&a) && (!a.again || cfxi_erase_from(ev, a.region->marker));
+        else if (fine && (fine = follow(&a)) && a.foreseen && !came_true(&a))
+            fine = start_over(&a);
+        else if (fine && a.again)
+            fine = cfxi_erase_from(ev, a.region->marker);
+        a.foreseen = a.foreseen && turn;
         if (fine && a.again && ++tries > MOST_ATTEMPTS) {
             cfxi_fail(ev, loop->at, CFX_E_UNSUPPORTED, "what this loop carries from round to round "
                       "does not settle; give its variables their types before the loop");
             fine = false;
         }
     } while (fine && a.again);
-    fine = fine && build(&a, index_init);
+    fine = fine && remember(&a) && build(&a, index_init);
     const cfxi_flow flow = fine ? after(&a) : failed(ev, loop);
     cfxi_merge_end(&a.merge);
     cfxi_pointers_free(&a.stand_ins, ev->allocator);

@@ -67,6 +67,12 @@ typedef struct cfxi_name_set {
     uint32_t table_size;           /* a power of two, or 0 */
 } cfxi_name_set;
 
+/* Where a local is assigned to. */
+typedef struct cfxi_write {
+    uint64_t place;                /* line << 32 | column */
+    uint32_t slot;
+} cfxi_write;
+
 /* Something that has names of its own. */
 struct cfx_def {
     cfxi_def_kind kind;
@@ -81,6 +87,8 @@ struct cfx_def {
     const char **locals;
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that
                                       reads it, in this or an inner def; 0: none does */
+    cfxi_write *writes;            /* of locals, but for those of literals, in the source's order */
+    size_t n_writes;
     cfxi_name_set names;           /* the locals */
     cfxi_name_set globals;         /* declared `global` */
     cfxi_name_set nonlocals;
@@ -162,12 +170,6 @@ typedef enum cfxi_flow {
     CFXI_FLOWS
 } cfxi_flow;
 
-typedef struct cfxi_pointers {  /* a map of pointers to pointers */
-    const void **keys;
-    void **values;
-    size_t n, capacity;
-} cfxi_pointers;
-
 typedef struct cfxi_region cfxi_region;      /* journal.c */
 typedef struct cfxi_pending cfxi_pending;    /* branch.c */
 
@@ -191,6 +193,7 @@ struct cfx_evaluator {
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now: object -> object (growing.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
+    cfxi_pointers loops;        /* what is known of loops from earlier attempts (dynamic.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
     cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
@@ -472,12 +475,5 @@ cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *na
                                 cfx_call_args args, bool *done);
 bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
                            bool *done);
-
-/* ---- maps of pointers ---------------------------------------------------------------------- */
-
-void *cfxi_pointers_get(const cfxi_pointers *map, const void *key);  /* NULL if it is not there */
-bool cfxi_pointers_set(cfxi_pointers *map, const void *key, void *value,
-                       const cfx_allocator *allocator);               /* NULL: takes it out */
-void cfxi_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
 
 #endif

@@ -65,6 +65,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_pending_free(ev);
     cfxi_pointers_free(&ev->growing, ev->allocator);
     cfxi_pointers_free(&ev->births, ev->allocator);
+    cfxi_pointers_free(&ev->loops, ev->allocator);
     cfxi_pointers_free(&ev->origins, ev->allocator);
     cfxi_pointers_free(&ev->originals, ev->allocator);
     cfxi_pointers_free(&ev->kinds, ev->allocator);

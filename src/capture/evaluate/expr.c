@@ -5,6 +5,8 @@
  */
 #include "evaluate_impl.h"
 
+#include "../../ops/ops_impl.h"
+
 /* How deep evaluation may go in C: expressions, statements and calls together. */
 enum { MOST_NESTING = 6000 };
 
@@ -80,6 +82,27 @@ static bool differ_in_kind(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
     return kind_a != kind_b && kind_a != CFX_OBJECT_OTHER && kind_b != CFX_OBJECT_OTHER;
 }
 
+/* Whether a graph value is the result of what never gives None: arithmetic, torch's functions. */
+static bool never_none(const cfx_node *n)
+{
+    const char *target = cfx_node_target(n, NULL, NULL);
+    const cfx_opcode op = cfx_node_op(n);
+    if (!target || op == CFX_OP_PLACEHOLDER || op == CFX_OP_CALL_MODULE)
+        return false;
+    const char *name = strchr(target, '.');
+    if (name && (strncmp(target, "operator.", 9) == 0 || strncmp(target, "_operator.", 10) == 0))
+        return strcmp(name, ".getitem") != 0;
+    const char *schema = cfx_operator_schema(cfx_node_operator(n));
+    return op == CFX_OP_GET_ATTR || (schema && strstr(schema, "-> Tensor"));
+}
+
+/* Whether one is None and the other a graph value that never is. */
+static bool one_is_none(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
+{
+    const cfx_node *n = cfxi_node(ev, a) ? cfxi_node(ev, a) : cfxi_node(ev, b);
+    return n && cfxi_kind(ev, n == cfxi_node(ev, a) ? b : a) == CFX_OBJECT_NONE && never_none(n);
+}
+
 cfx_object *cfxi_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
     if (sign != CFX_SIGN_IS && sign != CFX_SIGN_IS_NOT)
@@ -88,7 +111,7 @@ cfx_object *cfxi_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, c
         return cfxi_bool(ev, sign == CFX_SIGN_IS);
     a = cfxi_current(ev, a);
     b = cfxi_current(ev, b);
-    if (differ_in_kind(ev, a, b))
+    if (differ_in_kind(ev, a, b) || one_is_none(ev, a, b))
         return cfxi_bool(ev, sign == CFX_SIGN_IS_NOT);
     if (cfxi_node(ev, a) && cfxi_node(ev, a) == cfxi_node(ev, b))
         return cfxi_bool(ev, sign == CFX_SIGN_IS);

@@ -52,9 +52,58 @@ static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
     return false;
 }
 
-/* The end of a loop that was run: its else, and the ways that broke it. */
+/* ---- else ---------------------------------------------------------------------------------- */
+
+static bool leaves(cfxi_ast_list block);
+
+/* Whether a statement may break or continue the loop around it. */
+static bool leaves_loop(const cfxi_ast *s)
+{
+    switch ((unsigned)s->kind) {
+    case CFXI_AST_Break:
+    case CFXI_AST_Continue:
+        return true;
+    case CFXI_AST_If:
+        return leaves(cfxi_as_If(s)->body) || leaves(cfxi_as_If(s)->orelse);
+    case CFXI_AST_For:
+        return leaves(cfxi_as_For(s)->orelse);
+    case CFXI_AST_While:
+        return leaves(cfxi_as_While(s)->orelse);
+    case CFXI_AST_With:
+        return leaves(cfxi_as_With(s)->body);
+    case CFXI_AST_Match:
+        return leaves(cfxi_as_Match(s)->cases);
+    case CFXI_AST_match_case:
+        return leaves(cfxi_as_match_case(s)->body);
+    case CFXI_AST_ExceptHandler:
+        return leaves(cfxi_as_ExceptHandler(s)->body);
+    case CFXI_AST_Try:
+        return leaves(cfxi_as_Try(s)->body) || leaves(cfxi_as_Try(s)->handlers) ||
+               leaves(cfxi_as_Try(s)->orelse) || leaves(cfxi_as_Try(s)->finalbody);
+    }
+    return false;
+}
+
+static bool leaves(cfxi_ast_list block)
+{
+    for (size_t i = 0; i < block.count; i++)
+        if (leaves_loop(block.items[i]))
+            return true;
+    return false;
+}
+
+static cfxi_flow way_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
+}
+
+/* The end of a loop: its else, which the ways that broke it do not take. What breaks in the else
+ * leaves the loop around, so those ways are behind this one before it is run. */
 static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t base, cfxi_flow flow)
 {
+    if (flow == CFXI_FLOW_ON && loop->orelse && leaves(*loop->orelse))
+        return cfxi_unless_left(ev, base, CFXI_FLOW_BREAK, way_else, (void *)loop);
     if (flow == CFXI_FLOW_ON && loop->orelse)
         flow = cfxi_exec_block(ev, *loop->orelse);
     return cfxi_settle(ev, base, flow, CFXI_FLOW_BREAK);
@@ -142,7 +191,7 @@ static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, test_kind test)
             loop->runs = captures;
         }
         if (captures)
-            return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+            return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
         if (!one_more(ev, loop, &rounds))
@@ -266,7 +315,7 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
         if (captures) {
             loop->over = s;
             loop->runs = true;
-            return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+            return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
         }
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
@@ -292,7 +341,7 @@ static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *ite
         return expect_length(ev, s, known.n) ? run_known(ev, loop, s, &known) : CFXI_FLOW_FAIL;
     }
     loop->over = s;
-    return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+    return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
 }
 
 static cfxi_flow for_round(cfx_evaluator *ev, void *ctx, cfx_object *item)

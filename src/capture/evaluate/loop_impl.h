@@ -53,7 +53,8 @@ bool cfxi_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *hea
 cfx_object *cfxi_head_test(cfx_evaluator *ev, void *head);
 cfxi_flow cfxi_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
 
-/* Captures it. The flow behind it. (dynamic.c) */
+/* Captures it, without its else. The flow behind it; what broke it is pending if there is an else.
+ * (dynamic.c) */
 cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
 
 #endif

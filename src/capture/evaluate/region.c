@@ -206,7 +206,7 @@ static bool copy_nodes(cutter *c, cfx_graph *g, const cut_span *s)
     for (cfx_node *n = after(s); n && n != s->span->last; n = cfx_node_next(n)) {
         if (cfx_node_map_get(c->map, n).kind != CFX_KIND_INVALID)
             continue;  /* it is an input */
-        const cfxi_copy_as as = {0};  /* a name by what it calls, counted anew */
+        const cfxi_copy_as as = {.move = true};  /* a name by what it calls, counted anew */
         cfx_node *copy = cfxi_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
         if (!copy || failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err)))
             return false;

@@ -1,9 +1,10 @@
 /* tidy.c - puts a graph in order that has just been captured.
  *
- * A branch gives all that its ways assign and that may be read later, and a loop carries it; what is
- * not read is dropped when all is known. And while a program is evaluated, nodes come and go: rounds of a loop are
- * tried until it is known what they carry, and what becomes a region is made outside first. Names
- * would show how often, and be others if the same program were written differently.
+ * A branch gives all that its ways assign and that may be read later, and a loop carries it; what
+ * is not read is dropped when all is known. And while a program is evaluated, nodes come and go:
+ * rounds of a loop are tried until it is known what they carry, and what becomes a region is made
+ * outside first. Names would show how often, and be others if the same program were written
+ * differently.
  */
 #include "../../transform/control_impl.h"
 #include "evaluate_impl.h"

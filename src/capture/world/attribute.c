@@ -62,7 +62,7 @@ cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_o
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static cfx_object *no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
+cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
 {
     if (o->type == CFXI_TYPE_CLASS)
         return cfxi_w_raise(w, err, CFXI_AttributeError, "type object '%s' has no attribute '%s'",
@@ -105,7 +105,7 @@ static cfx_object *get_from_class(cfxi_world *w, cfx_object *cls, const char *na
         return cfxi_w_ref(cls->as.cls.bases);
     err->status = CFX_OK;
     cfx_object *made = common(w, cls, name, err);
-    return made || err->status != CFX_OK ? made : no_attribute(w, cls, name, err);
+    return made || err->status != CFX_OK ? made : cfxi_w_no_attribute(w, cls, name, err);
 }
 
 /* The class in which super() goes on: that of the object, or the object if it is one itself. */
@@ -203,7 +203,7 @@ static cfx_object *get_from_object(cfxi_world *w, cfx_object *o, const char *nam
         cfxi_w_unref(word);
     }
     if (!made && err->status == CFX_OK)
-        no_attribute(w, o, name, err);
+        cfxi_w_no_attribute(w, o, name, err);
 done:
     cfxi_w_unref(cls);
     return made;
@@ -242,14 +242,11 @@ static cfx_status put_attribute(cfxi_world *w, cfx_object *o, const char *name, 
         return err->status;
     if (v)
         return cfxi_w_dict_put(o->attrs, name, v, err);
-    cfx_object *key = cfxi_w_str(w, name, err);
-    cfx_object *old = NULL;
-    cfx_status status = key ? cfxi_w_dict_remove(o->attrs, key, &old, err) : err->status;
-    cfxi_w_unref(key);
-    if (status == CFX_OK && !old)
-        no_attribute(w, o, name, err);
-    cfxi_w_unref(old);
-    return old ? CFX_OK : err->status;
+    bool there;
+    CFX_TRY(cfxi_w_dict_drop(o->attrs, name, &there, err));
+    if (!there)
+        cfxi_w_no_attribute(w, o, name, err);
+    return there ? CFX_OK : err->status;
 }
 
 cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v, cfx_error *err)

@@ -22,8 +22,7 @@ static bool find_special(const char *name, cfx_callee *out)
     return false;
 }
 
-/* Lends an object: it lives as long as the world. */
-static cfx_status lend(cfxi_world *w, cfx_object *o, cfx_error *err)
+cfx_status cfxi_w_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_status status = o ? cfxi_w_list_append(w->kept, o, err) : err->status;
     cfxi_w_unref(o);
@@ -36,14 +35,13 @@ static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, 
     snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
     if (!cls->as.cls.own && cls->as.cls.layout != CFXI_TYPE_MODULE && find_special(name, out))
         return CFX_OK;
-    if (!cls->as.cls.own || cfxi_w_class_find(cls, "_fields"))
+    if (!cls->as.cls.own || cls->cls || cfxi_w_class_find(cls, "_fields"))
         return CFX_OK;
     out->kind = CFX_CALLEE_CLASS;
     return cfxi_w_class_get(w, cls, "__init__", &out->function, err);
 }
 
-/* The forward of a user's class, bound; a Sequential calls its parts. What was lent last time is
- * lent again if it is still right. */
+/* The forward of a user's class, bound; a Sequential calls its parts. */
 static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, cfx_error *err)
 {
     cfx_object *own = m->attrs ? cfxi_w_dict_get(m->attrs, "forward") : NULL;
@@ -53,7 +51,7 @@ static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, c
                                 : cfxi_w_parts_object(w, CFXI_TYPE_METHOD, found, m, NULL, err);
         out->kind = CFX_CALLEE_MODULE;
         out->function = bound;
-        return lend(w, bound, err);
+        return cfxi_w_lend(w, bound, err);
     }
     if (m->as.module->nn != CFX_NN_Sequential)
         return m->as.module->nn != CFX_NN_NONE
@@ -66,7 +64,7 @@ static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, c
     out->kind = CFX_CALLEE_CHAIN;
     out->parts = parts->as.seq.items;
     out->n_parts = parts->as.seq.n;
-    return lend(w, parts, err);
+    return cfxi_w_lend(w, parts, err);
 }
 
 static cfx_status not_callable(cfxi_world *w, cfx_object *f, cfx_error *err)
@@ -130,7 +128,6 @@ cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_erro
 static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *fields,
                               const cfx_call_args *a, cfx_error *err)
 {
-    const size_t plain = a->n - a->n_named;
     cfx_object *defaults = cfxi_w_class_find(cls, "_field_defaults");
     cfx_object *made = cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err);
     size_t used = 0;
@@ -138,11 +135,7 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
         made->cls = cfxi_w_ref(cls);
     for (size_t i = 0; made && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        cfx_object *v = i < plain ? a->args[i] : NULL;
-        for (size_t k = 0; !v && k < a->n_named; k++)
-            if (strcmp(a->names[k], name) == 0)
-                v = a->args[plain + k];
-        used += v != NULL;
+        cfx_object *v = cfxi_w_given(a, name, i, &used);
         if (!v && defaults)
             v = cfxi_w_dict_get(defaults, name);
         if (!v)
@@ -166,6 +159,10 @@ static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_arg
     cfx_object *found;
     if (fields)
         return make_named(w, cls, fields, a, err);
+    if (cls->cls) {  /* Color("red") */
+        bool has;
+        return cfxi_w_special(w, cls, "__call__", a->args, a->n, &has, err);
+    }
     if (cls->as.cls.make)
         return cls->as.cls.make(w, NULL, a, err);
     cfx_object *o = cfxi_w_make(w, cls, err);
@@ -214,11 +211,8 @@ static bool is_static(const char *name)
 {
     static const char *const names[] = {"size", "dim", "numel", "nelement", "ndimension",
                                         "element_size", "is_floating_point", "is_complex",
-                                        "stride", "is_contiguous"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+                                        "stride", "is_contiguous", NULL};
+    return cfxi_w_is_word(name, names);
 }
 
 static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err)

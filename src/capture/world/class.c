@@ -7,6 +7,19 @@ static const char *const type_names[CFXI_TYPES] = {
 #undef CFX_TYPE
 };
 
+cfxi_type cfxi_w_type_named(const char *name)
+{
+    static const bool is_builtin[CFXI_TYPES] = {
+#define CFX_TYPE(id, name, builtin) builtin,
+#include "type.def"
+#undef CFX_TYPE
+    };
+    int i = 0;
+    while (i < CFXI_TYPES && !(is_builtin[i] && strcmp(type_names[i], name) == 0))
+        i++;
+    return (cfxi_type)i;
+}
+
 const char *cfxi_w_type_name(cfxi_world *w, const cfx_object *o)
 {
     (void)w;
@@ -95,6 +108,10 @@ static cfx_status linearise(cfxi_world *w, cfx_object *cls, cfx_error *err)
         lists[i] = bases->as.seq.items[i]->as.cls.mro;
     lists[n] = cls->as.cls.bases;
     cls->as.cls.mro = mro;
+    for (size_t i = 0; n == 1 && i < lists[0]->as.seq.n; i++)  /* nothing to merge */
+        CFX_TRY(cfxi_w_list_append(mro, lists[0]->as.seq.items[i], err));
+    if (n == 1)
+        return CFX_OK;
     for (;;) {
         bool left = false;
         for (size_t i = 0; i <= n; i++)
@@ -151,8 +168,10 @@ cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err)
                               : cfxi_w_type_class(w, type == CFXI_TYPE_BOOL ? CFXI_TYPE_INT
                                                                             : CFXI_TYPE_INSTANCE,
                                                   err);
-    cfx_object *cls = object || base ? cfxi_w_builtin_class(w, type_names[type], base, type,
-                                                            cfxi_w_constructor(type), err) : NULL;
+    const char *name = type_names[type];
+    cfx_object *cls = object || base ? cfxi_w_builtin_class(w, name, base, type,
+                                                            cfxi_w_builtin_function(name), err)
+                                     : NULL;
     cfxi_w_unref(base);
     w->classes[type] = cls;
     return cfxi_w_ref(cls);
@@ -163,6 +182,26 @@ cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err)
     if (o->cls)
         return cfxi_w_ref(o->cls);
     return cfxi_w_type_class(w, (cfxi_type)o->type, err);
+}
+
+cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
+                             cfx_error *err)
+{
+    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
+    if (f)
+        f->mark = true;  /* it takes its object first */
+    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
+    cfxi_w_unref(f);
+    return status;
+}
+
+cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                              cfx_error *err)
+{
+    for (; rows->name; rows++)
+        if (!cfxi_w_dict_get(cls->attrs, rows->name))
+            CFX_TRY(cfxi_w_add_method(w, cls, rows->name, rows->fn, err));
+    return CFX_OK;
 }
 
 /* ---- classes of the user's ----------------------------------------------------------------- */
@@ -185,6 +224,8 @@ static cfx_object *typed_tuple(cfxi_world *w, cfx_object *cls, cfx_error *err)
         status = cfxi_w_dict_put(cls->attrs, "_fields", fields ? fields : w->empty, err);
     if (status == CFX_OK)
         status = cfxi_w_dict_put(cls->attrs, "_field_defaults", defaults, err);
+    if (status == CFX_OK)
+        status = cfxi_w_add_methods(w, cls, cfxi_w_named_methods, err);
     cfxi_w_unref(defaults);
     return status == CFX_OK ? cls : (cfxi_w_unref(cls), (cfx_object *)NULL);
 }
@@ -196,6 +237,16 @@ static bool is_typed_tuple(const cfx_object *cls)
         if (strcmp(bases->as.seq.items[i]->as.cls.name, "NamedTuple") == 0)
             return true;
     return false;
+}
+
+/* What the class of a class is that has an Enum among its bases; NULL if it has none. Borrowed. */
+static cfx_object *meta_of(const cfx_object *cls)
+{
+    const cfx_object *mro = cls->as.cls.mro;
+    for (size_t i = 1; i < mro->as.seq.n; i++)
+        if (mro->as.seq.items[i]->cls)
+            return mro->as.seq.items[i]->cls;
+    return NULL;
 }
 
 cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
@@ -226,6 +277,11 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
     if (!cls)
         return NULL;
     cls->as.cls.own = true;
+    cfx_object *meta = meta_of(cls);
+    if (meta && cfxi_w_enum_finish(w, cls, meta, err) != CFX_OK)
+        cfxi_w_clear(&cls);
+    if (meta)
+        return cls;
     return is_typed_tuple(cls) ? typed_tuple(w, cls, err) : cls;
 }
 
@@ -240,8 +296,8 @@ bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of)
     return false;
 }
 
-/* Whether a class is one of them: a class, or a tuple of such. */
-static int is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes, cfx_error *err)
+int cfxi_w_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
+                     const char *function, cfx_error *err)
 {
     if (classes->type == CFXI_TYPE_CLASS)
         return cfxi_w_is_subclass(cls, classes);
@@ -250,15 +306,14 @@ static int is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes, 
             return -1;
         int answer = 0;
         for (size_t i = 0; answer == 0 && i < classes->as.seq.n; i++)
-            answer = is_one_of(w, cls, classes->as.seq.items[i], err);
+            answer = cfxi_w_is_one_of(w, cls, classes->as.seq.items[i], function, err);
         w->depth--;
         return answer;
     }
     if (classes->type == CFXI_TYPE_BUILTIN || classes->type == CFXI_TYPE_NAMESPACE)
         return 0;  /* a class of torch's or of typing that no object here has */
-    cfxi_w_raise(w, err, CFXI_TypeError,
-                 "isinstance() arg 2 must be a type, a tuple of types, or a "
-                 "union");
+    cfxi_w_raise(w, err, CFXI_TypeError, "%s() arg 2 must be a type, a tuple of types, or a union",
+                 function);
     return -1;
 }
 
@@ -267,7 +322,7 @@ int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_er
     cfx_object *cls = o->type == CFXI_TYPE_CLASS && classes->type == CFXI_TYPE_CLASS &&
                       !classes->as.cls.own ? cfxi_w_type_class(w, CFXI_TYPE_CLASS, err)
                                            : cfxi_w_class_of(w, o, err);
-    const int answer = cls ? is_one_of(w, cls, classes, err) : -1;
+    const int answer = cls ? cfxi_w_is_one_of(w, cls, classes, "isinstance", err) : -1;
     cfxi_w_unref(cls);
     return answer;
 }
@@ -287,8 +342,7 @@ cfx_object *cfxi_w_class_find(const cfx_object *cls, const char *name)
 /* ---- methods of builtin classes ------------------------------------------------------------ */
 
 /* object.__init__, and that of containers: what the constructor would take. */
-static cfx_object *object_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                               cfx_error *err)
+CFXI_BUILTIN(object_init)
 {
     cfx_status status = CFX_OK;
     if (a->n > 0 && self->type == CFXI_TYPE_LIST) {
@@ -303,16 +357,14 @@ static cfx_object *object_init(cfxi_world *w, cfx_object *self, const cfx_call_a
         status = cfxi_w_throw(w, err, CFXI_TypeError, "%s() takes no arguments",
                               cfxi_w_type_name(w, self));
     }
-    return status == CFX_OK ? cfxi_w_none(w) : NULL;
+    return cfxi_w_done(w, status);
 }
 
-static cfx_object *object_setattr(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                                  cfx_error *err)
+CFXI_BUILTIN(object_setattr)
 {
     if (a->n != 2 || a->args[0]->type != CFXI_TYPE_STR)
         return cfxi_w_raise(w, err, CFXI_TypeError, "__setattr__ takes a name and a value");
-    return cfxi_w_set(w, self, a->args[0]->as.text.data, a->args[1], err) == CFX_OK
-               ? cfxi_w_none(w) : NULL;
+    return cfxi_w_done(w, cfxi_w_set(w, self, a->args[0]->as.text.data, a->args[1], err));
 }
 
 static const cfxi_builtin object_methods[] = {
@@ -354,11 +406,7 @@ cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cf
     cfx_object *home = row ? builtin_base(cls) : NULL;
     if (!home)
         return CFX_OK;
-    cfx_object *f = cfxi_w_builtin_object(w, name, row->fn, CFX_OPID_NONE, err);
-    if (f)
-        f->mark = true;  /* it takes its object first */
-    cfx_status status = f ? cfxi_w_dict_put(home->attrs, name, f, err) : err->status;
-    cfxi_w_unref(f);
-    *found = status == CFX_OK ? f : NULL;
-    return status;
+    CFX_TRY(cfxi_w_add_method(w, home, name, row->fn, err));
+    *found = cfxi_w_dict_get(home->attrs, name);
+    return CFX_OK;
 }

@@ -1,16 +1,13 @@
-/* dataclass.c - @dataclass: __init__, __repr__ and __eq__ from the annotated names of a class. */
+/* dataclass.c - @dataclass: __init__, __repr__ and __eq__ from the annotated names of a class; and
+ * asdict, astuple, replace, fields. */
 #include "world_impl.h"
-
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
 
 static const char fields_name[] = "__dataclass_fields__";
 
 /* What field(...) gives: an object with `default` or `default_factory`. */
-cfx_object *cfxi_w_field(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
+CFXI_BUILTIN(new_field)
 {
     cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
-    (void)self;
     if (!o)
         return NULL;
     o->mark = true;  /* it is one */
@@ -38,8 +35,16 @@ static cfx_object *default_of(cfxi_world *w, const cfx_object *cls, const char *
     return cfxi_w_ref(cfxi_w_dict_get(value->attrs, "default"));
 }
 
-/* What is given for a field: borrowed, or NULL. *used counts those that are. */
-static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
+/* Whether __init__ takes a field: not if it is field(init=False). */
+static int in_init(cfxi_world *w, const cfx_object *cls, const char *name, cfx_error *err)
+{
+    const cfx_object *value = cfxi_w_class_find(cls, name);
+    cfx_object *says = value && value->type == CFXI_TYPE_INSTANCE && value->mark
+                           ? cfxi_w_dict_get(value->attrs, "init") : NULL;
+    return says ? cfxi_w_truth_of(w, says, err) : 1;
+}
+
+cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
 {
     const size_t plain = a->n - a->n_named;
     if (i < plain) {
@@ -54,16 +59,22 @@ static cfx_object *given(const cfx_call_args *a, const char *name, size_t i, siz
     return NULL;
 }
 
-BUILTIN(init)
+CFXI_BUILTIN(init)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     size_t used = 0;
+    size_t place = 0;
     bool found = false;
     for (size_t i = 0; i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
+        const int takes = in_init(w, self->cls, name, err);
+        if (takes < 0)
+            return NULL;
         err->status = CFX_OK;
-        cfx_object *value = given(a, name, i, &used);
+        cfx_object *value = takes ? cfxi_w_given(a, name, place++, &used) : NULL;
         value = value ? cfxi_w_ref(value) : default_of(w, self->cls, name, err);
+        if (!value && !takes && err->status == CFX_OK)
+            continue;  /* __post_init__ sets it */
         if (!value && err->status == CFX_OK)
             cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() missing 1 required positional "
                          "argument: '%s'", cfxi_w_type_name(w, self), name);
@@ -80,11 +91,10 @@ BUILTIN(init)
     return found && !made ? NULL : cfxi_w_none(w);
 }
 
-BUILTIN(repr)
+CFXI_BUILTIN(repr)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     cfx_buffer text;
-    (void)a;
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(w, self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
@@ -100,13 +110,10 @@ BUILTIN(repr)
     }
     if (status == CFX_OK)
         status = cfxi_w_put(&text, fields->as.seq.n ? ")" : "()", err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
-BUILTIN(equals)
+CFXI_BUILTIN(equals)
 {
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     if (a->n != 1 || a->args[0]->cls != self->cls)
@@ -139,26 +146,12 @@ static cfx_object *all_fields(cfxi_world *w, const cfx_object *cls, cfx_error *e
     return fields;
 }
 
-static cfx_status add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
-                             cfx_error *err)
+CFXI_BUILTIN(dataclass)
 {
-    if (cfxi_w_dict_get(cls->attrs, name))
-        return CFX_OK;
-    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
-    if (f)
-        f->mark = true;
-    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
-    cfxi_w_unref(f);
-    return status;
-}
-
-cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                             cfx_error *err)
-{
-    (void)self;
+    static const cfxi_builtin methods[] = {
+        {"__init__", init}, {"__repr__", repr}, {"__eq__", equals}, {NULL, NULL}};
     if (a->n == a->n_named)  /* @dataclass(frozen=True): what it gives is the decorator */
-        return cfxi_w_builtin_object(w, "dataclasses.dataclass", cfxi_w_dataclass, CFX_OPID_NONE,
-                                     err);
+        return cfxi_w_builtin_object(w, "dataclasses.dataclass", dataclass, CFX_OPID_NONE, err);
     cfx_object *cls = a->args[0];
     if (cls->type != CFXI_TYPE_CLASS)
         return cfxi_w_raise(w, err, CFXI_TypeError, "dataclass() takes a class, not '%s'",
@@ -168,10 +161,159 @@ cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_arg
                                : err->status;
     cfxi_w_unref(fields);
     if (status == CFX_OK)
-        status = add_method(w, cls, "__init__", init, err);
-    if (status == CFX_OK)
-        status = add_method(w, cls, "__repr__", repr, err);
-    if (status == CFX_OK)
-        status = add_method(w, cls, "__eq__", equals, err);
+        status = cfxi_w_add_methods(w, cls, methods, err);
     return status == CFX_OK ? cfxi_w_ref(cls) : NULL;
+}
+
+/* ---- asking them --------------------------------------------------------------------------- */
+
+/* The names of the fields of an object or a class, borrowed; NULL if it is no dataclass. */
+static const cfx_object *fields_of(const cfx_object *o)
+{
+    const cfx_object *cls = o->type == CFXI_TYPE_CLASS ? o : o->cls;
+    return cls ? cfxi_w_class_find(cls, fields_name) : NULL;
+}
+
+static const cfx_object *need_fields(cfxi_world *w, const cfx_object *o, const char *function,
+                                     cfx_error *err)
+{
+    const cfx_object *fields = fields_of(o);
+    if (!fields)
+        cfxi_w_raise(w, err, CFXI_TypeError, "%s() should be called on dataclass instances",
+                     function);
+    return fields;
+}
+
+static cfx_object *plain_copy(cfxi_world *w, cfx_object *o, bool dict, cfx_error *err);
+
+/* A dict, or a tuple, of the fields. */
+static cfx_object *copy_fields(cfxi_world *w, cfx_object *o, const cfx_object *fields, bool dict,
+                               cfx_error *err)
+{
+    cfx_object *made = dict ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err)
+                            : cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err);
+    for (size_t i = 0; made && i < fields->as.seq.n; i++) {
+        cfx_object *name = fields->as.seq.items[i];
+        cfx_object *value = cfxi_w_get(w, o, name->as.text.data, err);
+        cfx_object *copy = value ? plain_copy(w, value, dict, err) : NULL;
+        const cfx_status status = !copy  ? err->status
+                                  : dict ? cfxi_w_dict_set(made, name, copy, err)
+                                         : cfxi_w_list_append(made, copy, err);
+        cfxi_w_unref(copy);
+        cfxi_w_unref(value);
+        if (status != CFX_OK)
+            cfxi_w_clear(&made);
+    }
+    return made;
+}
+
+/* Dataclasses in it, however deep, become dicts or tuples; all else is copied. */
+static cfx_object *plain_copy(cfxi_world *w, cfx_object *o, bool dict, cfx_error *err)
+{
+    const cfx_object *fields = o->type == CFXI_TYPE_INSTANCE ? fields_of(o) : NULL;
+    const bool list = o->type == CFXI_TYPE_LIST || o->type == CFXI_TYPE_TUPLE;
+    cfx_object *key;
+    cfx_object *value;
+    if (!fields && !list && o->type != CFXI_TYPE_DICT)
+        return cfxi_w_deep_copy(w, o, err);
+    if (cfxi_w_deeper(w, err) != CFX_OK)
+        return NULL;
+    cfx_object *made = fields ? copy_fields(w, o, fields, dict, err)
+                              : cfxi_w_object_new(w, (cfxi_type)o->type, err);
+    if (made && !fields)
+        made->cls = cfxi_w_ref(o->cls);
+    for (size_t i = 0; made && list && i < o->as.seq.n; i++) {
+        cfx_object *copy = plain_copy(w, o->as.seq.items[i], dict, err);
+        if (!copy || cfxi_w_list_append(made, copy, err) != CFX_OK)
+            cfxi_w_clear(&made);
+        cfxi_w_unref(copy);
+    }
+    for (size_t at = 0; made && !fields && !list && cfxi_w_dict_next(o, &at, &key, &value);) {
+        cfx_object *copy = plain_copy(w, value, dict, err);
+        if (!copy || cfxi_w_dict_set(made, key, copy, err) != CFX_OK)
+            cfxi_w_clear(&made);
+        cfxi_w_unref(copy);
+    }
+    w->depth--;
+    return made;
+}
+
+static cfx_object *as_plain(cfxi_world *w, const cfx_call_args *a, const char *name, bool dict,
+                            cfx_error *err)
+{
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, name, NULL, 1, 1, in, err) != CFX_OK ||
+        !need_fields(w, in[0], name, err))
+        return NULL;
+    return plain_copy(w, in[0], dict, err);
+}
+
+CFXI_BUILTIN(as_dict) { return as_plain(w, a, "asdict", true, err); }
+CFXI_BUILTIN(as_tuple) { return as_plain(w, a, "astuple", false, err); }
+
+/* A new one with the fields of another, but for those that are given. */
+CFXI_BUILTIN(replace)
+{
+    cfx_object *values[CFXI_MOST_ARGS];
+    const char *names[CFXI_MOST_ARGS];
+    const size_t plain = a->n - a->n_named;
+    size_t n = a->n_named;
+    const cfx_object *fields = plain == 1 ? need_fields(w, a->args[0], "replace", err) : NULL;
+    if (plain != 1)
+        return cfxi_w_raise(w, err, CFXI_TypeError, "replace() takes 1 positional argument but "
+                            "%zu were given", plain);
+    if (!fields || fields->as.seq.n + n > CFXI_MOST_ARGS)
+        return fields ? cfxi_w_raise(w, err, CFXI_TypeError, "replace() of more than %d fields",
+                                     CFXI_MOST_ARGS) : NULL;
+    cfx_object *o = a->args[0];
+    for (size_t i = 0; i < n; i++) {
+        names[i] = a->names[i];
+        values[i] = a->args[plain + i];
+    }
+    for (size_t i = 0; i < fields->as.seq.n; i++) {
+        const char *name = fields->as.seq.items[i]->as.text.data;
+        size_t used = 0;
+        cfx_object *value = o->attrs ? cfxi_w_dict_get(o->attrs, name) : NULL;
+        const int takes = in_init(w, o->cls, name, err);
+        if (takes < 0)
+            return NULL;
+        if (!takes || !value || cfxi_w_given(&(cfx_call_args){values, n, names, n}, name, n, &used))
+            continue;
+        names[n] = name;
+        values[n++] = value;
+    }
+    return cfxi_w_call_object(w, o->cls, (cfx_call_args){values, n, names, n}, err);
+}
+
+CFXI_BUILTIN(fields_function)
+{
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, "fields", NULL, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    const cfx_object *names = need_fields(w, in[0], "fields", err);
+    cfx_object *made = names ? cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err) : NULL;
+    for (size_t i = 0; made && i < names->as.seq.n; i++) {
+        cfx_object *one = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
+        if (!one || cfxi_w_set(w, one, "name", names->as.seq.items[i], err) != CFX_OK ||
+            cfxi_w_list_append(made, one, err) != CFX_OK)
+            cfxi_w_clear(&made);
+        cfxi_w_unref(one);
+    }
+    return made;
+}
+
+CFXI_BUILTIN(is_dataclass)
+{
+    cfx_object *in[1];
+    return cfxi_w_args(w, a, "is_dataclass", NULL, 1, 1, in, err) == CFX_OK
+               ? cfxi_w_truth_object(w, fields_of(in[0]) != NULL) : NULL;
+}
+
+const cfxi_builtin *cfxi_w_dataclass_function(const char *name)
+{
+    static const cfxi_builtin functions[] = {
+        {"dataclass", dataclass}, {"field", new_field}, {"asdict", as_dict},
+        {"astuple", as_tuple}, {"replace", replace}, {"fields", fields_function},
+        {"is_dataclass", is_dataclass}, {NULL, NULL}};
+    return cfxi_w_row_find(functions, name);
 }

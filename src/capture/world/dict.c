@@ -195,6 +195,17 @@ cfx_object *cfxi_w_dict_get(const cfx_object *d, const char *name)
     return NULL;
 }
 
+cfx_status cfxi_w_dict_drop(cfx_object *d, const char *name, bool *there, cfx_error *err)
+{
+    cfx_object *key = cfxi_w_str(d->world, name, err);
+    cfx_object *old = NULL;
+    cfx_status status = key ? cfxi_w_dict_remove(d, key, &old, err) : err->status;
+    *there = old != NULL;
+    cfxi_w_unref(old);
+    cfxi_w_unref(key);
+    return status;
+}
+
 cfx_status cfxi_w_dict_put(cfx_object *d, const char *name, cfx_object *value, cfx_error *err)
 {
     cfx_object *key = cfxi_w_str(d->world, name, err);

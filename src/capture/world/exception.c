@@ -15,13 +15,21 @@ static const uint8_t exception_base[CFXI_EXCEPTIONS] = {
 #undef CFX_EXCEPTION
 };
 
+cfxi_exception cfxi_w_exception_named(const char *name)
+{
+    int i = 0;
+    while (i < CFXI_EXCEPTIONS && strcmp(exception_name[i], name) != 0)
+        i++;
+    return (cfxi_exception)i;
+}
+
 /* BaseException.__init__: the arguments are kept. */
-static cfx_object *init(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
+CFXI_BUILTIN(init)
 {
     cfx_object *args = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, a->args, a->n - a->n_named, err);
     cfx_status status = args ? cfxi_w_set(w, self, "args", args, err) : err->status;
     cfxi_w_unref(args);
-    return status == CFX_OK ? cfxi_w_none(w) : NULL;
+    return cfxi_w_done(w, status);
 }
 
 cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err)
@@ -37,16 +45,9 @@ cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error
     if (!cls)
         return NULL;
     cls->as.cls.exception = (int16_t)kind;
-    if (first) {
-        cfx_object *f = cfxi_w_builtin_object(w, "__init__", init, CFX_OPID_NONE, err);
-        if (f)
-            f->mark = true;
-        cfx_status status = f ? cfxi_w_dict_put(cls->attrs, "__init__", f, err) : err->status;
-        cfxi_w_unref(f);
-        if (status != CFX_OK) {
-            cfxi_w_unref(cls);
-            return NULL;
-        }
+    if (first && cfxi_w_add_method(w, cls, "__init__", init, err) != CFX_OK) {
+        cfxi_w_unref(cls);
+        return NULL;
     }
     w->exceptions[kind] = cls;
     return cfxi_w_ref(cls);
@@ -88,27 +89,31 @@ static cfx_status throw_text(cfxi_world *w, cfxi_exception kind, const char *tex
     return cfx_error_set(err, CFX_E_HOST, "%s: %s", exception_name[kind], text);
 }
 
-cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
+static cfx_status throw_format(cfxi_world *w, cfxi_exception kind, const char *format, va_list args,
+                               cfx_error *err)
 {
     char text[400];
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     cfxi_utf8_clean(text);
     return throw_text(w, kind, text, err);
+}
+
+cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const cfx_status status = throw_format(w, kind, format, args, err);
+    va_end(args);
+    return status;
 }
 
 cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
                          ...)
 {
-    char text[400];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    throw_format(w, kind, format, args, err);
     va_end(args);
-    cfxi_utf8_clean(text);
-    throw_text(w, kind, text, err);
     return NULL;
 }
 
@@ -138,10 +143,8 @@ cfx_status cfxi_w_throw_error(cfxi_world *w, const cfx_error *why, cfx_error *er
         return err->status;
     }
     const cfx_error copy = *why;
-    for (int i = 0; i < CFXI_EXCEPTIONS; i++)
-        if (strcmp(exception_name[i], name) == 0)
-            return throw_text(w, (cfxi_exception)i, copy.message, err);
-    return throw_text(w, CFXI_RuntimeError, copy.message, err);
+    const cfxi_exception kind = cfxi_w_exception_named(name);
+    return throw_text(w, kind != CFXI_EXCEPTIONS ? kind : CFXI_RuntimeError, copy.message, err);
 }
 
 bool cfxi_w_catch(cfxi_world *w, cfxi_exception kind, cfx_error *err)

@@ -214,13 +214,13 @@ cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
 cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err)
 {
     bool found = false;
-    if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_DEVICE)
-        return put_text(out, o->as.text.data, o->as.text.size, err);
     if (o->cls) {
         cfx_status status = put_special(w, o, "__str__", out, &found, err);
         if (found)
             return status;
     }
+    if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_DEVICE)
+        return put_text(out, o->as.text.data, o->as.text.size, err);
     cfx_object *args = o->cls && o->cls->as.cls.exception >= 0 && o->attrs
                            ? cfxi_w_dict_get(o->attrs, "args") : NULL;
     if (!args || args->type != CFXI_TYPE_TUPLE)
@@ -232,6 +232,14 @@ cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error 
     return o->cls->as.cls.exception == CFXI_KeyError
                ? cfxi_w_repr(w, args->as.seq.items[0], out, err)
                : cfxi_w_show(w, args->as.seq.items[0], out, err);
+}
+
+cfx_object *cfxi_w_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err)
+{
+    cfx_buffer text;
+    cfx_buffer_init(&text, w->allocator);
+    const cfx_status status = repr ? cfxi_w_repr(w, o, &text, err) : cfxi_w_show(w, o, &text, err);
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 /* ---- the little language ------------------------------------------------------------------- */
@@ -493,12 +501,26 @@ static cfx_status format_by(cfxi_world *w, const spec *s, cfx_object *o, cfx_buf
                         s->type ? s->type : '?', cfxi_w_type_name(w, o));
 }
 
+/* A member of an enum that is no number: as its text. */
+static cfx_status format_member(cfxi_world *w, cfx_object *o, const char *text, size_t size,
+                                cfx_buffer *out, cfx_error *err)
+{
+    cfx_buffer shown;
+    cfx_buffer_init(&shown, w->allocator);
+    cfx_object *word = cfxi_w_text_made(w, cfxi_w_show(w, o, &shown, err), &shown, err);
+    const cfx_status status = word ? cfxi_w_format(w, word, text, size, out, err) : err->status;
+    cfxi_w_unref(word);
+    return status;
+}
+
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t size,
                          cfx_buffer *out, cfx_error *err)
 {
     spec s;
     if (size == 0)
         return cfxi_w_show(w, o, out, err);
+    if (o->cls && o->cls->cls && o->type != CFXI_TYPE_INT)
+        return format_member(w, o, text, size, out, err);
     if (!read_spec(text, size, &s))
         return cfxi_w_throw(w, err, CFXI_ValueError,
                             "Invalid format specifier '%.*s' for object of "
@@ -514,6 +536,16 @@ cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t 
         return cfxi_w_throw(w, err, CFXI_TypeError, "unsupported format string passed to "
                             "%s.__format__", cfxi_w_type_name(w, o));
     return format_by(w, &s, o, out, err);
+}
+
+cfx_object *cfxi_w_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how, cfx_error *err)
+{
+    cfx_buffer text;
+    const bool given = how && how->type == CFXI_TYPE_STR;
+    cfx_buffer_init(&text, w->allocator);
+    const cfx_status status = cfxi_w_format(w, o, given ? how->as.text.data : "",
+                                            given ? how->as.text.size : 0, &text, err);
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 /* ---- str.format ---------------------------------------------------------------------------- */
@@ -654,10 +686,7 @@ cfx_object *cfxi_w_str_format(cfxi_world *w, cfx_object *self, const cfx_call_ar
     }
     cfx_buffer_init(&text, w->allocator);
     const char *at = self->as.text.data;
-    if (fill(&f, at, at + self->as.text.size, 0, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, fill(&f, at, at + self->as.text.size, 0, err), &text, err);
 }
 
 /* ---- % ------------------------------------------------------------------------------------- */
@@ -806,8 +835,5 @@ cfx_object *cfxi_w_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cf
               args->type != CFXI_TYPE_LIST)
         status = cfxi_w_throw(w, err, CFXI_TypeError, "not all arguments converted during string "
                               "formatting");
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &out, err);
-    cfx_buffer_free(&out);
-    return NULL;
+    return cfxi_w_text_made(w, status, &out, err);
 }

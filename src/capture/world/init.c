@@ -49,37 +49,31 @@ static cfx_status numbers_of(cfxi_world *w, const cfx_call_args *a, const char *
     return CFX_OK;
 }
 
-#define INIT(name)                                                                                 \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
-INIT(uniform)
+CFXI_BUILTIN(uniform)
 {
     static const char *const names[] = {"tensor", "a", "b", "generator"};
     double n[3] = {0, 1, 0};
     cfx_object *in[4];
-    (void)self;
     if (numbers_of(w, a, names, 2, n, in, err) != CFX_OK)
         return NULL;
     return finish(in[0], write(w, in[0], "uniform_", n, 2, err));
 }
 
-INIT(normal)
+CFXI_BUILTIN(normal)
 {
     static const char *const names[] = {"tensor", "mean", "std", "generator"};
     double n[3] = {0, 1, 0};
     cfx_object *in[4];
-    (void)self;
     if (numbers_of(w, a, names, 2, n, in, err) != CFX_OK)
         return NULL;
     return finish(in[0], write(w, in[0], "normal_", n, 2, err));
 }
 
-INIT(constant)
+CFXI_BUILTIN(constant)
 {
     static const char *const names[] = {"tensor", "val"};
     double n[1] = {0};
     cfx_object *in[2];
-    (void)self;
     if (numbers_of(w, a, names, 1, n, in, err) != CFX_OK)
         return NULL;
     return finish(in[0], write(w, in[0], "fill_", n, 1, err));
@@ -94,16 +88,15 @@ static cfx_object *filled(cfxi_world *w, const cfx_call_args *a, double value, c
     return finish(in[0], write(w, in[0], "fill_", &value, 1, err));
 }
 
-INIT(zeros) { (void)self; return filled(w, a, 0, err); }
-INIT(ones) { (void)self; return filled(w, a, 1, err); }
+CFXI_BUILTIN(zeros) { return filled(w, a, 0, err); }
+CFXI_BUILTIN(ones) { return filled(w, a, 1, err); }
 
 /* By the inverse of the distribution: uniform numbers between the bounds' probabilities. */
-INIT(trunc_normal)
+CFXI_BUILTIN(trunc_normal)
 {
     static const char *const names[] = {"tensor", "mean", "std", "a", "b", "generator"};
     double n[5] = {0, 1, -2, 2, 0};
     cfx_object *in[6];
-    (void)self;
     if (numbers_of(w, a, names, 4, n, in, err) != CFX_OK)
         return NULL;
     const double root = sqrt(2);
@@ -151,8 +144,8 @@ static cfx_object *xavier(cfxi_world *w, const cfx_call_args *a, bool is_normal,
     return finish(in[0], write(w, in[0], is_normal ? "normal_" : "uniform_", n, 2, err));
 }
 
-INIT(xavier_uniform) { (void)self; return xavier(w, a, false, err); }
-INIT(xavier_normal) { (void)self; return xavier(w, a, true, err); }
+CFXI_BUILTIN(xavier_uniform) { return xavier(w, a, false, err); }
+CFXI_BUILTIN(xavier_normal) { return xavier(w, a, true, err); }
 
 /* How much an activation makes of its input. */
 static double gain_of(const char *name, double slope)
@@ -166,11 +159,10 @@ static double gain_of(const char *name, double slope)
     return strcmp(name, "selu") == 0 ? 0.75 : 1;
 }
 
-INIT(calculate_gain)
+CFXI_BUILTIN(calculate_gain)
 {
     static const char *const names[] = {"nonlinearity", "param"};
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "calculate_gain", names, 1, 2, in, err) != CFX_OK)
         return NULL;
     const double slope = in[1] && cfxi_w_is_real(in[1]) ? cfxi_w_real(in[1]) : 0.01;
@@ -197,8 +189,8 @@ static cfx_object *kaiming(cfxi_world *w, const cfx_call_args *a, bool is_normal
     return finish(in[0], write(w, in[0], is_normal ? "normal_" : "uniform_", n, 2, err));
 }
 
-INIT(kaiming_uniform) { (void)self; return kaiming(w, a, false, err); }
-INIT(kaiming_normal) { (void)self; return kaiming(w, a, true, err); }
+CFXI_BUILTIN(kaiming_uniform) { return kaiming(w, a, false, err); }
+CFXI_BUILTIN(kaiming_normal) { return kaiming(w, a, true, err); }
 
 static const cfxi_builtin functions[] = {
     {"uniform_", uniform}, {"normal_", normal}, {"constant_", constant}, {"zeros_", zeros},

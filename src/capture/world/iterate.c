@@ -205,8 +205,6 @@ cfx_object *cfxi_w_next(cfxi_world *w, cfx_object *it, cfx_error *err)
         return cfxi_w_int_object(w, r->as.range.start + i * r->as.range.step, err);
     }
     case CFXI_STEP_KEYS: return next_key(it);
-    case CFXI_STEP_VALUES:
-    case CFXI_STEP_ITEMS: return NULL;
     case CFXI_STEP_ENUMERATE: return next_enumerated(w, it, err);
     case CFXI_STEP_ZIP: return next_of_each(w, it->as.iterator.b, err);
     case CFXI_STEP_MAP: return next_mapped(w, it, err);

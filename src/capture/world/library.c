@@ -1,75 +1,41 @@
 /* library.c - functions of torch and of Python's library that are no operators: what models use of
- * math, typing, dataclasses, collections, functools, itertools and copy. */
+ * math, typing, dataclasses, collections, functools and copy. */
 #include "world_impl.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define BUILTIN(name)                                                                              \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 /* ---- what does nothing here ---------------------------------------------------------------- */
 
 /* A decorator or function that hands on what it is given: torch.jit.ignore, typing.cast. */
-BUILTIN(last_of)
+CFXI_BUILTIN(last_of)
 {
-    (void)self;
-    (void)err;
     const size_t plain = a->n - a->n_named;
     return cfxi_w_ref(plain ? a->args[plain - 1] : w->none);
 }
 
-BUILTIN(nothing)
-{
-    (void)self;
-    (void)a;
-    (void)err;
-    return cfxi_w_none(w);
-}
-
-BUILTIN(no)
-{
-    (void)self;
-    (void)a;
-    (void)err;
-    return cfxi_w_truth_object(w, false);
-}
+CFXI_BUILTIN(nothing) { return cfxi_w_none(w); }
+CFXI_BUILTIN(no) { return cfxi_w_truth_object(w, false); }
 
 /* A decorator that may be called first: lru_cache(maxsize=3). */
-BUILTIN(decorator)
+CFXI_BUILTIN(decorator)
 {
-    (void)self;
     if (a->n == 1 && a->n_named == 0 && a->args[0]->type == CFXI_TYPE_FUNCTION)
         return cfxi_w_ref(a->args[0]);
     return cfxi_w_builtin_object(w, "decorator", last_of, CFX_OPID_NONE, err);
 }
 
-static cfx_object *context_call(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                                cfx_error *err)
-{
-    return last_of(w, self, a, err);
-}
-
 /* torch.no_grad() and its like: a context, or a decorator, that changes nothing here. */
-BUILTIN(context)
+CFXI_BUILTIN(context)
 {
     static const cfxi_builtin methods[] = {
-        {"__enter__", nothing}, {"__exit__", no}, {"__call__", context_call}};
-    (void)self;
-    (void)a;
+        {"__enter__", nothing}, {"__exit__", no}, {"__call__", last_of}, {NULL, NULL}};
     cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
     cfx_object *cls = base ? cfxi_w_builtin_class(w, "no_grad", base, CFXI_TYPE_INSTANCE, NULL, err)
                            : NULL;
     cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
-    for (int i = 0; made && i < 3; i++) {
-        cfx_object *f = cfxi_w_builtin_object(w, methods[i].name, methods[i].fn, CFX_OPID_NONE,
-                                              err);
-        if (f)
-            f->mark = true;
-        if (!f || cfxi_w_dict_put(cls->attrs, methods[i].name, f, err) != CFX_OK)
-            cfxi_w_clear(&made);
-        cfxi_w_unref(f);
-    }
+    if (made && cfxi_w_add_methods(w, cls, methods, err) != CFX_OK)
+        cfxi_w_clear(&made);
     cfxi_w_unref(cls);
     cfxi_w_unref(base);
     return made;
@@ -94,7 +60,7 @@ static cfx_object *real_function(cfxi_world *w, const cfx_call_args *a, double (
     return cfxi_w_float_object(w, y, err);
 }
 
-#define REAL(name) BUILTIN(m_##name) { (void)self; return real_function(w, a, name, err); }
+#define REAL(name) CFXI_BUILTIN(m_##name) { return real_function(w, a, name, err); }
 REAL(atan)
 REAL(asin)
 REAL(acos)
@@ -116,16 +82,15 @@ static cfx_object *real_test(cfxi_world *w, const cfx_call_args *a, char what, c
     return cfxi_w_truth_object(w, what == 'n' ? isnan(x) : what == 'i' ? isinf(x) : isfinite(x));
 }
 
-BUILTIN(m_isnan) { (void)self; return real_test(w, a, 'n', err); }
-BUILTIN(m_isinf) { (void)self; return real_test(w, a, 'i', err); }
-BUILTIN(m_isfinite) { (void)self; return real_test(w, a, 'f', err); }
+CFXI_BUILTIN(m_isnan) { return real_test(w, a, 'n', err); }
+CFXI_BUILTIN(m_isinf) { return real_test(w, a, 'i', err); }
+CFXI_BUILTIN(m_isfinite) { return real_test(w, a, 'f', err); }
 
-BUILTIN(m_gcd)
+CFXI_BUILTIN(m_gcd)
 {
     cfx_object *in[2];
     int64_t x;
     int64_t y;
-    (void)self;
     if (cfxi_w_args(w, a, "gcd", NULL, 2, 2, in, err) != CFX_OK ||
         cfxi_w_index_of(w, in[0], "gcd()'s argument", &x, err) != CFX_OK ||
         cfxi_w_index_of(w, in[1], "gcd()'s argument", &y, err) != CFX_OK)
@@ -138,11 +103,10 @@ BUILTIN(m_gcd)
     return cfxi_w_int_object(w, x == INT64_MIN ? x : x < 0 ? -x : x, err);
 }
 
-BUILTIN(m_isqrt)
+CFXI_BUILTIN(m_isqrt)
 {
     cfx_object *in[1];
     int64_t n;
-    (void)self;
     if (cfxi_w_args(w, a, "isqrt", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_w_index_of(w, in[0], "isqrt()'s argument", &n, err) != CFX_OK)
         return NULL;
@@ -156,10 +120,9 @@ BUILTIN(m_isqrt)
     return cfxi_w_int_object(w, root, err);
 }
 
-BUILTIN(m_atan2)
+CFXI_BUILTIN(m_atan2)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "atan2", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
     if (!cfxi_w_is_real(in[0]) || !cfxi_w_is_real(in[1]))
@@ -169,10 +132,9 @@ BUILTIN(m_atan2)
 
 /* ---- torch --------------------------------------------------------------------------------- */
 
-BUILTIN(torch_device)
+CFXI_BUILTIN(torch_device)
 {
     cfx_object *in[2];
-    (void)self;
     if (cfxi_w_args(w, a, "device", NULL, 1, 2, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type == CFXI_TYPE_DEVICE)
@@ -183,11 +145,10 @@ BUILTIN(torch_device)
     return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, in[0]->as.text.data, in[0]->as.text.size, err);
 }
 
-BUILTIN(torch_seed)
+CFXI_BUILTIN(torch_seed)
 {
     cfx_object *in[1];
     int64_t seed;
-    (void)self;
     if (cfxi_w_args(w, a, "manual_seed", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_w_index_of(w, in[0], "the seed", &seed, err) != CFX_OK)
         return NULL;
@@ -195,33 +156,26 @@ BUILTIN(torch_seed)
     return cfxi_w_none(w);
 }
 
-BUILTIN(torch_size)
+CFXI_BUILTIN(torch_size)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "Size", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
     return in[0] ? cfxi_w_collect(w, CFXI_TYPE_TUPLE, in[0], err) : cfxi_w_ref(w->empty);
 }
 
-BUILTIN(torch_is_tensor)
+CFXI_BUILTIN(torch_is_tensor)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "is_tensor", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     return cfxi_w_truth_object(w, in[0]->type == CFXI_TYPE_TENSOR ||
                                       in[0]->type == CFXI_TYPE_VALUE);
 }
 
-BUILTIN(torch_default_dtype)
+CFXI_BUILTIN(torch_default_dtype)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_DTYPE, err);
-    (void)self;
-    (void)a;
-    if (o)
-        o->as.i = CFX_DTYPE_FLOAT32;
-    return o;
+    return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, CFX_DTYPE_FLOAT32, err);
 }
 
 static cfx_status put_number(cfxi_world *w, cfx_object *o, const char *name, cfx_object *number,
@@ -233,10 +187,9 @@ static cfx_status put_number(cfxi_world *w, cfx_object *o, const char *name, cfx
 }
 
 /* torch.finfo and torch.iinfo: what a type can hold. */
-BUILTIN(torch_info)
+CFXI_BUILTIN(torch_info)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "finfo", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
     const cfx_dtype t = in[0] && in[0]->type == CFXI_TYPE_DTYPE ? (cfx_dtype)in[0]->as.i
@@ -278,6 +231,42 @@ BUILTIN(torch_info)
 
 /* ---- collections and functools ------------------------------------------------------------- */
 
+/* A new named tuple with other values in the named fields. */
+CFXI_BUILTIN(named_replace)
+{
+    const cfx_object *fields = cfxi_w_class_find(self->cls, "_fields");
+    cfx_object *made = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, self->as.seq.items, self->as.seq.n,
+                                         err);
+    size_t found = a->n - a->n_named;
+    if (made)
+        made->cls = cfxi_w_ref(self->cls);
+    for (size_t k = 0; made && found == k && k < a->n_named; k++)
+        for (size_t i = 0; i < fields->as.seq.n && i < made->as.seq.n; i++)
+            if (strcmp(fields->as.seq.items[i]->as.text.data, a->names[k]) == 0) {
+                cfxi_w_unref(made->as.seq.items[i]);
+                made->as.seq.items[i] = cfxi_w_ref(a->args[k]);
+                found = k + 1;
+            }
+    if (made && found != a->n) {
+        cfxi_w_raise(w, err, CFXI_ValueError, "_replace() got arguments that are no fields");
+        cfxi_w_clear(&made);
+    }
+    return made;
+}
+
+CFXI_BUILTIN(named_dict)
+{
+    const cfx_object *fields = cfxi_w_class_find(self->cls, "_fields");
+    cfx_object *made = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    for (size_t i = 0; made && i < fields->as.seq.n && i < self->as.seq.n; i++)
+        if (cfxi_w_dict_set(made, fields->as.seq.items[i], self->as.seq.items[i], err) != CFX_OK)
+            cfxi_w_clear(&made);
+    return made;
+}
+
+const cfxi_builtin cfxi_w_named_methods[] = {
+    {"_replace", named_replace}, {"_asdict", named_dict}, {NULL, NULL}};
+
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                                cfx_object *defaults, cfx_error *err)
 {
@@ -285,6 +274,8 @@ cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fiel
     cfx_object *values[] = {fields, defaults};
     cfx_object *base = cfxi_w_type_class(w, CFXI_TYPE_TUPLE, err);
     cfx_object *cls = base ? cfxi_w_make_class(w, name, &base, 1, names, values, 2, err) : NULL;
+    if (cls && cfxi_w_add_methods(w, cls, cfxi_w_named_methods, err) != CFX_OK)
+        cfxi_w_clear(&cls);
     cfxi_w_unref(base);
     return cls;
 }
@@ -324,11 +315,10 @@ static cfx_object *field_defaults(cfxi_world *w, const cfx_object *fields, cfx_o
     return d;
 }
 
-BUILTIN(named_tuple)
+CFXI_BUILTIN(named_tuple)
 {
     static const char *const names[] = {"typename", "field_names", "*defaults", "*rename"};
     cfx_object *in[4];
-    (void)self;
     if (cfxi_w_args(w, a, "namedtuple", names, 2, 4, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type != CFXI_TYPE_STR)
@@ -347,10 +337,9 @@ BUILTIN(named_tuple)
     return cls;
 }
 
-BUILTIN(default_dict)
+CFXI_BUILTIN(default_dict)
 {
     cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-    (void)self;
     if (d && a->n > 0 && a->args[0]->type != CFXI_TYPE_NONE) {
         d->attrs = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
         if (!d->attrs || cfxi_w_dict_put(d->attrs, "default_factory", a->args[0], err) != CFX_OK)
@@ -359,10 +348,9 @@ BUILTIN(default_dict)
     return d;
 }
 
-BUILTIN(partial)
+CFXI_BUILTIN(partial)
 {
     const size_t plain = a->n - a->n_named;
-    (void)self;
     if (plain == 0)
         return cfxi_w_raise(w, err, CFXI_TypeError, "partial() needs a function");
     cfx_object *args = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, a->args + 1, plain - 1, err);
@@ -377,10 +365,9 @@ BUILTIN(partial)
     return made;
 }
 
-BUILTIN(reduce)
+CFXI_BUILTIN(reduce)
 {
     cfx_object *in[3];
-    (void)self;
     if (cfxi_w_args(w, a, "reduce", NULL, 2, 3, in, err) != CFX_OK)
         return NULL;
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[1], err);
@@ -402,36 +389,19 @@ BUILTIN(reduce)
     return sum;
 }
 
-BUILTIN(chain)
-{
-    cfx_object *all = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
-    (void)self;
-    for (size_t i = 0; all && i < a->n; i++) {
-        cfx_object *same = cfxi_w_binary(w, CFX_SIGN_ADD, all, a->args[i], true, err);
-        cfxi_w_unref(same);
-        if (!same)
-            cfxi_w_clear(&all);
-    }
-    cfx_object *made = all ? cfxi_w_iterate(w, all, err) : NULL;
-    cfxi_w_unref(all);
-    return made;
-}
-
 /* copy.copy of containers; whatever cannot be changed is its own copy. */
-BUILTIN(shallow_copy)
+CFXI_BUILTIN(shallow_copy)
 {
     cfx_object *in[1];
-    (void)self;
     if (cfxi_w_args(w, a, "copy", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     const cfxi_builtin *row = cfxi_w_sequence_method((cfxi_type)in[0]->type, "copy");
     return row ? row->fn(w, in[0], &(cfx_call_args){.n = 0}, err) : cfxi_w_ref(in[0]);
 }
 
-BUILTIN(deep_copy)
+CFXI_BUILTIN(deep_copy)
 {
     cfx_object *in[1];
-    (void)self;
     return cfxi_w_args(w, a, "deepcopy", NULL, 1, 1, in, err) == CFX_OK
                ? cfxi_w_deep_copy(w, in[0], err) : NULL;
 }
@@ -459,11 +429,11 @@ static const cfxi_builtin functions[] = {
     {"math.isnan", m_isnan}, {"math.isinf", m_isinf}, {"math.isfinite", m_isfinite},
     {"math.gcd", m_gcd}, {"math.isqrt", m_isqrt}, {"math.atan2", m_atan2},
     {"typing.cast", last_of}, {"typing.overload", last_of}, {"typing.final", last_of},
-    {"dataclasses.dataclass", cfxi_w_dataclass}, {"dataclasses.field", cfxi_w_field},
     {"collections.namedtuple", named_tuple}, {"collections.defaultdict", default_dict},
     {"functools.partial", partial}, {"functools.reduce", reduce}, {"functools.wraps", decorator},
     {"functools.lru_cache", decorator}, {"functools.cache", last_of},
-    {"itertools.chain", chain}, {"copy.copy", shallow_copy}, {"copy.deepcopy", deep_copy},
+    {"enum.unique", last_of},
+    {"copy.copy", shallow_copy}, {"copy.deepcopy", deep_copy},
     {"abc.abstractmethod", last_of}, {"warnings.warn", nothing}, {NULL, NULL},
 };
 
@@ -488,7 +458,11 @@ cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *nam
     const cfxi_builtin *row = cfxi_w_row_find(functions, full);
     if (row)
         return cfxi_w_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
-    if (strcmp(space, "torch.nn.init") == 0 && (row = cfxi_w_init_function(name)) != NULL)
+    if (strcmp(space, "torch.nn.init") == 0)
+        row = cfxi_w_init_function(name);
+    else if (strcmp(space, "dataclasses") == 0)
+        row = cfxi_w_dataclass_function(name);
+    if (row)
         return cfxi_w_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
     if (strncmp(space, "typing", 6) == 0 || strcmp(space, "collections.abc") == 0 ||
         strcmp(space, "numbers") == 0 || strcmp(space, "torch.types") == 0 ||
@@ -498,6 +472,10 @@ cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *nam
         return cfxi_w_type_class(w, CFXI_TYPE_DICT, err);
     if (strcmp(full, "collections.deque") == 0)
         return cfxi_w_type_class(w, CFXI_TYPE_LIST, err);
+    if (strcmp(space, "itertools") == 0)
+        return cfxi_w_itertools(w, name, full, err);
+    if (strcmp(space, "enum") == 0)
+        return cfxi_w_enum_get(w, name, err);
     if (strcmp(full, "abc.ABC") == 0)
         return cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
     if (strcmp(space, "torch.nn") == 0 && (strcmp(name, "ParameterList") == 0 ||

@@ -25,6 +25,12 @@ typedef struct job {
     cfx_module *made;        /* borrowed from the scope */
 } job;
 
+/* The expression that makes the model is evaluated as one statement: in parentheses, so that it is
+ * one expression. */
+static const char call_name[] = "__cfx_model__";
+static const char call_begin[] = "__cfx_model__ = (";
+static const char call_end[] = "\n)\n";
+
 /* ---- messages ------------------------------------------------------------------------------ */
 
 static const char *base_name(const char *file)
@@ -77,9 +83,9 @@ static void show_exception(const job *j, cfx_error *err)
     const bool own = strcmp(p.file, j->file) == 0;
     const char *text = own ? j->source : j->options->call;
     const size_t size = own ? j->size : strlen(text);
+    const size_t column = own ? p.column : p.line > 1 ? p.column : p.column - strlen(call_begin);
     const cfxi_lexer lex = {.text = text, .size = size};
-    if (own)
-        cfxi_lex_show(&lex, offset_of(text, size, p.line, p.column), shown);
+    cfxi_lex_show(&lex, offset_of(text, size, p.line, (uint32_t)column), shown);
     for (size_t i = 1; cfx_evaluator_where(j->ev, i, &p) && used < sizeof calls; i++)
         used += (size_t)snprintf(calls + used, sizeof calls - used, "\ncalled from %.60s:%u in "
                                  "%.40s", base_name(p.file), p.line, p.function);
@@ -115,6 +121,27 @@ static bool is_module_class(const cfx_object *o)
     return o->type == CFXI_TYPE_CLASS && o->as.cls.own && o->as.cls.layout == CFXI_TYPE_MODULE;
 }
 
+enum { NAMES_SIZE = 200 };
+
+/* What could be captured, by its names: "f, g, Net". */
+static void list_names(const job *j, char out[NAMES_SIZE])
+{
+    cfx_object *name;
+    cfx_object *o;
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t at = 0; cfxi_w_dict_next(j->globals, &at, &name, &o);) {
+        if (!is_module_class(o) && o->type != CFXI_TYPE_FUNCTION)
+            continue;
+        const char *text = name->as.text.data;
+        const bool fits = used + name->as.text.size + 8 < NAMES_SIZE;
+        used += (size_t)snprintf(out + used, NAMES_SIZE - used, "%s%s", used ? ", " : "",
+                                 fits ? text : "...");
+        if (!fits)
+            return;
+    }
+}
+
 /* The last class, or the only function. Borrowed. */
 static cfx_object *choose(job *j, cfx_error *err)
 {
@@ -133,26 +160,33 @@ static cfx_object *choose(job *j, cfx_error *err)
     }
     if (cls || functions == 1)
         return cls ? cls : function;
-    cfx_error_set(err, CFX_E_KEY, "%.80s: %s", base_name(j->file), functions
-                  ? "there are several functions: say by its name which is to be captured"
-                  : "there is neither a class derived from torch.nn.Module nor a function in it");
+    char names[NAMES_SIZE];
+    list_names(j, names);
+    if (functions)
+        cfx_error_set(err, CFX_E_KEY, "%.80s: there are several functions (%s): say by its name "
+                      "which is to be captured", base_name(j->file), names);
+    else
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: there is neither a class derived from "
+                      "torch.nn.Module nor a function in it", base_name(j->file));
     return NULL;
 }
 
 /* The value of the expression `call`, a new reference. */
 static cfx_object *evaluate_call(job *j, cfx_error *err)
 {
-    static const char name[] = "__cfx_model__";
     cfx_buffer text;
     cfx_object *made = NULL;
+    if (j->options->call[strspn(j->options->call, " \t\r\n")] == '\0') {
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call that makes the model is empty",
+                      base_name(j->file));
+        return NULL;
+    }
     cfx_buffer_init(&text, j->w.allocator);
-    cfx_status status = cfxi_w_put(&text, name, err);
-    if (status == CFX_OK)
-        status = cfxi_w_put(&text, " = ", err);
+    cfx_status status = cfxi_w_put(&text, call_begin, err);
     if (status == CFX_OK)
         status = cfxi_w_put(&text, j->options->call, err);
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, "\n", err);
+        status = cfxi_w_put(&text, call_end, err);
     if (status == CFX_OK)
         j->caller = cfx_script_parse(text.data, text.size, "<call>", true, j->w.allocator, err);
     cfx_buffer_free(&text);
@@ -161,11 +195,11 @@ static cfx_object *evaluate_call(job *j, cfx_error *err)
         const char *what = colon ? strchr(colon, ':') : NULL;
         char why[200];
         snprintf(why, sizeof why, "%.190s", what ? what + 2 : err->message);
-        cfx_error_set(err, CFX_E_SYNTAX, "the call '%.100s' is no expression: %.*s",
-                      j->options->call, (int)strcspn(why, "\n"), why);
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call '%.100s' is no expression: %.*s",
+                      base_name(j->file), j->options->call, (int)strcspn(why, "\n"), why);
     }
     if (j->caller && cfx_evaluator_run(j->ev, j->caller, j->globals, err) == CFX_OK)
-        made = cfxi_w_ref(cfxi_w_dict_get(j->globals, name));
+        made = cfxi_w_ref(cfxi_w_dict_get(j->globals, call_name));
     if (!made && err->status == CFX_OK)
         cfx_error_set(err, CFX_E_SYNTAX, "the call must be one expression: '%.100s'",
                       j->options->call);
@@ -191,10 +225,12 @@ static cfx_status find_model(job *j, cfx_error *err)
     if (j->options->call) {
         o = evaluate_call(j, err);
     } else if (j->options->name) {
+        char names[NAMES_SIZE];
+        list_names(j, names);
         o = cfxi_w_ref(cfxi_w_dict_get(j->globals, j->options->name));
         if (!o)
-            cfx_error_set(err, CFX_E_KEY, "%.80s: there is no '%.80s' in it", base_name(j->file),
-                          j->options->name);
+            cfx_error_set(err, CFX_E_KEY, "%.80s: there is no '%.80s' in it%s%s",
+                          base_name(j->file), j->options->name, names[0] ? ", but " : "", names);
     } else {
         o = cfxi_w_ref(choose(j, err));
     }

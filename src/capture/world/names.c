@@ -13,16 +13,15 @@ static const char *const spaces[] = {
     "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.parameter",
     "torch.nn.utils", "torch.jit", "torch.autograd", "torch.cuda", "torch.fx", "torch.utils",
     "torch.types", "math", "typing", "typing_extensions", "dataclasses", "collections",
-    "collections.abc", "functools", "itertools", "operator", "copy", "abc", "warnings", "builtins",
-    "numbers", "__future__", "cfx", "cfx.ops", NULL,
+    "collections.abc", "enum", "functools", "itertools", "operator", "copy", "abc", "warnings",
+    "builtins", "numbers", "__future__", "cfx", "cfx.ops", NULL,
 };
 
-static bool is_space(const char *name)
+bool cfxi_w_is_word(const char *word, const char *const *words)
 {
-    for (const char *const *s = spaces; *s; s++)
-        if (strcmp(*s, name) == 0)
-            return true;
-    return false;
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
 }
 
 /* Whether a spelling of an operator begins with it and a dot: torch._C._nn, torch.ops.aten. */
@@ -32,10 +31,9 @@ static bool is_prefix(const char *name)
     const size_t n = strlen(name);
     static const char *const hidden[] = {"torch._C", "torch._C._nn", "torch._C._linalg",
                                          "torch._C._special", "torch._C._fft", "torch.ops",
-                                         "torch.ops.higher_order", "torch.special"};
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (strcmp(hidden[i], name) == 0)
-            return true;
+                                         "torch.ops.higher_order", "torch.special", NULL};
+    if (cfxi_w_is_word(name, hidden))
+        return true;
     if (strncmp(name, "torch.", 6) != 0)
         return false;
     for (int op = 1; op < CFX_OPERATOR_COUNT; op++)
@@ -58,22 +56,14 @@ static cfx_object *make_space(cfxi_world *w, const char *name, cfx_error *err)
 
 cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err)
 {
-    if (is_space(name) || is_prefix(name))
+    if (cfxi_w_is_word(name, spaces) || is_prefix(name))
         return make_space(w, name, err);
     return cfxi_w_raise(w, err, CFXI_ModuleNotFoundError, "No module named '%.100s': scripts know "
-                        "torch, and of Python's library math, typing, dataclasses, collections, "
-                        "functools, itertools, operator, copy and abc", name);
+                        "torch, and of Python's library math, typing, dataclasses, enum, "
+                        "collections, functools, itertools, operator, copy and abc", name);
 }
 
 /* ---- what is in torch ---------------------------------------------------------------------- */
-
-static cfx_object *numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err)
-{
-    cfx_object *o = cfxi_w_object_new(w, type, err);
-    if (o)
-        o->as.i = i;
-    return o;
-}
 
 /* Types of elements, layouts and memory formats. NULL without an error: it is none. */
 static cfx_object *torch_constant(cfxi_world *w, const char *name, cfx_error *err)
@@ -88,16 +78,16 @@ static cfx_object *torch_constant(cfxi_world *w, const char *name, cfx_error *er
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i].name, name) == 0)
-            return numbered(w, CFXI_TYPE_DTYPE, others[i].dtype, err);
+            return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, others[i].dtype, err);
     for (int i = 0; i < CFX_DTYPE_COUNT; i++)
         if (strcmp(cfx_dtype_name((cfx_dtype)i), name) == 0)
-            return numbered(w, CFXI_TYPE_DTYPE, i, err);
+            return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, i, err);
     for (int i = 0; i < CFX_LAYOUT_COUNT; i++)
         if (strcmp(cfx_layout_name((cfx_layout)i), name) == 0)
-            return numbered(w, CFXI_TYPE_LAYOUT, i, err);
+            return cfxi_w_numbered(w, CFXI_TYPE_LAYOUT, i, err);
     for (int i = 0; i < CFX_MEMORY_FORMAT_COUNT; i++)
         if (strcmp(cfx_memory_format_name((cfx_memory_format)i), name) == 0)
-            return numbered(w, CFXI_TYPE_MEMORY_FORMAT, i, err);
+            return cfxi_w_numbered(w, CFXI_TYPE_MEMORY_FORMAT, i, err);
     return NULL;
 }
 
@@ -163,7 +153,7 @@ static cfx_object *find(cfxi_world *w, const char *space, const char *name, cfx_
     cfx_object *made = cfxi_w_library_get(w, space, name, full, err);
     if (made || err->status != CFX_OK)
         return made;
-    if (is_space(full))
+    if (cfxi_w_is_word(full, spaces))
         return make_space(w, full, err);
     if (strcmp(space, "builtins") == 0)
         return cfxi_w_builtin_get(w, name, err);

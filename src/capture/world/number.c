@@ -60,13 +60,6 @@ static cfx_datum number_datum(const cfx_object *o)
                                         : cfx_datum_complex(o->as.c[0], o->as.c[1]);
 }
 
-/* Whether the graph, or a kernel, does it: not Python. */
-static bool is_array(const cfx_object *o)
-{
-    return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
-           o->type == CFXI_TYPE_TENSOR;
-}
-
 /* The name of the function of `operator` behind a sign. */
 static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
 {
@@ -240,7 +233,7 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
     }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
                        cfxi_w_has_value(b, false);
-    if (is_array(a) || is_array(b) || shown)
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || shown)
         return cfxi_w_perform_on(w, operator_name(sign, in_place, name), a, b, err);
     if (in_place && (a->type == CFXI_TYPE_LIST || a->type == CFXI_TYPE_DICT)) {
         const cfx_status before = err->status;
@@ -257,7 +250,7 @@ cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error 
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
-    if (is_array(a))
+    if (cfxi_w_is_value(a))
         return cfxi_w_perform_on(w, operator_name(sign, false, name), a, NULL, err);
     if (sign == CFX_SIGN_NOT) {
         const int t = cfxi_w_truth_of(w, a, err);
@@ -422,6 +415,19 @@ static int ranges_equal(const cfx_object *a, const cfx_object *b)
              (a->as.range.n == 1 || a->as.range.step == b->as.range.step)));
 }
 
+/* Items of containers, of which one is a tensor or a graph value: it is equal to itself. */
+static int arrays_equal(cfxi_world *w, const cfx_object *a, const cfx_object *b, cfx_error *err)
+{
+    if (a->type == CFXI_TYPE_VALUE && b->type == CFXI_TYPE_VALUE && a->as.node == b->as.node)
+        return 1;
+    if (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE)
+        return 0;
+    cfxi_w_raise(w, err, CFXI_NotImplementedError, "whether a tensor or a value of the graph "
+                 "equals another is asked of a container here, and not known while the program is "
+                 "captured; compare them yourself");
+    return -1;
+}
+
 static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     if (a == b)
@@ -430,6 +436,8 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
         return numbers(w, CFX_SIGN_EQ, a, b);
     if (is_set(a) && is_set(b))
         return dicts_equal(w, a, b, err);
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b))
+        return arrays_equal(w, a, b, err);
     if (a->type != b->type)
         return 0;
     switch ((cfxi_type)a->type) {
@@ -444,7 +452,6 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
     case CFXI_TYPE_DTYPE:
     case CFXI_TYPE_LAYOUT:
     case CFXI_TYPE_MEMORY_FORMAT: return a->as.i == b->as.i;
-    case CFXI_TYPE_VALUE: return a->as.node == b->as.node;
     case CFXI_TYPE_METHOD: return a->as.parts.a == b->as.parts.a && a->as.parts.b == b->as.parts.b;
     default: return 0;
     }
@@ -572,25 +579,40 @@ static cfx_object *truth_or_null(cfxi_world *w, int t, bool turned)
     return t < 0 ? NULL : cfxi_w_truth_object(w, turned ? !t : t);
 }
 
-static bool is_identical(const cfx_object *a, const cfx_object *b)
+/* A graph value may be whatever the caller gives, but for what a module of torch.nn gives. */
+static cfx_object *identity(cfxi_world *w, cfx_object *a, cfx_object *b, bool negated,
+                            cfx_error *err)
 {
-    return a == b || (a->type == CFXI_TYPE_VALUE && b->type == CFXI_TYPE_VALUE &&
-                      a->as.node == b->as.node);
+    const cfx_object *value = a->type == CFXI_TYPE_VALUE ? a : b;
+    if (value->type != CFXI_TYPE_VALUE || cfx_node_op(value->as.node) == CFX_OP_CALL_MODULE)
+        return cfxi_w_truth_object(w, (a == b) != negated);
+    return cfxi_w_perform_on(w, negated ? "operator.is_not" : "operator.is_", a, b, err);
 }
 
-/* Whether `a in b` is known only when the graph runs: one of those compared is a graph value, and
- * none is `a` itself. */
-static bool is_found_later(const cfx_object *a, const cfx_object *b)
+/* Whether `item in container` depends on a graph value: on the item, or one in a list. */
+static bool asks_graph(const cfx_object *item, const cfx_object *container)
 {
-    bool later = b->cls == NULL && a->type == CFXI_TYPE_VALUE;
-    if (b->type != CFXI_TYPE_LIST && b->type != CFXI_TYPE_TUPLE)
-        return later && b->type != CFXI_TYPE_MODULE;
-    for (size_t i = 0; i < b->as.seq.n; i++) {
-        if (is_identical(a, b->as.seq.items[i]))
-            return false;
-        later = later || b->as.seq.items[i]->type == CFXI_TYPE_VALUE;
-    }
-    return later;
+    if (cfxi_w_is_value(container))
+        return true;
+    if (container->cls || container->type == CFXI_TYPE_MODULE)
+        return false;
+    const bool list = container->type == CFXI_TYPE_LIST || container->type == CFXI_TYPE_TUPLE;
+    return cfxi_w_has_value(item, false) || (list && cfxi_w_has_value(container, false));
+}
+
+static cfx_object *record_contains(cfxi_world *w, cfx_object *container, cfx_object *item,
+                                   bool negated, cfx_error *err)
+{
+    const bool plain = cfxi_w_is_value(container) || container->type == CFXI_TYPE_STR ||
+                       container->type == CFXI_TYPE_LIST || container->type == CFXI_TYPE_TUPLE;
+    cfx_object *in = plain ? cfxi_w_ref(container)
+                           : cfxi_w_collect(w, CFXI_TYPE_TUPLE, container, err);
+    cfx_object *there = in ? cfxi_w_perform_on(w, "operator.contains", in, item, err) : NULL;
+    cfx_object *made = there && negated ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err)
+                                        : cfxi_w_ref(there);
+    cfxi_w_unref(there);
+    cfxi_w_unref(in);
+    return made;
 }
 
 cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
@@ -599,18 +621,16 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
     char name[CFX_SPELLING_SIZE];
     bool found = false;
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
-        return cfxi_w_truth_object(w, is_identical(a, b) == (sign == CFX_SIGN_IS));
+        return identity(w, a, b, sign == CFX_SIGN_IS_NOT, err);
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) {
-        if (is_array(b) || is_found_later(a, b)) {
-            cfx_object *there = cfxi_w_perform_on(w, "operator.contains", b, a, err);
-            cfx_object *made = there && sign == CFX_SIGN_NOT_IN
-                                   ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err) : cfxi_w_ref(there);
-            cfxi_w_unref(there);
-            return made;
-        }
+        if (asks_graph(a, b))
+            return record_contains(w, b, a, sign == CFX_SIGN_NOT_IN, err);
         return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
     }
-    if (is_array(a) || is_array(b)) {
+    if (!cfxi_w_is_value(a) && !cfxi_w_is_value(b) && a->type == b->type &&
+        (cfxi_w_has_value(a, false) || cfxi_w_has_value(b, false)))
+        return cfxi_w_perform_on(w, operator_name(sign, false, name), a, b, err);
+    if (cfxi_w_is_value(a) || cfxi_w_is_value(b)) {
         const bool same = sign == CFX_SIGN_EQ || sign == CFX_SIGN_NE;
         const bool tensors = a->type == CFXI_TYPE_TENSOR || b->type == CFXI_TYPE_TENSOR;
         if (same && tensors && (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE))
@@ -721,7 +741,11 @@ cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *
     case CFXI_TYPE_TUPLE: return hash_items(w, o, hash, err);
     case CFXI_TYPE_FROZENSET:
     case CFXI_TYPE_RANGE: *hash = 37; return CFX_OK;
-    case CFXI_TYPE_VALUE: *hash = cfxi_hash_pointer(o->as.node); return CFX_OK;
+    case CFXI_TYPE_VALUE:  /* which it is equal to is not known */
+        return cfxi_w_throw(w, err, CFXI_NotImplementedError, "a value of the graph (%.60s) is "
+                            "looked up in, or put into, a dict or a set: which key it is, is not "
+                            "known while the program is captured",
+                            cfx_node_name(o->as.node, NULL));
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:

@@ -205,12 +205,17 @@ void cfxi_world_end(cfxi_world *w)
 cfx_object *cfxi_w_none(cfxi_world *w) { return cfxi_w_ref(w->none); }
 cfx_object *cfxi_w_truth_object(cfxi_world *w, bool b) { return cfxi_w_ref(w->truths[b]); }
 
-cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err)
+cfx_object *cfxi_w_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INT, err);
+    cfx_object *o = cfxi_w_object_new(w, type, err);
     if (o)
         o->as.i = i;
     return o;
+}
+
+cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err)
+{
+    return cfxi_w_numbered(w, CFXI_TYPE_INT, i, err);
 }
 
 cfx_object *cfxi_w_float_object(cfxi_world *w, double f, cfx_error *err)
@@ -255,9 +260,10 @@ cfx_object *cfxi_w_str(cfxi_world *w, const char *text, cfx_error *err)
     return cfxi_w_text_object(w, CFXI_TYPE_STR, text, strlen(text), err);
 }
 
-cfx_object *cfxi_w_str_of_buffer(cfxi_world *w, cfx_buffer *text, cfx_error *err)
+cfx_object *cfxi_w_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_text_object(w, CFXI_TYPE_STR, text->data, text->size, err);
+    cfx_object *o = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, text->data, text->size,
+                                                          err) : NULL;
     cfx_buffer_free(text);
     return o;
 }

@@ -38,14 +38,6 @@ static cfx_object *from_items(cfxi_world *w, cfx_datum d, cfx_error *err)
     return o;
 }
 
-static cfx_object *from_number(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err)
-{
-    cfx_object *o = cfxi_w_object_new(w, type, err);
-    if (o)
-        o->as.i = i;
-    return o;
-}
-
 cfx_object *cfxi_w_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err)
 {
     size_t n;
@@ -57,9 +49,9 @@ cfx_object *cfxi_w_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err)
     case CFX_DATUM_INT: return cfxi_w_int_object(w, d.as.i, err);
     case CFX_DATUM_FLOAT: return cfxi_w_float_object(w, d.as.f, err);
     case CFX_DATUM_COMPLEX: return cfxi_w_complex_object(w, d.as.c[0], d.as.c[1], err);
-    case CFX_DATUM_DTYPE: return from_number(w, CFXI_TYPE_DTYPE, d.as.i, err);
-    case CFX_DATUM_LAYOUT: return from_number(w, CFXI_TYPE_LAYOUT, d.as.i, err);
-    case CFX_DATUM_MEMORY_FORMAT: return from_number(w, CFXI_TYPE_MEMORY_FORMAT, d.as.i, err);
+    case CFX_DATUM_DTYPE: return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, d.as.i, err);
+    case CFX_DATUM_LAYOUT: return cfxi_w_numbered(w, CFXI_TYPE_LAYOUT, d.as.i, err);
+    case CFX_DATUM_MEMORY_FORMAT: return cfxi_w_numbered(w, CFXI_TYPE_MEMORY_FORMAT, d.as.i, err);
     case CFX_DATUM_STR: return cfxi_w_text_object(w, CFXI_TYPE_STR, text, n, err);
     case CFX_DATUM_DEVICE: return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, text, n, err);
     case CFX_DATUM_TENSOR: return cfxi_w_tensor_object(w, d.as.tensor, err);
@@ -139,6 +131,7 @@ typedef struct computing {
     cfxi_world *w;
     cfx_graph *g;
     cfx_object *tensors;    /* a list: one for each placeholder */
+    cfx_node *next;         /* the placeholder of the next one */
 } computing;
 
 /* The tensors in an object become placeholders, which must stand before the call. */
@@ -162,30 +155,28 @@ static cfx_status add_inputs(computing *c, cfx_object *o, cfx_error *err)
 }
 
 /* The objects with placeholders in the place of tensors: recorded as if they were graph values. */
-static cfx_object *replaced(computing *c, cfx_object *o, size_t *next, cfx_error *err)
+static cfx_object *replaced(computing *c, cfx_object *o, cfx_error *err)
 {
     cfxi_world *w = c->w;
     cfx_object *key;
     cfx_object *value;
     if (o->type == CFXI_TYPE_TENSOR) {
-        cfx_node *n = cfx_graph_first(c->g);
-        for (size_t i = 0; i < *next; i++)
-            n = cfx_node_next(n);
-        ++*next;
+        cfx_node *n = c->next;
+        c->next = cfx_node_next(n);
         return cfxi_w_value_object(w, n, err);
     }
     if (!cfxi_w_has_value(o, true))
         return cfxi_w_ref(o);
     cfx_object *made = cfxi_w_object_new(w, (cfxi_type)o->type, err);
     for (size_t i = 0; made && o->type != CFXI_TYPE_DICT && i < o->as.seq.n; i++) {
-        cfx_object *item = replaced(c, o->as.seq.items[i], next, err);
+        cfx_object *item = replaced(c, o->as.seq.items[i], err);
         if (!item || cfxi_w_list_append(made, item, err) != CFX_OK)
             cfxi_w_clear(&made);
         cfxi_w_unref(item);
     }
     for (size_t at = 0; made && o->type == CFXI_TYPE_DICT &&
          cfxi_w_dict_next(o, &at, &key, &value);) {
-        cfx_object *item = replaced(c, value, next, err);
+        cfx_object *item = replaced(c, value, err);
         if (!item || cfxi_w_dict_set(made, key, item, err) != CFX_OK)
             cfxi_w_clear(&made);
         cfxi_w_unref(item);
@@ -200,7 +191,6 @@ static cfx_status build(computing *c, cfx_opcode op, const char *target, const c
     cfxi_world *w = c->w;
     cfx_object *args[CFXI_MOST_ARGS];
     size_t made = 0;
-    size_t next = 0;
     cfx_object *call = NULL;
     if (a->n > CFXI_MOST_ARGS)
         return cfx_error_set(err, CFX_E_LIMIT, "a call with more than %d arguments",
@@ -210,8 +200,9 @@ static cfx_status build(computing *c, cfx_opcode op, const char *target, const c
     for (size_t i = 0; i < c->tensors->as.seq.n; i++)
         if (!cfx_graph_placeholder(c->g, "x", err))
             return err->status;
+    c->next = cfx_graph_first(c->g);
     for (; made < a->n; made++) {
-        args[made] = replaced(c, a->args[made], &next, err);
+        args[made] = replaced(c, a->args[made], err);
         if (!args[made])
             break;
     }
@@ -293,14 +284,6 @@ cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, con
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-static bool is_word(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(word, *words) == 0)
-            return true;
-    return false;
-}
-
 /* What is read of a tensor without a call. The last are fields of results with several parts. */
 static const char *const properties[] = {
     "shape", "dtype", "device", "ndim", "T", "mT", "H", "mH", "data", "real", "imag", "layout",
@@ -313,7 +296,7 @@ static cfx_object *static_fact(cfxi_world *w, cfx_object *o, const char *name, c
 {
     const cfx_tensor *t = o->as.tensor;
     if (strcmp(name, "dtype") == 0)
-        return from_number(w, CFXI_TYPE_DTYPE, cfx_tensor_dtype(t), err);
+        return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, cfx_tensor_dtype(t), err);
     if (strcmp(name, "ndim") == 0)
         return cfxi_w_int_object(w, (int64_t)cfx_tensor_ndim(t), err);
     if (strcmp(name, "requires_grad") == 0)
@@ -351,7 +334,7 @@ cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cf
         return NULL;
     const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
                        cfx_operator_of_method(name, strlen(name)) == CFX_OPID_NONE;
-    made = field || is_word(name, properties)
+    made = field || cfxi_w_is_word(name, properties)
                ? cfxi_w_perform_on(w, "builtins.getattr", o, word, err)
                : cfxi_w_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
     cfxi_w_unref(word);

@@ -58,9 +58,6 @@ cfx_object *cfxi_w_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
-#define METHOD(name)                                                                               \
-    static cfx_object *name(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err)
-
 /* The i-th argument as a text; NULL if it is none, which is raised. */
 static cfx_object *text_arg(cfxi_world *w, const cfx_call_args *a, size_t i, const char *method,
                             cfx_error *err)
@@ -91,16 +88,16 @@ static cfx_status add_piece(cfx_object *list, const char *text, size_t size, cfx
     return status;
 }
 
-/* Where `part` is in text[from:], or SIZE_MAX. */
-static size_t find_text(const char *text, size_t size, const char *part, size_t n, size_t from)
+size_t cfxi_w_text_find(const cfx_object *text, const cfx_object *part, size_t from)
 {
-    for (size_t i = from; i + n <= size; i++)
-        if (memcmp(text + i, part, n) == 0)
+    const size_t n = part->as.text.size;
+    for (size_t i = from; i + n <= text->as.text.size; i++)
+        if (memcmp(text->as.text.data + i, part->as.text.data, n) == 0)
             return i;
     return SIZE_MAX;
 }
 
-METHOD(str_join)
+CFXI_BUILTIN(str_join)
 {
     cfx_buffer text;
     if (a->n != 1)
@@ -119,10 +116,7 @@ METHOD(str_join)
             status = cfxi_nomem(err);
     }
     cfxi_w_unref(items);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 /* At runs of white space. */
@@ -146,7 +140,7 @@ static cfx_status split_words(cfx_object *list, const cfx_object *s, int64_t mos
     }
 }
 
-METHOD(str_split)
+CFXI_BUILTIN(str_split)
 {
     static const char *const names[] = {"sep", "maxsplit"};
     cfx_object *in[2];
@@ -167,8 +161,7 @@ METHOD(str_split)
         const cfx_object *sep = in[0];
         size_t from = 0;
         for (size_t at; status == CFX_OK && most != 0 &&
-             (at = find_text(self->as.text.data, self->as.text.size, sep->as.text.data,
-                             sep->as.text.size, from)) != SIZE_MAX; most--) {
+             (at = cfxi_w_text_find(self, sep, from)) != SIZE_MAX; most--) {
             status = add_piece(list, self->as.text.data + from, at - from, err);
             from = at + sep->as.text.size;
         }
@@ -199,9 +192,9 @@ static cfx_object *strip(cfxi_world *w, cfx_object *self, const cfx_call_args *a
     return piece(w, from, (size_t)(to - from), err);
 }
 
-METHOD(str_strip) { return strip(w, self, a, 3, err); }
-METHOD(str_lstrip) { return strip(w, self, a, 1, err); }
-METHOD(str_rstrip) { return strip(w, self, a, 2, err); }
+CFXI_BUILTIN(str_strip) { return strip(w, self, a, 3, err); }
+CFXI_BUILTIN(str_lstrip) { return strip(w, self, a, 1, err); }
+CFXI_BUILTIN(str_rstrip) { return strip(w, self, a, 2, err); }
 
 /* Whether it begins (or ends) with a text, or one of a tuple. */
 static cfx_object *has_end(cfxi_world *w, cfx_object *self, const cfx_call_args *a, bool first,
@@ -222,8 +215,8 @@ static cfx_object *has_end(cfxi_world *w, cfx_object *self, const cfx_call_args 
     return cfxi_w_truth_object(w, false);
 }
 
-METHOD(str_startswith) { return has_end(w, self, a, true, err); }
-METHOD(str_endswith) { return has_end(w, self, a, false, err); }
+CFXI_BUILTIN(str_startswith) { return has_end(w, self, a, true, err); }
+CFXI_BUILTIN(str_endswith) { return has_end(w, self, a, false, err); }
 
 /* Of ASCII letters: those of other alphabets stay. How: 'l'ower, 'u'pper, 't'itle, 'c'apitalize. */
 static cfx_object *cased(cfxi_world *w, cfx_object *self, char how, cfx_error *err)
@@ -242,12 +235,12 @@ static cfx_object *cased(cfxi_world *w, cfx_object *self, char how, cfx_error *e
     return made;
 }
 
-METHOD(str_lower) { (void)a; return cased(w, self, 'l', err); }
-METHOD(str_upper) { (void)a; return cased(w, self, 'u', err); }
-METHOD(str_title) { (void)a; return cased(w, self, 't', err); }
-METHOD(str_capitalize) { (void)a; return cased(w, self, 'c', err); }
+CFXI_BUILTIN(str_lower) { return cased(w, self, 'l', err); }
+CFXI_BUILTIN(str_upper) { return cased(w, self, 'u', err); }
+CFXI_BUILTIN(str_title) { return cased(w, self, 't', err); }
+CFXI_BUILTIN(str_capitalize) { return cased(w, self, 'c', err); }
 
-METHOD(str_replace)
+CFXI_BUILTIN(str_replace)
 {
     const cfx_object *old = text_arg(w, a, 0, "replace", err);
     const cfx_object *with = old ? text_arg(w, a, 1, "replace", err) : NULL;
@@ -261,7 +254,7 @@ METHOD(str_replace)
     size_t from = 0;
     cfx_status status = CFX_OK;
     while (status == CFX_OK && most-- != 0) {
-        const size_t at = find_text(data, self->as.text.size, old->as.text.data, n, from);
+        const size_t at = cfxi_w_text_find(self, old, from);
         if (at == SIZE_MAX)
             break;
         status = cfx_buffer_append(&text, data + from, at - from);
@@ -275,11 +268,7 @@ METHOD(str_replace)
     }
     if (status == CFX_OK)
         status = cfx_buffer_append(&text, data + from, self->as.text.size - from);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    cfxi_nomem(err);
-    return NULL;
+    return cfxi_w_text_made(w, status == CFX_OK ? CFX_OK : cfxi_nomem(err), &text, err);
 }
 
 static int64_t characters(const cfx_object *s, size_t bytes)
@@ -290,17 +279,16 @@ static int64_t characters(const cfx_object *s, size_t bytes)
     return n;
 }
 
-METHOD(str_find)
+CFXI_BUILTIN(str_find)
 {
     const cfx_object *part = text_arg(w, a, 0, "find", err);
     if (!part)
         return NULL;
-    const size_t at = find_text(self->as.text.data, self->as.text.size, part->as.text.data,
-                                part->as.text.size, 0);
+    const size_t at = cfxi_w_text_find(self, part, 0);
     return cfxi_w_int_object(w, at == SIZE_MAX ? -1 : characters(self, at), err);
 }
 
-METHOD(str_index)
+CFXI_BUILTIN(str_index)
 {
     cfx_object *at = str_find(w, self, a, err);
     if (!at || at->as.i >= 0)
@@ -309,7 +297,7 @@ METHOD(str_index)
     return cfxi_w_raise(w, err, CFXI_ValueError, "substring not found");
 }
 
-METHOD(str_count)
+CFXI_BUILTIN(str_count)
 {
     const cfx_object *part = text_arg(w, a, 0, "count", err);
     int64_t n = 0;
@@ -317,8 +305,7 @@ METHOD(str_count)
         return NULL;
     if (part->as.text.size == 0)
         return cfxi_w_int_object(w, (int64_t)cfxi_w_text_length(self) + 1, err);
-    for (size_t at = 0; (at = find_text(self->as.text.data, self->as.text.size,
-                                        part->as.text.data, part->as.text.size, at)) != SIZE_MAX;
+    for (size_t at = 0; (at = cfxi_w_text_find(self, part, at)) != SIZE_MAX;
          at += part->as.text.size)
         n++;
     return cfxi_w_int_object(w, n, err);
@@ -338,12 +325,12 @@ static cfx_object *all_are(cfxi_world *w, const cfx_object *self, char what)
     return cfxi_w_truth_object(w, all);
 }
 
-METHOD(str_isdigit) { (void)a; (void)err; return all_are(w, self, 'd'); }
-METHOD(str_isalpha) { (void)a; (void)err; return all_are(w, self, 'a'); }
-METHOD(str_isalnum) { (void)a; (void)err; return all_are(w, self, 'n'); }
-METHOD(str_isspace) { (void)a; (void)err; return all_are(w, self, 's'); }
+CFXI_BUILTIN(str_isdigit) { return all_are(w, self, 'd'); }
+CFXI_BUILTIN(str_isalpha) { return all_are(w, self, 'a'); }
+CFXI_BUILTIN(str_isalnum) { return all_are(w, self, 'n'); }
+CFXI_BUILTIN(str_isspace) { return all_are(w, self, 's'); }
 
-METHOD(str_removeprefix)
+CFXI_BUILTIN(str_removeprefix)
 {
     const cfx_object *part = text_arg(w, a, 0, "removeprefix", err);
     if (!part)
@@ -375,15 +362,12 @@ static cfx_object *justify(cfxi_world *w, cfx_object *self, const cfx_call_args 
                                       fill ? fill->as.text.data : "", how, (long long)width);
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    if (cfxi_w_format(w, self, spec, n, &text, err) == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, cfxi_w_format(w, self, spec, n, &text, err), &text, err);
 }
 
-METHOD(str_ljust) { return justify(w, self, a, '<', err); }
-METHOD(str_rjust) { return justify(w, self, a, '>', err); }
-METHOD(str_center) { return justify(w, self, a, '^', err); }
+CFXI_BUILTIN(str_ljust) { return justify(w, self, a, '<', err); }
+CFXI_BUILTIN(str_rjust) { return justify(w, self, a, '>', err); }
+CFXI_BUILTIN(str_center) { return justify(w, self, a, '^', err); }
 
 static const cfxi_builtin str_methods[] = {
     {"join", str_join}, {"split", str_split}, {"strip", str_strip}, {"lstrip", str_lstrip},

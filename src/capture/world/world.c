@@ -121,10 +121,7 @@ static cfx_object *build_text(cfxi_world *w, cfx_object *const *items, size_t n,
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < n; i++)
         status = cfxi_w_show(w, items[i], &text, err);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &text, err);
-    cfx_buffer_free(&text);
-    return NULL;
+    return cfxi_w_text_made(w, status, &text, err);
 }
 
 static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, size_t n,
@@ -332,31 +329,12 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
                           cfx_error *err)
 {
     cfxi_world *w = ctx;
-    cfx_buffer out;
-    cfx_object *shown = cfxi_w_ref(o);
-    if (cfxi_w_has_value(o, false)) {
-        cfxi_w_unref(shown);
+    if (cfxi_w_has_value(o, false))
         return format_value(w, o, conversion, spec, err);
-    }
-    cfx_buffer_init(&out, w->allocator);
-    if (conversion) {
-        cfx_status status = conversion == 's' ? cfxi_w_show(w, o, &out, err)
-                                              : cfxi_w_repr(w, o, &out, err);
-        cfxi_w_unref(shown);
-        shown = status == CFX_OK ? cfxi_w_str_of_buffer(w, &out, err) : NULL;
-        cfx_buffer_free(&out);
-        if (!shown)
-            return NULL;
-        cfx_buffer_init(&out, w->allocator);
-    }
-    const bool given = spec && spec->type == CFXI_TYPE_STR;
-    cfx_status status = cfxi_w_format(w, shown, given ? spec->as.text.data : "",
-                                      given ? spec->as.text.size : 0, &out, err);
+    cfx_object *shown = conversion ? cfxi_w_shown(w, o, conversion != 's', err) : cfxi_w_ref(o);
+    cfx_object *made = shown ? cfxi_w_formatted(w, shown, spec, err) : NULL;
     cfxi_w_unref(shown);
-    if (status == CFX_OK)
-        return cfxi_w_str_of_buffer(w, &out, err);
-    cfx_buffer_free(&out);
-    return NULL;
+    return made;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -406,7 +384,7 @@ static cfx_status enter(void *ctx, cfx_object *module, cfx_error *err)
     cfxi_world *w = ctx;
     const uint32_t *scopes = w->entered.data;
     uint32_t scope = w->entered.size ? scopes[w->entered.size - 1] : 0;
-    const cfxi_place *p = cfxi_places_find(&w->places, module->as.module);
+    const cfxi_path *p = cfxi_places_find(&w->places, module->as.module);
     if (p && p->path[0] && w->recording) {
         scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_w_type_name(w, module), NULL, err);
         if (scope == 0)
@@ -436,12 +414,10 @@ static cfx_object *global(void *ctx, cfx_object *globals, const char *name, cfx_
 static cfx_status set_global(void *ctx, cfx_object *globals, const char *name, cfx_object *v,
                              cfx_error *err)
 {
-    if (v)
-        return cfxi_w_dict_put(globals, name, v, err);
-    cfx_object *key = cfxi_w_str(ctx, name, err);
-    cfx_status status = key ? cfxi_w_dict_remove(globals, key, NULL, err) : err->status;
-    cfxi_w_unref(key);
-    return status;
+    bool there;
+    (void)ctx;
+    return v ? cfxi_w_dict_put(globals, name, v, err)
+             : cfxi_w_dict_drop(globals, name, &there, err);
 }
 
 static cfx_object *import(void *ctx, cfx_object *globals, const char *name, int level,
@@ -511,15 +487,7 @@ static cfx_object *kind_class(void *ctx, cfx_object_kind k, cfx_error *err)
 static int kind_is(void *ctx, cfx_object_kind k, cfx_object *classes, cfx_error *err)
 {
     cfx_object *cls = kind_class(ctx, k, err);
-    const size_t n = classes->type == CFXI_TYPE_TUPLE ? classes->as.seq.n : 1;
-    int answer = cls ? 0 : -1;
-    for (size_t i = 0; answer == 0 && i < n; i++) {
-        cfx_object *of = classes->type == CFXI_TYPE_TUPLE ? classes->as.seq.items[i] : classes;
-        if (of->type == CFXI_TYPE_TUPLE)
-            answer = kind_is(ctx, k, of, err);
-        else if (of->type == CFXI_TYPE_CLASS)
-            answer = cfxi_w_is_subclass(cls, of);
-    }
+    const int answer = cls ? cfxi_w_is_one_of(ctx, cls, classes, "isinstance", err) : -1;
     cfxi_w_unref(cls);
     return answer;
 }
@@ -601,16 +569,9 @@ static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_obj
         *message = args->as.seq.items[0];
         return CFX_OK;
     }
-    cfx_buffer shown;
-    cfx_buffer_init(&shown, w->allocator);
-    cfx_status status = exc->type == CFXI_TYPE_CLASS ? CFX_OK : cfxi_w_show(w, exc, &shown, err);
-    cfx_object *o = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, shown.data, shown.size,
-                                                          err) : NULL;
-    cfx_buffer_free(&shown);
-    status = o ? cfxi_w_list_append(w->kept, o, err) : err->status;
-    cfxi_w_unref(o);
-    *message = o;
-    return status;
+    *message = exc->type == CFXI_TYPE_CLASS ? cfxi_w_str(w, "", err)
+                                            : cfxi_w_shown(w, exc, false, err);
+    return cfxi_w_lend(w, *message, err);
 }
 
 static cfx_status interrupted(void *ctx, cfx_error *err)

@@ -2,13 +2,15 @@
  * no Python.
  *
  *     object.c  memory and constructors        dict.c     dicts and sets
- *     number.c  arithmetic, comparison, truth  sequence.c items, slices, methods of lists and dicts
+ *     number.c  arithmetic, comparison, truth  sequence.c items, slices
+ *     methods.c of lists, dicts, sets          copy.c     deep copies
  *     text.c    methods of str                 format.c   repr, str, format, %
  *     iterate.c iterators                      class.c    classes and their order
  *     attribute.c attributes, calls            exception.c   what is raised
- *     builtin.c builtin functions              names.c    torch and its operators, by name
+ *     builtin*.c builtin functions             names.c    torch and its operators, by name
  *     library.c functions of Python's library  dataclass.c   @dataclass
- *     layer.c   nn.Module and its kin          init.c     torch.nn.init
+ *     itertools.c Python's itertools           enum.c     Enum and its kin
+ *     layer*.c  nn.Module and its kin          init.c     torch.nn.init
  *     tensor.c  tensors: computed now          record.c   graph values: noted in the graph
  *     world.c   the table cfx_world            model.c    a model from its source
  *
@@ -50,6 +52,13 @@ typedef struct cfxi_builtin {
     cfxi_builtin_fn *fn;
 } cfxi_builtin;
 
+/* The head of one in a table: few need all that they are given. */
+#define CFXI_BUILTIN(name)                                                                         \
+    static cfx_object *name(cfxi_world *w __attribute__((unused)),                                 \
+                            cfx_object *self __attribute__((unused)),                              \
+                            const cfx_call_args *a __attribute__((unused)),                        \
+                            cfx_error *err __attribute__((unused)))
+
 typedef struct cfxi_entry {
     cfx_object *key;     /* NULL: it was removed */
     cfx_object *value;   /* NULL in a set */
@@ -61,8 +70,6 @@ typedef enum cfxi_step {   /* what an iterator does */
     CFXI_STEP_TEXT,
     CFXI_STEP_RANGE,
     CFXI_STEP_KEYS,        /* of a dict, or the items of a set */
-    CFXI_STEP_VALUES,
-    CFXI_STEP_ITEMS,
     CFXI_STEP_BACK,        /* o[i] from the last to the first */
     CFXI_STEP_ENUMERATE,
     CFXI_STEP_ZIP,
@@ -78,7 +85,8 @@ struct cfx_object {
     uint8_t type;             /* a cfxi_type */
     bool flag;                /* TENSOR: a parameter; BUILTIN: an operator; MODULE: __init__ ran */
     bool mark;                /* BUILTIN: a method, which takes its object first */
-    cfx_object *cls;          /* the class, if it is none of the builtin ones */
+    cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
+                                 EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
     union {
         bool b;
@@ -190,15 +198,23 @@ static inline void cfxi_w_clear(cfx_object **o)
 }
 
 cfx_object *cfxi_w_none(cfxi_world *w);
+/* None, for a builtin that only does something; NULL if that failed. */
+static inline cfx_object *cfxi_w_done(cfxi_world *w, cfx_status status)
+{
+    return status == CFX_OK ? cfxi_w_none(w) : NULL;
+}
 cfx_object *cfxi_w_truth_object(cfxi_world *w, bool b);
 cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err);
+/* DTYPE, LAYOUT, MEMORY_FORMAT. */
+cfx_object *cfxi_w_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err);
 cfx_object *cfxi_w_float_object(cfxi_world *w, double f, cfx_error *err);
 cfx_object *cfxi_w_complex_object(cfxi_world *w, double re, double im, cfx_error *err);
 /* STR, BYTES, DEVICE, NAMESPACE. */
 cfx_object *cfxi_w_text_object(cfxi_world *w, cfxi_type type, const char *text, size_t size,
                              cfx_error *err);
 cfx_object *cfxi_w_str(cfxi_world *w, const char *text, cfx_error *err);  /* terminated */
-cfx_object *cfxi_w_str_of_buffer(cfxi_world *w, cfx_buffer *text, cfx_error *err);  /* frees it */
+/* A str of what was written, which is freed; NULL if writing it failed. */
+cfx_object *cfxi_w_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err);
 /* TUPLE, LIST or SLICE of the items, which are retained. */
 cfx_object *cfxi_w_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
                             cfx_error *err);
@@ -242,6 +258,7 @@ cfx_status cfxi_w_dict_remove(cfx_object *d, cfx_object *key, cfx_object **remov
 /* Of texts, as attributes have them. The first is borrowed, NULL if there is none. */
 cfx_object *cfxi_w_dict_get(const cfx_object *d, const char *name);
 cfx_status cfxi_w_dict_put(cfx_object *d, const char *name, cfx_object *value, cfx_error *err);
+cfx_status cfxi_w_dict_drop(cfx_object *d, const char *name, bool *there, cfx_error *err);
 /* Entry by entry, from *at == 0: borrowed; false after the last. */
 bool cfxi_w_dict_next(const cfx_object *d, size_t *at, cfx_object **key, cfx_object **value);
 void cfxi_w_dict_clear(cfx_object *d);
@@ -277,11 +294,14 @@ bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b);
 cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
                          cfx_error *err);
 
-/* ---- sequences (sequence.c, text.c) --------------------------------------------------------- */
+/* ---- sequences (sequence.c, methods.c, text.c) --------------------------------------------- */
 
 cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 /* `v` NULL: deletes it. */
 cfx_status cfxi_w_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
+                         cfx_error *err);
+/* items[from:to] of a list become those of `with` (may be NULL: none). */
+cfx_status cfxi_w_splice(cfxi_world *w, cfx_object *list, size_t from, size_t to, cfx_object *with,
                          cfx_error *err);
 cfx_status cfxi_w_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *err);
 int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err);
@@ -291,6 +311,11 @@ cfx_object *cfxi_w_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error
 cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
                            int64_t *step,
                          int64_t *count, cfx_error *err);
+/* An index into `o`, which has n items, from the end if negative: *i. */
+cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
+                           cfx_error *err);
+/* Where the part is in text[from:], in bytes; SIZE_MAX if nowhere. */
+size_t cfxi_w_text_find(const cfx_object *text, const cfx_object *part, size_t from);
 /* i-th character; the number of characters. */
 size_t cfxi_w_text_length(const cfx_object *s);
 cfx_object *cfxi_w_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err);
@@ -304,11 +329,13 @@ const cfxi_builtin *cfxi_w_row_find(const cfxi_builtin *rows, const char *name);
 cfx_status cfxi_w_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool reverse,
                      cfx_error *err);
 
-/* ---- text (format.c) ------------------------------------------------------------------------ */
+/* ---- text (format.c) ----------------------------------------------------------------------- */
 
 cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);
 cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);  /* str() */
-/* format(o, spec). */
+cfx_object *cfxi_w_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err);
+/* format(o, how); what is no str, or NULL, is an empty one. */
+cfx_object *cfxi_w_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how, cfx_error *err);
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *spec, size_t size,
                        cfx_buffer *out, cfx_error *err);
 cfx_object *cfxi_w_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cfx_error *err);
@@ -316,7 +343,7 @@ cfx_object *cfxi_w_str_format(cfxi_world *w, cfx_object *self, const cfx_call_ar
                             cfx_error *err);
 cfx_status cfxi_w_put(cfx_buffer *out, const char *text, cfx_error *err);
 
-/* ---- iterators (iterate.c) ------------------------------------------------------------------ */
+/* ---- iterators (iterate.c) ----------------------------------------------------------------- */
 
 cfx_object *cfxi_w_iterate(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_next(cfxi_world *w, cfx_object *iterator, cfx_error *err);
@@ -325,11 +352,16 @@ cfx_object *cfxi_w_iterator(cfxi_world *w, cfxi_step step, cfx_object *a, cfx_ob
 /* All that it gives: a new LIST or TUPLE, SET, FROZENSET. */
 cfx_object *cfxi_w_collect(cfxi_world *w, cfxi_type type, cfx_object *from, cfx_error *err);
 
-/* ---- classes (class.c, attribute.c) --------------------------------------------------------- */
+/* ---- classes (class.c, attribute.c) -------------------------------------------------------- */
 
 cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err);
 cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err);
+/* That of a builtin name; CFXI_TYPES, CFXI_EXCEPTIONS if there is none. */
+cfxi_type cfxi_w_type_named(const char *name);
+cfxi_exception cfxi_w_exception_named(const char *name);
+cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
+                             cfx_error *err);
 /* A builtin class: `base` may be NULL. */
 cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
                                  cfxi_type layout,
@@ -337,8 +369,15 @@ cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *ba
 cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
                             const char *const *names, cfx_object *const *values, size_t m,
                             cfx_error *err);
+/* Methods that are functions of ours, but for those that the class has already. */
+cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                              cfx_error *err);
 bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of);
-/* isinstance with a class or a tuple of them: 1, 0, -1. */
+/* Whether a class is, or derives from, one of a class or a tuple of them, for that function: 1, 0,
+ * -1. */
+int cfxi_w_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
+                     const char *function, cfx_error *err);
+/* isinstance: likewise. */
 int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err);
 /* The attribute of a class along its order: borrowed; NULL if there is none. Methods of builtin
  * classes are among them once they were asked for: cfxi_w_class_get. */
@@ -349,6 +388,7 @@ cfx_object *cfxi_w_make(cfxi_world *w, cfx_object *cls, cfx_error *err);
 cfx_object *cfxi_w_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                       cfx_error *err);
+cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
 cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_object *const *args,
                          size_t n, bool *found, cfx_error *err);
@@ -359,7 +399,7 @@ cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cf
 cfx_object *cfxi_w_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
                            cfx_error *err);
 
-/* ---- builtins (builtin.c, names.c) ----------------------------------------------------------- */
+/* ---- builtins (builtin*.c, names.c) -------------------------------------------------------- */
 
 /* Positional and named arguments in their places: out[i] is borrowed, NULL if it is not given.
  * `names` are those of the parameters, with a '*' before those that are given by name only. */
@@ -370,7 +410,11 @@ cfx_object *cfxi_w_builtin_object(cfxi_world *w, const char *name, cfxi_builtin_
                                 cfx_operator op, cfx_error *err);
 /* A builtin of that name; NULL with err->status CFX_OK if there is none. */
 cfx_object *cfxi_w_builtin_get(cfxi_world *w, const char *name, cfx_error *err);
-cfxi_builtin_fn *cfxi_w_constructor(cfxi_type type);
+/* What calling a builtin function or class of that name does; NULL if there is none. */
+cfxi_builtin_fn *cfxi_w_builtin_function(const char *name);
+/* Its tables, each of the file of its name. */
+extern const cfxi_builtin cfxi_w_number_builtins[], cfxi_w_items_builtins[], cfxi_w_text_builtins[];
+bool cfxi_w_is_word(const char *word, const char *const *words);  /* of a list with NULL last */
 /* "torch.nn" and what is in it. */
 cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
@@ -378,14 +422,25 @@ cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *n
 /* What of Python's library and of torch is no operator. NULL without an error: it has none. */
 cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *name, const char *full,
                                cfx_error *err);
-cfx_object *cfxi_w_field(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_error *err);
-cfx_object *cfxi_w_dataclass(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                           cfx_error *err);
+/* What is given for the i-th field: borrowed, or NULL. *used counts those that are. */
+cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used);
+const cfxi_builtin *cfxi_w_dataclass_function(const char *name);  /* of dataclasses */
+/* What is in `enum`; NULL without an error: it has none. */
+cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err);
+/* A class derived from an Enum, `meta` being the class of its base: attributes become members. */
+cfx_status cfxi_w_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
+/* A function of itertools; NULL without an error if there is none of that name. */
+cfx_object *cfxi_w_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
+extern const cfxi_builtin cfxi_w_named_methods[];  /* of named tuples */
 cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
                              cfx_object *defaults, cfx_error *err);
 
-/* ---- modules (layer.c, init.c) --------------------------------------------------------------- */
+/* ---- modules (layer*.c, init.c) ------------------------------------------------------------ */
 
+static inline bool cfxi_w_is_container(cfx_nn nn)
+{
+    return nn >= CFX_NN_Sequential && nn <= CFX_NN_ModuleDict;
+}
 /* nn.Module, or the class of a row of nn.def. */
 cfx_object *cfxi_w_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err);
 cfx_object *cfxi_w_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err);  /* retained */
@@ -394,7 +449,31 @@ cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_
                            cfx_error *err);
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
+int64_t cfxi_w_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
 const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);
+const cfxi_builtin *cfxi_w_list_method(cfx_nn nn, const char *name);  /* of containers */
+cfx_object *cfxi_w_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                              cfx_error *err);
+/* The object gets what the constructor of torch.nn makes. */
+cfx_status cfxi_w_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_args *a,
+                              cfx_error *err);
+/* A member of the module: a child, or of that kind. */
+cfx_status cfxi_w_layer_put(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
+                            cfxi_member_kind kind, cfx_error *err);
+/* One by its number; those of a dict by their keys, of anything else by numbers from `first` on. */
+cfx_status cfxi_w_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
+                               cfx_error *err);
+cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
+                                cfx_error *err);
+/* A list of children ('c'), of pairs of their names and them ('n'), of names ('k'); `once`: without
+ * those that stood there before under another name. */
+cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err);
+bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
+bool cfxi_w_holds_parameters(const cfx_object *cls);  /* ParameterList, ParameterDict */
+/* What makes modules says nothing of places: the evaluator does. */
+static inline cfx_at cfxi_w_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
+/* What made the scope fail, as an exception; the scope goes on. */
+cfx_status cfxi_w_scope_failed(cfxi_world *w, cfx_error *err);
 /* A call of a module of torch.nn: a node, or computed. */
 cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
                                cfx_error *err);
@@ -404,7 +483,7 @@ cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_arg
                            cfx_error *err);
 const cfxi_builtin *cfxi_w_init_function(const char *name);
 
-/* ---- tensors (tensor.c) ---------------------------------------------------------------------- */
+/* ---- tensors (tensor.c) -------------------------------------------------------------------- */
 
 cfx_object *cfxi_w_tensor_object(cfxi_world *w, cfx_tensor *t, cfx_error *err);  /* retained */
 /* A datum as an object, and back: the latter owned by the caller. */
@@ -415,10 +494,15 @@ cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, con
                          cfx_error *err);
 cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 
-/* ---- the graph (record.c) -------------------------------------------------------------------- */
+/* ---- the graph (record.c) ------------------------------------------------------------------ */
 
 /* Whether a graph value is in it, however deep; or a tensor, which becomes one. */
 bool cfxi_w_has_value(const cfx_object *o, bool or_tensor);
+static inline bool cfxi_w_is_value(const cfx_object *o)  /* of the graph, or of a tensor */
+{
+    return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
+           o->type == CFXI_TYPE_TENSOR;
+}
 bool cfxi_w_any_value(const cfx_call_args *a, bool or_tensor);
 cfx_object *cfxi_w_value_object(cfxi_world *w, cfx_node *n, cfx_error *err);
 /* Floating; INVALID with *err set. */
@@ -433,9 +517,11 @@ cfx_object *cfxi_w_perform_on(cfxi_world *w, const char *target, cfx_object *a, 
 /* A constant of the graph's: the get_attr of a tensor that is in no module becomes one. */
 cfx_object *cfxi_w_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err);
 
-/* ---- the table (world.c) --------------------------------------------------------------------- */
+/* ---- the table (world.c) ------------------------------------------------------------------- */
 
 void cfxi_world_table(cfxi_world *w);
+/* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
+cfx_status cfxi_w_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err);
 cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
                                cfx_error *err);

@@ -1,0 +1,188 @@
+/* layer_list.c - the children of modules, and the containers of torch.nn. */
+#include "world_impl.h"
+
+bool cfxi_w_is_named(const cfx_object *cls, const char *name)
+{
+    const cfx_object *mro = cls->as.cls.mro;
+    for (size_t i = 0; i < mro->as.seq.n; i++)
+        if (!mro->as.seq.items[i]->as.cls.own &&
+            strcmp(mro->as.seq.items[i]->as.cls.name, name) == 0)
+            return true;
+    return false;
+}
+
+bool cfxi_w_holds_parameters(const cfx_object *cls)
+{
+    return cfxi_w_is_named(cls, "ParameterList") || cfxi_w_is_named(cls, "ParameterDict");
+}
+
+/* ---- children ------------------------------------------------------------------------------ */
+
+/* A child, or one of a ParameterList or ParameterDict. */
+static bool is_item(const cfx_object *o, const cfxi_member *e)
+{
+    return e->kind == CFXI_MEMBER_CHILD ||
+           (e->kind == CFXI_MEMBER_PARAMETER && o->as.module->nn == CFX_NN_NONE &&
+            cfxi_w_holds_parameters(o->cls));
+}
+
+int64_t cfxi_w_layer_length(const cfx_object *o)
+{
+    const cfx_module *m = o->as.module;
+    int64_t n = 0;
+    if (!cfxi_w_is_container(m->nn) && !cfxi_w_holds_parameters(o->cls))
+        return -1;
+    for (size_t i = 0; i < m->members.size; i++)
+        n += is_item(o, cfxi_member_at(m, i));
+    return n;
+}
+
+cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err)
+{
+    cfx_object *list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
+    const cfx_module *m = o->as.module;
+    cfxi_pointers seen = {0};
+    for (size_t i = 0; list && i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_member_at(m, i);
+        if (!is_item(o, e) || (once && e->child && cfxi_pointers_get(&seen, e->child)))
+            continue;
+        if (once && e->child && !cfxi_pointers_set(&seen, e->child, e->child, w->allocator)) {
+            cfxi_nomem(err);
+            cfxi_w_clear(&list);
+            break;
+        }
+        cfx_object *found = what == 'k' ? NULL : cfxi_w_get(w, o, e->name, err);
+        cfx_object *name = what == 'c' ? NULL : cfxi_w_str(w, e->name, err);
+        cfx_object *both[] = {name, found};
+        cfx_object *row = what == 'c' ? cfxi_w_ref(found) : what == 'k' ? cfxi_w_ref(name)
+                          : name && found ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, both, 2, err)
+                                          : NULL;
+        if (!row || cfxi_w_list_append(list, row, err) != CFX_OK)
+            cfxi_w_clear(&list);
+        cfxi_w_unref(row);
+        cfxi_w_unref(name);
+        cfxi_w_unref(found);
+    }
+    cfxi_pointers_free(&seen, w->allocator);
+    return list;
+}
+
+cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
+{
+    if (o->as.module->nn == CFX_NN_NONE && !cfxi_w_holds_parameters(o->cls))
+        return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
+                            cfxi_w_type_name(w, o));
+    const bool keys = o->as.module->nn == CFX_NN_ModuleDict ||
+                      cfxi_w_is_named(o->cls, "ParameterDict");
+    return cfxi_w_layer_list(w, o, keys ? 'k' : 'c', false, err);
+}
+
+/* ---- containers ---------------------------------------------------------------------------- */
+
+static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
+{
+    cfx_object *list = cfxi_w_layer_list(w, o, 'c', false, err);
+    cfx_object *part = list ? cfxi_w_item(w, list, key, err) : NULL;
+    cfx_object *cls = part ? cfxi_w_layer_class(w, o->as.module->nn, err) : NULL;
+    cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
+    if (made) {
+        made->flag = true;
+        const cfx_call_args none = {0};
+        if (cfxi_w_layer_adopt(w, made, o->as.module->nn, &none, err) != CFX_OK ||
+            cfxi_w_layer_add_all(w, made, part, 0, err) != CFX_OK)
+            cfxi_w_clear(&made);
+    }
+    cfxi_w_unref(cls);
+    cfxi_w_unref(part);
+    cfxi_w_unref(list);
+    return made;
+}
+
+static cfx_object *item_at(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
+{
+    const cfx_module *m = o->as.module;
+    int64_t at;
+    if (cfxi_w_place_of(w, o, key, cfxi_w_layer_length(o), &at, err) != CFX_OK)
+        return NULL;
+    size_t i = 0;
+    while (!is_item(o, cfxi_member_at(m, i)) || at-- > 0)
+        i++;
+    return cfxi_w_get(w, o, cfxi_member_at(m, i)->name, err);
+}
+
+cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
+{
+    const cfx_nn nn = o->as.module->nn;
+    const bool list = nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList ||
+                      cfxi_w_is_named(o->cls, "ParameterList");
+    if (list && key->type == CFXI_TYPE_SLICE && nn != CFX_NN_NONE)
+        return sliced(w, o, key, err);
+    if (list)
+        return item_at(w, o, key, err);
+    if (key->type == CFXI_TYPE_STR && (nn == CFX_NN_ModuleDict ||
+                                       cfxi_w_is_named(o->cls, "ParameterDict"))) {
+        cfx_object *made = cfxi_module_find(o->as.module, key->as.text.data, key->as.text.size)
+                               ? cfxi_w_get(w, o, key->as.text.data, err) : NULL;
+        return made || err->status != CFX_OK
+                   ? made : (cfxi_w_throw_key(w, key, err), (cfx_object *)NULL);
+    }
+    return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not subscriptable with '%s'",
+                        cfxi_w_type_name(w, o), cfxi_w_type_name(w, key));
+}
+
+CFXI_BUILTIN(append)
+{
+    const size_t n = (size_t)cfxi_w_layer_length(self);
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, "append", NULL, 1, 1, in, err) != CFX_OK ||
+        cfxi_w_layer_add_at(w, self, n, in[0], err) != CFX_OK)
+        return NULL;
+    return cfxi_w_ref(self);
+}
+
+CFXI_BUILTIN(extend)
+{
+    const size_t n = (size_t)cfxi_w_layer_length(self);
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, "extend", NULL, 1, 1, in, err) != CFX_OK ||
+        cfxi_w_layer_add_all(w, self, in[0], n, err) != CFX_OK)
+        return NULL;
+    return cfxi_w_ref(self);
+}
+
+CFXI_BUILTIN(update)
+{
+    cfx_object *in[1];
+    return cfxi_w_args(w, a, "update", NULL, 1, 1, in, err) == CFX_OK
+               ? cfxi_w_done(w, cfxi_w_layer_add_all(w, self, in[0], 0, err)) : NULL;
+}
+
+CFXI_BUILTIN(children) { return cfxi_w_layer_list(w, self, 'c', true, err); }
+CFXI_BUILTIN(named_children) { return cfxi_w_layer_list(w, self, 'n', true, err); }
+CFXI_BUILTIN(keys) { return cfxi_w_layer_list(w, self, 'k', false, err); }
+CFXI_BUILTIN(values) { return cfxi_w_layer_list(w, self, 'c', false, err); }
+CFXI_BUILTIN(items) { return cfxi_w_layer_list(w, self, 'n', false, err); }
+
+static const cfxi_builtin container_methods[] = {
+    {"append", append}, {"extend", extend}, {"update", update}, {"keys", keys},
+    {"values", values}, {"items", items}, {NULL, NULL},
+};
+
+const cfxi_builtin *cfxi_w_list_method(cfx_nn nn, const char *name)
+{
+    static const cfxi_builtin methods[] = {  /* of every module */
+        {"children", children}, {"named_children", named_children}, {NULL, NULL}};
+    const cfxi_builtin *row = cfxi_w_row_find(methods, name);
+    return row || !cfxi_w_is_container(nn) ? row : cfxi_w_row_find(container_methods, name);
+}
+
+cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err)
+{
+    cfx_object *base = cfxi_w_layer_class(w, CFX_NN_NONE, err);
+    cfx_object *cls = base ? cfxi_w_builtin_class(w, name, base, CFXI_TYPE_MODULE, NULL, err)
+                           : NULL;
+    cfxi_w_unref(base);
+    if (cls && cfxi_w_add_methods(w, cls, container_methods, err) != CFX_OK)
+        cfxi_w_clear(&cls);
+    return cls;
+}

@@ -1,0 +1,89 @@
+/* pointers.c - tests of the map of pointers to pointers against a plain array. */
+#include "test_alloc.h"
+
+#include "base/base_impl.h"
+
+enum { N = 300 };
+
+static int64_t keys[N];
+static char values[N];
+
+TEST(random_operations_agree_with_an_array)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    void *expected[N] = {NULL};
+    cfxi_pointers map = {0};
+    uint64_t seed = 1;
+    for (int step = 0; step < 30000; step++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        const size_t i = (size_t)(seed >> 33) % N;
+        void *value = (seed >> 20) % 3 ? &values[(seed >> 40) % N] : NULL;
+        if (!CHECK(cfxi_pointers_get(&map, &keys[i]) == expected[i]))
+            break;
+        REQUIRE(cfxi_pointers_set(&map, &keys[i], value, &a));
+        expected[i] = value;
+    }
+    size_t live = 0;
+    size_t seen = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < N; i++)
+        live += expected[i] != NULL;
+    while (cfxi_pointers_next(&map, &at))
+        seen++;
+    CHECK_INT_EQ(live, seen);
+    cfxi_pointers_free(&map, &a);
+    CHECK(!cfxi_pointers_get(&map, &keys[0]));
+    test_alloc_check(&ta);
+}
+
+TEST(what_was_taken_out_makes_room)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfxi_pointers map = {0};
+    for (size_t i = 0; i < 100000; i++) {
+        const void *key = (const void *)(8 * (i + 1));
+        REQUIRE(cfxi_pointers_set(&map, key, &values[0], &a));
+        REQUIRE(cfxi_pointers_set(&map, key, NULL, &a));
+    }
+    CHECK_INT_EQ(16, map.capacity);
+    cfxi_pointers_free(&map, &a);
+    test_alloc_check(&ta);
+}
+
+TEST(taking_out_needs_no_memory)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfxi_pointers map = {0};
+    for (size_t i = 0; i < 8; i++)  /* as many as there is room for */
+        REQUIRE(cfxi_pointers_set(&map, &keys[i], &values[i], &a));
+    ta.fail_at = 0;
+    CHECK(!cfxi_pointers_set(&map, &keys[8], &values[8], &a));
+    CHECK(!cfxi_pointers_get(&map, &keys[8]));
+    CHECK(cfxi_pointers_set(&map, &keys[8], NULL, &a));
+    CHECK(cfxi_pointers_set(&map, &keys[3], NULL, &a));
+    CHECK(!cfxi_pointers_get(&map, &keys[3]));
+    CHECK(cfxi_pointers_get(&map, &keys[4]) == &values[4]);
+    cfxi_pointers_free(&map, &a);
+    test_alloc_check(&ta);
+}
+
+static cfx_status fill(const cfx_allocator *a, void *arg)
+{
+    cfxi_pointers map = {0};
+    cfx_status status = CFX_OK;
+    (void)arg;
+    for (size_t i = 0; i < N && status == CFX_OK; i++) {
+        int *item = cfxi_alloc(a, sizeof *item);
+        if (item && cfxi_pointers_set(&map, &keys[i], item, a))
+            continue;
+        cfxi_free(a, item, sizeof *item);
+        status = CFX_E_NOMEM;
+    }
+    cfxi_pointers_free_all(&map, sizeof(int), a);
+    return status;
+}
+
+TEST(out_of_memory_leaks_no_items) { CHECK(test_oom_sweep(fill, NULL) > N); }
