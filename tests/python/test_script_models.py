@@ -108,12 +108,7 @@ def graph_of(path, *options):
     return re.sub(r"  @ .*", "", run("script", "--keep-modules", *options, path))
 
 
-# nn.TransformerEncoder takes a module, which the generator of constructors does not write.
-NO_CODE = {"encoder"}
-
-
-@pytest.mark.parametrize("path", [p for p in MODELS if p.stem not in NO_CODE],
-                         ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
 def test_the_code_of_a_graph_gives_the_graph(path, tmp_path):
     module = imported(path)
     model, options = model_of(module)
