@@ -265,15 +265,14 @@ def _dict_call(tracer, value):
     return tracer.create_proxy("call_function", cls, args, kwargs)
 
 
-def returned(tracer, value):
-    """What a program returns, as the graph is to give it."""
+def _returned(tracer, value):
     if isinstance(value, dict) and type(value) not in _DICTS:
         return _dict_call(tracer, value)
     if type(value) in (list, tuple):
-        parts = [returned(tracer, part) for part in value]
+        parts = [_returned(tracer, part) for part in value]
         return value if all(map(operator.is_, parts, value)) else type(value)(parts)
     if type(value) is dict:
-        return {key: returned(tracer, part) for key, part in value.items()}
+        return {key: _returned(tracer, part) for key, part in value.items()}
     return value
 
 
@@ -367,6 +366,10 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return _core._script_torch(self.tracer, func, args, kwargs)
+
+    def returned(self, value):
+        """What a program returns, as the graph is to give it."""
+        return _returned(self.tracer, value)
 
 
 # What a tensor of the program answers for itself: it never changes.
