@@ -1,6 +1,17 @@
 /* control.c - branches and loops as passes see them: see control_impl.h. */
 #include "control_impl.h"
 
+/* Cheaper than asking which operator it is: every pass asks every node. */
+static bool may_have_regions(const cfx_node *n)
+{
+    for (size_t i = 0; i < cfx_node_num_args(n); i++)
+        if (cfx_node_arg(n, i).kind == CFX_KIND_GRAPH)
+            return true;
+    size_t named;
+    cfx_value_items(cfx_node_kwargs(n), &named);
+    return named > 0;
+}
+
 static bool is_sequence(cfx_value v)
 {
     return v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST;
@@ -51,7 +62,7 @@ static cfx_value container_of(const cfxi_control *c)
 
 bool cfxi_control_of(cfx_node *n, cfxi_control *c)
 {
-    const cfxi_region_form *f = cfxi_node_form(n);
+    const cfxi_region_form *f = may_have_regions(n) ? cfxi_node_form(n) : NULL;
     if (!f || cfxi_node_erased(n))
         return false;
     *c = (cfxi_control){.node = n, .form = f, .op = cfx_node_operator(n), .n_regions = f->regions};
