@@ -102,8 +102,7 @@ struct cfx_script {
     cfx_def *module;
     cfx_def **defs;                /* all, in the order of the source */
     size_t n_defs;
-    cfx_def **by_ast;              /* hash table of them */
-    size_t by_ast_size;
+    cfxi_pointers by_ast;          /* cfxi_ast -> its cfx_def */
 };
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
