@@ -110,7 +110,8 @@ def graph_of(path, *options):
 
 # Loops that end in their middle: their code says `while True` and `break`, and the flags that the
 # evaluator makes of that are others than those of the first source.
-FLAGS = {"beam", "nested", "newton"}
+# In viterbi the length of a loop is a max(), which is read as torch.sym_max.
+FLAGS = {"beam", "cached", "nested", "newton", "ponder", "routed", "runge", "speller", "viterbi"}
 # nn.TransformerEncoder takes a module, which the generator of constructors does not write.
 NO_CODE = {"encoder"}
 

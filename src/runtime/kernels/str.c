@@ -64,6 +64,12 @@ cfx_status cfxi_rule_str(cfxi_call *c)
 
 /* ---- formats ------------------------------------------------------------------------------- */
 
+static cfx_status bad_spec(cfxi_call *c, const char *how, size_t size, const char *type)
+{
+    return cfxi_fail(c, CFX_E_VALUE, "Invalid format specifier '%.*s' for object of type '%s'",
+                     (int)(size < 60 ? size : 60), how, type);
+}
+
 /* format(d, how), which is known. */
 static cfx_status put_formatted(cfxi_call *c, cfx_datum d, const char *how, size_t size,
                                 cfx_buffer *out)
@@ -76,15 +82,31 @@ static cfx_status put_formatted(cfxi_call *c, cfx_datum d, const char *how, size
         return cfxi_fail(c, CFX_E_TYPE, "unsupported format string passed to %s.__format__",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
     if (!cfxi_spec_read(how, size, &s))
-        return cfxi_fail(c, CFX_E_VALUE, "Invalid format specifier '%.*s' for object of type '%s'",
-                         (int)(size < 60 ? size : 60), how,
-                         cfx_datum_kind_name((cfx_datum_kind)d.kind));
+        return bad_spec(c, how, size, cfx_datum_kind_name((cfx_datum_kind)d.kind));
     if (d.kind == CFX_DATUM_FLOAT)
         return cfxi_spec_float(&s, d.as.f, out, c->err);
     if (d.kind != CFX_DATUM_STR)
         return cfxi_spec_int(&s, cfxi_py_int(d), out, c->err);
     const char *text = cfx_datum_str(d, &n);
     return cfxi_spec_text(&s, text, n, out, c->err);
+}
+
+/* format(repr(d), how) */
+static cfx_status put_repr(cfxi_call *c, cfx_datum d, const char *how, size_t size,
+                           cfx_buffer *out)
+{
+    cfxi_spec s;
+    cfx_buffer text;
+    if (size == 0)
+        return put(c, d, true, out);
+    if (!cfxi_spec_read(how, size, &s))
+        return bad_spec(c, how, size, "str");
+    cfx_buffer_init(&text, c->rt->allocator);
+    cfx_status status = put(c, d, true, &text);
+    if (status == CFX_OK)
+        status = cfxi_spec_text(&s, text.data, text.size, out, c->err);
+    cfx_buffer_free(&text);
+    return status;
 }
 
 /* A tensor without dimensions is formatted as its number. */
@@ -116,10 +138,11 @@ static cfx_status put_field(cfxi_call *c, const char **at, const char *end, cfx_
     *at = from;
     while (*at < end && **at != '}' && **at != '{')
         ++*at;
-    if (*at == end || **at == '{' || (!formatted && *at > from) || (repr && *at > from))
+    if (*at == end || **at == '{' || (!formatted && *at > from))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be "
                          "filled here, without a name");
-    return repr ? put(c, d, true, out) : put_formatted(c, d, from, (size_t)(*at - from), out);
+    const size_t size = (size_t)(*at - from);
+    return repr ? put_repr(c, d, from, size, out) : put_formatted(c, d, from, size, out);
 }
 
 static cfx_status put_all(cfxi_call *c, const cfx_datum *args, size_t n, cfx_buffer *out)
