@@ -91,20 +91,20 @@ static cfx_status put_formatted(cfxi_call *c, cfx_datum d, const char *how, size
     return cfxi_spec_text(&s, text, n, out, c->err);
 }
 
-/* format(repr(d), how) */
-static cfx_status put_repr(cfxi_call *c, cfx_datum d, const char *how, size_t size,
-                           cfx_buffer *out)
+/* format(repr(d), how), or of str(d) */
+static cfx_status put_as_text(cfxi_call *c, cfx_datum d, bool repr, const char *how, size_t size,
+                              cfx_buffer *out)
 {
     cfxi_spec s;
     cfx_buffer text;
     if (size == 0)
-        return put(c, d, true, out);
+        return put(c, d, repr, out);
     if (!cfxi_spec_read(how, size, &s))
         return bad_spec(c, how, size, "str");
     cfx_buffer_init(&text, c->rt->allocator);
-    cfx_status status = put(c, d, true, &text);
+    cfx_status status = put(c, d, repr, &text);
     if (status == CFX_OK)
-        status = cfxi_spec_text(&s, text.data, text.size, out, c->err);
+        status = cfxi_spec_text(&s, text.data ? text.data : "", text.size, out, c->err);
     cfx_buffer_free(&text);
     return status;
 }
@@ -131,8 +131,8 @@ static cfx_status put_field(cfxi_call *c, const char **at, const char *end, cfx_
 {
     const char *from = *at;
     const bool repr = end - from > 1 && from[0] == '!' && from[1] == 'r';
-    if (end - from > 1 && from[0] == '!' && (repr || from[1] == 's'))
-        from += 2;
+    const bool turned = repr || (end - from > 1 && from[0] == '!' && from[1] == 's');
+    from += turned ? 2 : 0;
     const bool formatted = from < end && *from == ':';
     from += formatted;
     *at = from;
@@ -142,7 +142,8 @@ static cfx_status put_field(cfxi_call *c, const char **at, const char *end, cfx_
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be "
                          "filled here, without a name");
     const size_t size = (size_t)(*at - from);
-    return repr ? put_repr(c, d, from, size, out) : put_formatted(c, d, from, size, out);
+    return turned ? put_as_text(c, d, repr, from, size, out)
+                  : put_formatted(c, d, from, size, out);
 }
 
 static cfx_status put_all(cfxi_call *c, const cfx_datum *args, size_t n, cfx_buffer *out)
