@@ -332,6 +332,11 @@ CFX_API void cfx_evaluator_accept(cfx_evaluator *ev);
 /* After the last call: what was assigned to modules is kept, or an error says why it cannot be. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 
+/* Puts the graph in order, which has its output by then: what branches give and nobody reads goes,
+ * and all nodes but inputs are named by what they call, counted anew, in regions, too. If it fails,
+ * for want of memory, the graph can only be released. */
+CFX_API cfx_status cfx_script_tidy(cfx_graph *g, cfx_error *err);
+
 CFX_API cfx_function *cfx_function_retain(cfx_function *f);  /* f */
 CFX_API void cfx_function_release(cfx_function *f);          /* NULL is allowed */
 CFX_API const char *cfx_function_name(const cfx_function *f);  /* "<lambda>"; lives as long as f */

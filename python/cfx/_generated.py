@@ -37,7 +37,10 @@ class _EvalCacheLoader:
             key += " from {co_filename}:{co_firstlineno} in {co_name}".format(**co_fields)
         names = (key, os.path.abspath(key))  # pdb asks for the latter
         self.eval_cache[key] = src
-        linecache.cache.update(dict.fromkeys(names, (functools.partial(self.get_source, key),)))
+        entry: Any = (functools.partial(self.get_source, key),)
+        if key.endswith(">"):  # "... in <lambda>": linecache asks for no source of such a file
+            entry = len(src), None, src.splitlines(True), key
+        linecache.cache.update(dict.fromkeys(names, entry))
         mark = globals["__cfx_generated__"] = _Generated()
         weakref.finalize(mark, self._forget, names).atexit = False
         return key

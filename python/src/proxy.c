@@ -129,7 +129,14 @@ static PyObject *proxy_getitem(PyObject *self, PyObject *index)
     return record_operator(state_of(Py_TYPE(self)), self, OPERATOR_getitem, args, 2);
 }
 
-static Py_hash_t proxy_hash(PyObject *self) { return _Py_HashPointer(self); }
+/* In a program that is evaluated a value is meant, which is not known; in a trace, the proxy. */
+static Py_hash_t proxy_hash(PyObject *self)
+{
+    PyObject *tracer = ((PyProxy *)self)->tracer;
+    if (tracer && is_tracer(state_of(Py_TYPE(self)), tracer) && ((PyTracer *)tracer)->script)
+        return script_refuse_key(((PyTracer *)tracer)->script);
+    return _Py_HashPointer(self);
+}
 
 /* ---- parts --------------------------------------------------------------------------------- */
 

@@ -196,9 +196,22 @@ static PyObject *py_specials(PyObject *module, PyObject *unused)
     return interned_names(names, CFX_SPECIALS);
 }
 
+/* _script_tidy(graph): puts a graph in order that has just been captured. */
+static PyObject *py_script_tidy(PyObject *module, PyObject *graph)
+{
+    cfx_error err = {0};
+    module_state *st = PyModule_GetState(module);
+    if (!is_graph(st, graph))
+        return PyErr_Format(PyExc_TypeError, "_script_tidy takes a Graph");
+    if (cfx_script_tidy(((PyGraph *)graph)->g, &err) != CFX_OK)
+        return raise_cfx(&err);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef script_functions[] = {
     {"_evaluate", evaluate, METH_VARARGS, NULL},
     {"_script_call", py_script_call, METH_VARARGS, NULL},
+    {"_script_tidy", py_script_tidy, METH_O, NULL},
     {"_script_torch", (PyCFunction)(void (*)(void))script_torch, METH_FASTCALL, NULL},
     {"_script_specials", py_specials, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -21,14 +21,6 @@ enum { RECORD_NEVER, RECORD_ITEM, RECORD_PROXY, RECORD_DEEP, RECORD_ALWAYS };
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-static PyObject *tuple_of(PyObject *const *items, Py_ssize_t n)
-{
-    PyObject *tuple = PyTuple_New(n);
-    for (Py_ssize_t i = 0; tuple && i < n; i++)
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i]));
-    return tuple;
-}
-
 static int mentions(module_state *st, const call *c)
 {
     int found = 0;
@@ -205,8 +197,15 @@ static PyObject *call_torch(PyScript *w, const call *c)
     return result;
 }
 
-/* Methods of known objects: texts that graph values are put into are made when the graph runs, and
- * containers from outside are not changed. NULL without an exception: it is called. */
+static bool searches(PyObject *self, const char *name)
+{
+    return (PyList_Check(self) || PyTuple_Check(self)) &&
+           (strcmp(name, "index") == 0 || strcmp(name, "count") == 0);
+}
+
+/* Methods of known objects: texts that graph values are put into, and lists that they are looked
+ * for in, wait until the graph runs, and containers from outside are not changed. NULL without an
+ * exception: it is called. */
 static PyObject *call_bound(PyScript *w, const call *c)
 {
     PyObject *self = PyCFunction_GET_SELF(c->f);
@@ -215,7 +214,8 @@ static PyObject *call_bound(PyScript *w, const call *c)
         return NULL;
     if (is_mutable(self) && cfx_script_changes(name) && script_may_change(w, self) < 0)
         return NULL;
-    int found = PyUnicode_Check(self) ? mentions(w->st, c) : 0;
+    int found = PyUnicode_Check(self) ? mentions(w->st, c) : searches(self, name) &&
+                takes_graph(w->st, c, false);
     if (found <= 0)
         return NULL;
     PyObject *text = PyUnicode_InternFromString(name);

@@ -30,9 +30,11 @@ cfx_status script_failed(PyScript *w, cfx_error *err)
     PyObject *exception = take_exception();
     PyObject *text = exception ? PyObject_Str(exception) : NULL;
     const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
+    const bool refused = w->refused && exception &&
+                         Py_IS_TYPE(exception, (PyTypeObject *)PyExc_NotImplementedError);
     PyErr_Clear();  /* an exception without a text has none to show */
-    if (w->refused) {
-        w->refused = false;
+    w->refused = false;  /* whoever swallowed it went on without */
+    if (refused) {
         cfx_status status = cfx_error_set(err, CFX_E_UNSUPPORTED, "%s", message ? message : "");
         Py_XDECREF(text);
         Py_XDECREF(exception);
@@ -54,6 +56,14 @@ PyObject *script_refuse(PyScript *w, const char *format, ...)
     va_end(args);
     w->refused = true;
     return NULL;
+}
+
+Py_hash_t script_refuse_key(PyScript *w)
+{
+    script_refuse(w, "a value that is known only when the program runs is looked up in, or put "
+                  "into, a dict or set, whose keys have to be known; use a list of pairs and "
+                  "compare (==), or a tensor and an index");
+    return -1;
 }
 
 cfx_object *script_result(PyScript *w, PyObject *o, cfx_error *err)

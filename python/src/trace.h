@@ -165,6 +165,8 @@ PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *ca
  * new reference to the Proxy. `kwargs` may be NULL. */
 PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function, PyObject *args,
                        PyObject *kwargs);
+/* A new tuple of the items, which are retained. */
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t n);
 /* Reads again what the class overrides, if it may have changed; -1 with an exception. */
 int tracer_refresh(PyTracer *t);
 /* Makes the tracer's numbers, of its scope and of source lines, those of `graph`, or of none. */
@@ -223,6 +225,8 @@ void scope_pop(PyTracer *t, scope_frame *frame);
 PyObject *wrapped_function(module_state *st, PyObject *o, bool *for_all);
 /* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */
 PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for_all);
+/* Sets the exception for a graph value as a key of a dict or an item of a set; -1. */
+Py_hash_t script_refuse_key(struct PyScript *w);
 /* module(*args, **kwargs) by way of the evaluator: `kwargs` may be NULL (script.c). */
 PyObject *script_call_module(struct PyScript *w, PyObject *module, PyObject *args,
                              PyObject *kwargs);

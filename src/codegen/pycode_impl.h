@@ -111,7 +111,8 @@ struct cfx_pycode {
 
 /* Where a node without a statement of its own is. */
 typedef enum cfxi_py_place {
-    CFXI_PY_INLINE = 1, /* written where it is used: in a condition */
+    CFXI_PY_STATEMENT,  /* it has one */
+    CFXI_PY_INLINE,     /* written where it is used: in a condition */
     CFXI_PY_SHARED      /* an item of what a branch or loop gives: its variable has it */
 } cfxi_py_place;
 
@@ -189,7 +190,7 @@ cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region);
 cfx_status cfxi_py_statement(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
 cfx_status cfxi_py_control_flow(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                                 cfxi_py_form form, cfx_error *err);
-bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form);
+bool cfxi_py_has_regions(const cfx_node *n);
 /* `name : type`, or what the host wants after the name. */
 cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* The type of `n` into gen->type_text, "" if it has none. */
@@ -214,8 +215,15 @@ static inline cfxi_py_place cfxi_py_placed(const cfx_pycode *gen, const cfx_node
 
 cfx_status cfxi_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
                               cfx_error *err);
-/* Finds the nodes just before `before` that can stand where the condition `v` is written. */
-cfx_status cfxi_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, cfx_error *err);
+/* Finds the nodes just before `before` that can stand where the condition `v` is written: those of
+ * the test of a loop (`is_test`) however many they are. In that of a branch no `not` comes first:
+ * whoever reads it would take it for the other way round. */
+cfx_status cfxi_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool is_test,
+                           cfx_error *err);
+/* Whether all of a region is: it is an expression. */
+bool cfxi_py_is_expression(const cfx_pycode *gen, const cfx_graph *region);
+/* All its nodes have statements again. */
+cfx_status cfxi_py_give_back(cfx_pycode *gen, const cfx_graph *region, cfx_error *err);
 /* Whether `v` is written with a sign, and needs parentheses within an expression. */
 bool cfxi_py_is_compound(cfx_pycode *gen, cfx_value v);
 /* The expression of a node that has no statement. */

@@ -23,12 +23,12 @@ typedef struct loop {
 
 static loop new_loop(cfx_node *n, cfxi_py_form form)
 {
-    loop l = {.node = n, .body = cfxi_py_region(n, form, 1), .state = cfxi_py_operands(n, form)};
+    loop l = {.node = n, .body = cfxi_py_region(n, 1), .state = cfxi_py_operands(n)};
     l.size = cfxi_py_count_inputs(l.body);
     l.first = cfxi_next_input(l.body, NULL);
     l.after = cfxi_py_output_value(l.body);
     if (form == CFXI_PY_WHILE) {
-        l.test = cfxi_py_region(n, form, 0);
+        l.test = cfxi_py_region(n, 0);
     } else if (l.first) {
         l.index = l.first;
         l.first = cfxi_next_input(l.body, l.index);
@@ -224,22 +224,13 @@ cfx_status cfxi_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
     else
         cfxi_py_char(gen, '_');
     CFXI_PY_LIT(gen, " in range(");
-    CFX_TRY(cfxi_py_value(gen, cfxi_py_parameter(n, CFXI_PY_FOR, 0), n, err));
+    CFX_TRY(cfxi_py_value(gen, cfxi_py_parameter(n, 0), n, err));
     CFXI_PY_LIT(gen, "):");
     cfxi_py_end_line(gen);
     gen->indent += 4;
     CFX_TRY(loop_body(gen, &l, err));
     gen->indent -= 4;
     return loop_result(gen, frame, &l, err);
-}
-
-/* Whether all of a test stands in its condition. */
-static bool is_expression(const cfx_pycode *gen, const cfxi_py_run *run)
-{
-    for (const cfx_node *n = run->region->root.next; n != run->output; n = n->next)
-        if (n->op != CFX_OP_PLACEHOLDER && cfxi_py_placed(gen, n) != CFXI_PY_INLINE)
-            return false;
-    return true;
 }
 
 /* The inputs of the test are those of the body. */
@@ -263,8 +254,14 @@ static cfx_status while_line(cfx_pycode *gen, const loop *l, cfx_error *err)
     CFX_TRY(bind_test(gen, l, err));
     CFX_TRY(cfxi_py_enter(gen, l->test, l->node, &run, err));
     cfx_value value = run.output->args->items[0];
-    CFX_TRY(cfxi_py_take_in(gen, value, (cfx_node *)(uintptr_t)run.output, err));
-    const bool simple = is_expression(gen, &run);
+    cfx_node *before = (cfx_node *)(uintptr_t)run.output;
+    CFX_TRY(cfxi_py_take_in(gen, value, before, true, err));
+    const bool simple = cfxi_py_is_expression(gen, l->test);
+    if (!simple) {
+        CFX_TRY(cfxi_py_give_back(gen, l->test, err));
+        CFX_TRY(cfxi_py_plan(gen, &run.frame, err));
+        CFX_TRY(cfxi_py_take_in(gen, value, before, false, err));
+    }
     const bool parentheses = !simple && cfxi_py_is_compound(gen, value);
     if (!simple) {
         cfxi_py_put_line(gen, "while True:");

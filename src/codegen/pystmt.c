@@ -262,7 +262,7 @@ static cfx_status assignment(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
     return cfxi_py_rhs(gen, n, callee, err);
 }
 
-/* `x += y;  name = x` as torch.fx writes it. */
+/* `x += y;  name = x` as torch.fx writes it: for `x` that nobody reads afterwards. */
 static cfx_status update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
 {
     CFX_TRY(cfxi_py_inplace(gen, n, callee, false, err));
@@ -273,8 +273,9 @@ static cfx_status update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *cal
     return cfxi_py_value(gen, n->args->items[0], n, err);
 }
 
-/* `name = x;  name += y`: where there are regions `x` may be the variable of other values as well,
- * and must not be bound to another one if it is a number; unless it is the node's own. */
+/* `name = x;  name += y`: where `x` is read afterwards, or may be the variable of other values as
+ * well, as where there are regions, it must not be bound to another one if it is a number; unless
+ * it is the node's own. */
 static cfx_status local_update(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
                                cfx_error *err)
 {
@@ -300,12 +301,23 @@ static bool overwrites_operand(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_
     return holder->graph == n->graph && holder->mark >= frame->stamp + frame->index;
 }
 
+/* Whether `x += y` would take from `x` a value that is still to be read. Where no line of a program
+ * is behind it the text stays torch.fx's, which is right for tensors only. */
+static bool takes_operand(cfxi_py_frame *frame, const cfx_node *n, const cfxi_py_callee *callee)
+{
+    cfx_value x = cfx_node_arg(n, 0);
+    if (!callee || callee->form != CFXI_PY_INPLACE || x.kind != CFX_KIND_NODE || !n->location)
+        return false;
+    cfxi_py_refresh(frame);
+    return x.as.node->mark > frame->stamp + frame->index;
+}
+
 static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                          const cfxi_py_callee *callee, cfx_error *err)
 {
     bool inplace = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
     cfxi_py_begin_line(gen);
-    if (inplace && !gen->all_named)
+    if (inplace && !gen->all_named && !takes_operand(frame, n, callee))
         CFX_TRY(update(gen, n, callee, err));
     else if (inplace)
         CFX_TRY(local_update(gen, n, callee, err));
@@ -352,10 +364,10 @@ static cfx_status operation(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
         CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
         CFX_TRY(cfxi_py_wrap(gen, n, callee, err));
     }
-    bool regions = callee && cfxi_py_has_regions(n, callee->form);
+    bool regions = callee && cfxi_py_has_regions(n);
     bool late = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
     bool record = gen->options->record_func && n->op != CFX_OP_GET_ATTR && !frame->region;
-    if (!frame->region && (!late || gen->all_named))
+    if (!frame->region && (!late || gen->all_named || takes_operand(frame, n, callee)))
         CFX_TRY(cfxi_py_define(gen, n, err));
     if (late && gen->all_named && overwrites_operand(gen, frame, n))
         CFX_TRY(cfxi_py_want(gen, n, NULL, err));

@@ -213,6 +213,10 @@ static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t dep
     return v;
 }
 
+/* Item i of a tuple or list that is written down, from its end if negative; INVALID if there is
+ * none. */
+cfx_value cfxi_seq_item(cfx_value of, cfx_value i);  /* (value.c) */
+
 static inline const cfxi_location *cfxi_location_of(const cfx_node *n)
 {
     return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;
@@ -382,6 +386,13 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
+/* All names are free again, and counted from the start. */
+void cfxi_namespace_forget(cfx_namespace *ns);
+/* Names the nodes anew as if they had just been made, one after the other: names of nodes that are
+ * gone are free again. Inputs are called as `inputs` wishes, one for each; if that is NULL, as they
+ * are. If memory runs out, the graph can only be released. (edit.c) */
+cfx_status cfxi_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err);
+
 /* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
  * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that
  * is asked for counts as the owner, which *names (NULL at first, the caller's to free) remembers.
@@ -461,7 +472,20 @@ const char *cfxi_where(const cfx_node *n, char out[CFXI_WHERE_SIZE]);
 
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
-/* Whether a node calls an operator that takes regions; the answer is kept with its callee. */
-bool cfxi_node_has_form(const cfx_node *n);
+/* How the arguments of an operator that takes regions lie. */
+typedef struct cfxi_region_form {
+    const char *name;
+    const char *parameters[5];  /* their names, in order, NULL at the end */
+    uint8_t first;              /* the first region among them */
+    uint8_t regions;
+    uint8_t operands;           /* what the regions are called with */
+    uint8_t extra_inputs;       /* each region has so many before the operands */
+    int8_t state_region;        /* the one that returns as many values as there are operands */
+} cfxi_region_form;
+
+/* NULL if the node calls no such operator; the answer is kept with its callee. */
+const cfxi_region_form *cfxi_node_form(const cfx_node *n);
+/* Argument i of such a call, by its place or its name; INVALID if it is not given. */
+cfx_value cfxi_region_arg(const cfxi_region_form *form, const cfx_node *n, size_t i);
 
 #endif

@@ -103,6 +103,17 @@ void cfxi_namespace_release(cfx_namespace *ns)
     cfxi_table_free(&ns->bases, ns->arena->allocator);
 }
 
+void cfxi_namespace_forget(cfx_namespace *ns)
+{
+    size_t at = 0;
+    for (cfxi_name *name; (name = cfxi_table_next(&ns->names, &at)) != NULL;) {
+        name->taken = false;
+        name->owner = NULL;
+    }
+    at = 0;
+    for (cfxi_base *base; (base = cfxi_table_next(&ns->bases, &at)) != NULL;)
+        base->count = 0;
+}
 
 /* A new entry for a name that has none; not taken yet. */
 static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uint32_t hash,

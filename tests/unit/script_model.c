@@ -109,7 +109,8 @@ TEST(failures_have_a_place)
                  failure("def f(x): return x\n", (cfx_model_options){.name = "g"}, &status));
     CHECK_STR_EQ("m.py: there is no 'g' in it",
                  failure("x = 1\n", (cfx_model_options){.name = "g"}, &status));
-    CHECK_STR_EQ("m.py: there are several functions (f, g): say by its name which is to be captured",
+    CHECK_STR_EQ("m.py: there are several functions (f, g): say by its name which is to be "
+                 "captured",
                  failure("def f(x): return x\ndef g(x): return x\n", none, &status));
     CHECK_STR_EQ("m.py: the call 'f; f' is no expression: expected ')' or ',', found ';'",
                  failure("def f(x): return x\n", (cfx_model_options){.call = "f; f"}, &status));
@@ -214,6 +215,26 @@ TEST(memory_may_run_out)
         "        return self.parts[1](p.a), n, [*itertools.accumulate([1, n])], p.b\n";
     CHECK_INT_EQ(CFX_OK, capture(NULL, settings));
     CHECK(test_oom_sweep(capture, settings) > 100);
+    static char control[] =
+        "def f(x, n):\n"
+        "    unread, k, best, a, b = x, 0, x, 0, 1\n"
+        "    while not (x.sum() < 1 or k > n):\n"
+        "        if x.max() not in (1, 2):\n"
+        "            unread, y = x, x + 1\n"
+        "        else:\n"
+        "            y = x - 1\n"
+        "        a, b = b, a + b\n"
+        "        if not y.sum() > 0:\n"
+        "            break\n"
+        "        best = x = y\n"
+        "        k += 1\n"
+        "    while True:\n"
+        "        d = best - x\n"
+        "        if (d * d).sum() < 3:\n"
+        "            break\n"
+        "        x = x / 2\n"
+        "    return best, a\n";
     CHECK(test_oom_sweep(capture, small) > 100);
+    CHECK(test_oom_sweep(capture, control) > 100);
     CHECK(test_oom_sweep(capture, module) > 100);
 }

@@ -234,18 +234,24 @@ cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto
     return near;
 }
 
+/* The first branch since `base` that a way has left no further than `upto`; at most their count. */
+static size_t first_upto(const cfx_evaluator *ev, size_t base, cfxi_flow upto)
+{
+    while (base < ev->pending.size && !(pending_at(ev, base)->left.out.mask & bits_upto(upto)))
+        base++;
+    return base;
+}
+
 cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto)
 {
     cfxi_outcome out;
-    size_t first = base;
     if (flow == CFXI_FLOW_FAIL)
         return flow;
     if (upto == CFXI_FLOW_RETURN && flow == CFXI_FLOW_ON) {
         ev->frame->result = ev->none;
         flow = CFXI_FLOW_RETURN;
     }
-    while (first < ev->pending.size && !(pending_at(ev, first)->left.out.mask & bits_upto(upto)))
-        first++;
+    const size_t first = first_upto(ev, base, upto);
     if (first == ev->pending.size)
         return flow <= upto ? CFXI_FLOW_ON : flow;
     return cfxi_join(ev, first, flow, upto, &out) ? cfxi_resume(ev, &out, upto) : CFXI_FLOW_FAIL;
@@ -381,11 +387,68 @@ cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_
     return branch(ev, pred, then, otherwise, ctx, cfxi_start_of(ev->frame->at), value);
 }
 
-/* ---- expressions --------------------------------------------------------------------------- */
+static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
 
-typedef struct choice {
-    const cfxi_ast *then, *otherwise;
-} choice;
+cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run, void *ctx)
+{
+    cfx_object *ignored = NULL;
+    cfxi_outcome out;
+    const size_t first = first_upto(ev, base, upto);
+    if (first == ev->pending.size)
+        return run(ev, ctx, &ignored);
+    if (!cfxi_join(ev, first, CFXI_FLOW_ON, CFXI_FLOW_ON, &out) ||
+        cfxi_resume(ev, &out, upto) == CFXI_FLOW_FAIL)
+        return CFXI_FLOW_FAIL;
+    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_ON)};
+    cfx_object *left = in[1] ? cfxi_record(ev, "operator.gt", in, 2) : NULL;
+    return left ? cfxi_branch(ev, left, nothing, run, ctx, NULL) : CFXI_FLOW_FAIL;
+}
+
+/* ---- conditions ---------------------------------------------------------------------------- */
+
+/* `a not in b` is `not a in b`. */
+static bool is_not_in(const cfxi_ast *test)
+{
+    const cfxi_Compare *c = test->kind == CFXI_AST_Compare ? cfxi_as_Compare(test) : NULL;
+    return c && c->ops.count == 1 && c->ops.items[0] == CFXI_AST_NotIn;
+}
+
+static cfx_object *eval_in(cfx_evaluator *ev, const cfxi_Compare *c)
+{
+    cfx_object *left = cfxi_eval(ev, c->left);
+    cfx_object *right = left ? cfxi_eval(ev, c->comparators.items[0]) : NULL;
+    if (!right)
+        return NULL;
+    cfxi_at(ev, &c->ast);
+    return cfxi_compare_sign(ev, CFX_SIGN_IN, left, right);
+}
+
+/* The truth of a condition. A graph value, in *pred, is the one without `not` before it: `swap`
+ * tells that the ways change places. So `if not p` is a cond of p, as it is written again. */
+static cfxi_truth eval_condition(cfx_evaluator *ev, const cfxi_ast *test, cfx_object **pred,
+                                 bool *swap)
+{
+    *swap = false;
+    while (test->kind == CFXI_AST_UnaryOp && cfxi_as_UnaryOp(test)->op == CFXI_AST_Not) {
+        test = cfxi_as_UnaryOp(test)->operand;
+        *swap = !*swap;
+    }
+    const bool not_in = is_not_in(test);
+    *swap = *swap != not_in;
+    *pred = not_in ? eval_in(ev, cfxi_as_Compare(test)) : cfxi_eval(ev, test);
+    const cfxi_truth truth = *pred ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+    if (!*swap || truth == CFXI_TRUTH_FAIL || truth == CFXI_TRUTH_GRAPH)
+        return truth;
+    return truth == CFXI_TRUE ? CFXI_FALSE : CFXI_TRUE;
+}
+
+/* ---- expressions --------------------------------------------------------------------------- */
 
 static cfxi_flow eval_way(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object **value)
 {
@@ -395,20 +458,26 @@ static cfxi_flow eval_way(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object **
 
 static cfxi_flow choose_then(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
-    return eval_way(ev, ((const choice *)ctx)->then, value);
+    return eval_way(ev, ((const cfxi_IfExp *)ctx)->body, value);
 }
 
 static cfxi_flow choose_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
-    return eval_way(ev, ((const choice *)ctx)->otherwise, value);
+    return eval_way(ev, ((const cfxi_IfExp *)ctx)->orelse, value);
 }
 
-cfx_object *cfxi_choose(cfx_evaluator *ev, cfx_object *pred, const cfxi_ast *then,
-                        const cfxi_ast *otherwise)
+cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e)
 {
-    choice c = {then, otherwise};
-    cfx_object *value = NULL;
-    const cfxi_flow flow = cfxi_branch(ev, pred, choose_then, choose_otherwise, &c, &value);
+    bool swap;
+    cfx_object *pred, *value = NULL;
+    const cfxi_truth truth = eval_condition(ev, e->test, &pred, &swap);
+    if (truth == CFXI_TRUTH_FAIL)
+        return NULL;
+    if (truth != CFXI_TRUTH_GRAPH)
+        return cfxi_eval(ev, truth == CFXI_TRUE ? e->body : e->orelse);
+    cfxi_at(ev, &e->ast);
+    const cfxi_flow flow = cfxi_branch(ev, pred, swap ? choose_otherwise : choose_then,
+                                       swap ? choose_then : choose_otherwise, (void *)e, &value);
     return flow == CFXI_FLOW_ON ? value : NULL;
 }
 
@@ -428,10 +497,9 @@ static cfxi_flow if_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **value)
 
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s)
 {
-    cfx_object *pred = cfxi_eval(ev, s->test);
-    if (!pred)
-        return cfxi_failed_flow(ev);
-    switch (cfxi_truth_of(ev, &pred)) {
+    bool swap;
+    cfx_object *pred;
+    switch (eval_condition(ev, s->test, &pred, &swap)) {
     case CFXI_TRUTH_FAIL:
         return cfxi_failed_flow(ev);
     case CFXI_FALSE:
@@ -441,5 +509,6 @@ cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s)
     case CFXI_TRUTH_GRAPH:
         break;
     }
-    return branch(ev, pred, if_then, if_otherwise, (void *)s, cfxi_end_of(&s->ast), NULL);
+    return branch(ev, pred, swap ? if_otherwise : if_then, swap ? if_then : if_otherwise, (void *)s,
+                  cfxi_end_of(&s->ast), NULL);
 }

@@ -304,6 +304,41 @@ cfx_object *cfxi_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
     return v;
 }
 
+typedef struct lookup {
+    cfx_object *dict, *key, *otherwise;
+} lookup;
+
+static cfxi_flow way_found(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    const lookup *l = ctx;
+    *value = cfxi_item(ev, l->dict, l->key);
+    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfxi_flow way_missing(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    *value = ((const lookup *)ctx)->otherwise;
+    return CFXI_FLOW_ON;
+}
+
+/* `dict.get(key, otherwise)` of a key that is a graph value. */
+static cfx_object *call_get(cfx_evaluator *ev, cfx_object *dict, cfx_call_args args)
+{
+    lookup l = {dict, args.args[0], args.n > 1 ? args.args[1] : ev->none};
+    cfx_object *v = NULL;
+    cfx_object *found = cfxi_compare(ev, CFX_SIGN_IN, l.key, dict);
+    return found && cfxi_branch(ev, found, way_found, way_missing, &l, &v) == CFXI_FLOW_ON ? v
+                                                                                           : NULL;
+}
+
+static bool is_get(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_call_args args)
+{
+    return strcmp(name, "get") == 0 && args.n_named == 0 && (args.n == 1 || args.n == 2) &&
+           cfxi_node(ev, args.args[0]) && !cfxi_node(ev, o) &&
+           ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
+}
+
 bool cfx_script_changes(const char *method)
 {
     static const char names[][28] = {
@@ -326,6 +361,8 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
     if (done)
         return v;
     o = cfxi_current(ev, o);
+    if (is_get(ev, o, name, args))
+        return call_get(ev, o, args);
     if (cfx_script_changes(name) && !cfxi_will_change(ev, o))
         return NULL;
     cfx_object *method = cfxi_get_method(ev, o, name);

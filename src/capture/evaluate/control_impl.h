@@ -93,6 +93,9 @@ static inline uint64_t cfxi_start_of(const cfxi_ast *a)
 bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
 /* Whether it can be changed: fails if the program sees another that may be the same. */
 bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o);
+/* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
+ * more than before, unless it is a list that already held it which becomes one. */
+bool cfxi_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
 
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
@@ -170,6 +173,17 @@ bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first);
 /* A node that stands for something that comes in later: an input of a region, or a marker. */
 cfx_node *cfxi_stand_in(cfx_evaluator *ev, const char *name);
 
+/* ---- the order of values (arrange.c) -------------------------------------------------------- */
+
+/* In which order the n results of two branches are to come, `results` being what each gives:
+ * (*order)[i] is the number of the i-th. It depends on the nodes of the spans only. */
+bool cfxi_order_results(cfx_evaluator *ev, const cfxi_span *const *sides,
+                        cfx_value *const *results, size_t n, size_t **order);
+/* Likewise of the state of a loop, `inputs` being the nodes that stand for it, and `next` what the
+ * body makes of it. */
+bool cfxi_order_state(cfx_evaluator *ev, const cfxi_span *test, const cfxi_span *body,
+                      cfx_node *const *inputs, const cfx_value *next, size_t n, size_t **order);
+
 /* ---- ways (branch.c) ----------------------------------------------------------------------- */
 
 /* How a part of the program ended. */
@@ -184,6 +198,9 @@ typedef struct cfxi_outcome {
 bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, cfxi_outcome *out);
 /* Goes on after that: the flow of the way that leaves least; the others are pending. */
 cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto);
+/* Runs a way for what has not left since `base` by a flow up to `upto`; what has is behind it. */
+cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run,
+                           void *ctx);
 /* Adds a node that raises ev->raised, which is done with then. */
 bool cfxi_record_raise(cfx_evaluator *ev);
 

@@ -129,6 +129,23 @@ static bool bind_places(attempt *a)
 
 /* ---- one attempt --------------------------------------------------------------------------- */
 
+/* Takes back what the test has assigned to variables of its own; *changes: it assigned others. */
+static bool forget_own(attempt *a, const cfxi_region *r, bool *changes)
+{
+    cfx_evaluator *ev = a->ev;
+    const cfxi_frame *f = ev->frame;
+    for (size_t i = 0; i < r->n; i++) {
+        const cfxi_change *c = &r->changes[i];
+        const bool own = c->place.kind == CFXI_PLACE_LOCAL && c->place.frame == f &&
+                         !f->captured && f->def->kind == CFXI_DEF_FUNCTION && !c->before.value &&
+                         f->def->last_read[c->place.slot] < a->loop->test_end;
+        *changes = *changes || !own;
+        if (own && !cfxi_place_write(ev, &c->place, &c->before))
+            return false;
+    }
+    return true;
+}
+
 /* Whether there is another round, as a graph value or a bool; *changes: it assigned something. */
 static cfx_object *eval_test(attempt *a, bool *changes)
 {
@@ -144,8 +161,7 @@ static cfx_object *eval_test(attempt *a, bool *changes)
     const cfxi_truth truth = cfxi_truth_of(ev, &t);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
-    *changes = *changes || r->n > 0;
-    if (!cfxi_region_commit(ev))
+    if (!forget_own(a, r, changes) || !cfxi_region_commit(ev))
         return NULL;
     return truth == CFXI_TRUTH_GRAPH ? t : cfxi_bool(ev, truth == CFXI_TRUE);
 }
@@ -446,7 +462,7 @@ static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
 static bool carry(attempt *a, uint32_t slot, bool *seen)
 {
     cfx_evaluator *ev = a->ev;
-    if (seen[slot])
+    if (seen[slot] || cfxi_slot_is_dead(ev->frame, slot, cfxi_start_of(a->loop->at)))
         return true;
     seen[slot] = true;
     cfxi_change c = {.place = {.kind = CFXI_PLACE_LOCAL, .frame = ev->frame, .slot = slot}};
@@ -526,6 +542,7 @@ static bool follow(attempt *a)
     cfxi_vec names = {0};  /* of const char * */
     cfxi_merge m;
     const size_t *places = places_of_changes(a);
+    const uint64_t here = cfxi_start_of(a->loop->at);
     bool fine = places != NULL;
     cfxi_merge_begin(&m, ev);
     m.always = &a->stand_ins;
@@ -534,8 +551,8 @@ static bool follow(attempt *a)
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && !changed(change))
-            continue;
+        if (!c && (!changed(change) || cfxi_place_is_dead(ev, &change->place, here)))
+            continue;  /* nobody reads it, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
         fine = fine && (c->place.kind == CFXI_PLACE_CONTENTS
@@ -676,39 +693,13 @@ static bool build(attempt *a, cfx_object *index_init)
 
 /* ---- behind the loop ----------------------------------------------------------------------- */
 
-static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
-}
-
-static cfxi_flow run_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)value;
-    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
-}
-
+/* Ways that broke it are merged already, unless there is an else that they do not take. */
 static cfxi_flow after(attempt *a)
 {
-    cfx_evaluator *ev = a->ev;
-    const uint32_t breaks = a->exits & 1u << CFXI_FLOW_BREAK;
-    cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
-                        .result = a->out.result};
-    if (a->exits & 1u << CFXI_FLOW_RETURN) {
-        const cfxi_flow flow = cfxi_resume(ev, &out, CFXI_FLOW_BREAK);
-        if (flow != CFXI_FLOW_ON)
-            return flow;
-    }
-    if (!a->loop->orelse || a->loop->orelse->count == 0)
-        return CFXI_FLOW_ON;
-    if (!breaks)
-        return cfxi_exec_block(ev, *a->loop->orelse);
-    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
-    cfx_object *broke = in[1] ? cfxi_record(ev, "operator.eq", in, 2) : NULL;
-    return broke ? cfxi_branch(ev, broke, nothing, run_else, (void *)a->loop, NULL)
-                 : CFXI_FLOW_FAIL;
+    const cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
+                              .result = a->out.result};
+    const bool has_else = a->loop->orelse && a->loop->orelse->count > 0;
+    return cfxi_resume(a->ev, &out, has_else ? CFXI_FLOW_ON : CFXI_FLOW_BREAK);
 }
 
 /* Whether a turned loop has a first round. */

@@ -196,6 +196,8 @@ struct cfx_evaluator {
     cfxi_pointers loops;        /* what is known of loops from earlier attempts (dynamic.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
+    cfxi_pointers escaped;      /* known containers that graph values hold: object -> its line */
+    uint32_t shared;            /* the line in which one was put in more than once, or 0 */
     cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
@@ -426,9 +428,8 @@ typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
 cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
                       void *ctx, cfx_object **value);
-/* `then if pred else otherwise` of expressions, and the statement. */
-cfx_object *cfxi_choose(cfx_evaluator *ev, cfx_object *pred, const cfxi_ast *then,
-                        const cfxi_ast *otherwise);
+/* `then if test else otherwise` of expressions, and the statement. */
+cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e);
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);
 
 /* Evaluation has come, with `flow`, to where ways of branches that are pending since `base` may

@@ -187,25 +187,6 @@ static cfx_object *eval_compare_from(cfx_evaluator *ev, const cfxi_Compare *c, s
     return go_on(ev, &r, false);
 }
 
-static cfx_object *eval_if(cfx_evaluator *ev, const cfxi_IfExp *e)
-{
-    cfx_object *test = cfxi_eval(ev, e->test);
-    if (!test)
-        return NULL;
-    cfxi_at(ev, &e->ast);
-    switch (cfxi_truth_of(ev, &test)) {
-    case CFXI_TRUTH_FAIL:
-        return NULL;
-    case CFXI_TRUTH_GRAPH:
-        return cfxi_choose(ev, test, e->body, e->orelse);
-    case CFXI_TRUE:
-        return cfxi_eval(ev, e->body);
-    case CFXI_FALSE:
-        break;
-    }
-    return cfxi_eval(ev, e->orelse);
-}
-
 /* ---- literals and texts -------------------------------------------------------------------- */
 
 cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c)
@@ -344,7 +325,7 @@ static cfx_object *eval_node(cfx_evaluator *ev, const cfxi_ast *e)
     case CFXI_AST_Lambda:
         return cfxi_function(ev, e);
     case CFXI_AST_IfExp:
-        return eval_if(ev, cfxi_as_IfExp(e));
+        return cfxi_choose(ev, cfxi_as_IfExp(e));
     case CFXI_AST_Dict:
         return cfxi_display_dict(ev, cfxi_as_Dict(e));
     case CFXI_AST_Set:

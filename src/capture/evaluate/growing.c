@@ -69,20 +69,97 @@ static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
     return now && cfxi_journal_contents(ev, o) && cfxi_grow_from(ev, o, now);
 }
 
-/* An index counted from the start: graph values may be negative. */
-static cfx_object *from_start(cfx_evaluator *ev, cfx_object *list, cfx_object *i)
+/* ---- an index ------------------------------------------------------------------------------ */
+
+static cfxi_flow way_on(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
+{
+    cfx_object *in[2] = {cfxi_str(ev, "IndexError"), cfxi_str(ev, words)};
+    (void)value;
+    if (!in[0] || !in[1] || !cfxi_check_unguarded(ev, NULL))
+        return CFXI_FLOW_FAIL;
+    return cfxi_record(ev, "cfx.fail", in, 2) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
+}
+
+static cfx_object *length(cfx_evaluator *ev, cfx_object *list)
+{
+    cfx_object **items;
+    size_t n;
+    if (cfxi_node(ev, list))
+        return cfxi_record(ev, "builtins.len", &list, 1);
+    return cfxi_contents(ev, list, &items, &n) ? cfxi_int(ev, (int64_t)n) : NULL;
+}
+
+/* Whether no item has that index: a graph value, for it or the size is one. */
+static cfx_object *is_wrong(cfx_evaluator *ev, cfx_object *i, cfx_object *size)
 {
     int64_t known;
     if (!cfxi_node(ev, i) && ev->w->integer(ev->w->ctx, i, &known) && known >= 0)
-        return i;
-    cfx_object *size = cfxi_record(ev, "builtins.len", &list, 1);
-    return size ? cfxi_binary(ev, CFX_SIGN_MOD, i, size) : NULL;
+        return cfxi_compare(ev, CFX_SIGN_LE, size, i);
+    cfx_object *last = cfxi_binary(ev, CFX_SIGN_ADD, i, size);
+    cfx_object *zero = cfxi_int(ev, 0);
+    cfx_object *low = last && zero ? cfxi_compare(ev, CFX_SIGN_LT, last, zero) : NULL;
+    if (!cfxi_node(ev, i))
+        return low;
+    cfx_object *high = low ? cfxi_compare(ev, CFX_SIGN_LE, size, i) : NULL;
+    return high ? cfxi_binary(ev, CFX_SIGN_OR, low, high) : NULL;
+}
+
+/* The index counted from the start: graph values may be negative. One that no item has ends the run
+ * as Python would: a slice behind the list would be empty, without a word. */
+static cfx_object *from_start(cfx_evaluator *ev, cfx_object *list, cfx_object *i, const char *words)
+{
+    int64_t known = -1;
+    if (!cfxi_node(ev, i) && !ev->w->integer(ev->w->ctx, i, &known))
+        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "this changes a part of a list whose length "
+                         "depends on data; make a new list instead");
+    cfx_object *size = length(ev, list);
+    cfx_object *wrong = size ? is_wrong(ev, i, size) : NULL;
+    if (!wrong || cfxi_branch(ev, wrong, way_wrong, way_on, (void *)words, NULL) != CFXI_FLOW_ON)
+        return NULL;
+    return known >= 0 ? i : cfxi_binary(ev, CFX_SIGN_MOD, i, size);
 }
 
 static cfx_object *behind(cfx_evaluator *ev, cfx_object *i)
 {
     cfx_object *one = cfxi_int(ev, 1);
     return one ? cfxi_binary(ev, CFX_SIGN_ADD, i, one) : NULL;
+}
+
+/* What a graph value is to hold: lists in it are made whenever it is computed, not once. */
+static cfx_object *anew(cfx_evaluator *ev, cfx_object *v)
+{
+    cfx_object **items;
+    size_t n;
+    if (cfxi_current(ev, v) != v || cfxi_node(ev, v) ||
+        ev->w->kind(ev->w->ctx, v) != CFX_OBJECT_LIST)
+        return v;
+    if (!cfxi_contents(ev, v, &items, &n))
+        return NULL;
+    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        if (!(all[i] = anew(ev, items[i])))
+            return NULL;
+    cfx_object *tuple = all ? cfxi_tuple(ev, all, n) : NULL;
+    return tuple ? cfxi_record(ev, "builtins.list", &tuple, 1) : NULL;
+}
+
+static cfx_object *handed_over(cfx_evaluator *ev, cfx_object *v)
+{
+    return v && cfxi_escape(ev, v, true) ? anew(ev, v) : NULL;
+}
+
+static cfx_object *list_of(cfx_evaluator *ev, cfx_object *v)
+{
+    cfx_object *item = handed_over(ev, v);
+    return item ? cfxi_list(ev, &item, 1) : NULL;
 }
 
 /* The list without items i to i + 1 - before, and `middle` there instead (NULL: nothing). */
@@ -92,10 +169,8 @@ static cfx_object *replaced(cfx_evaluator *ev, cfx_object *list, cfx_object *i, 
     cfx_object *next = insert ? i : behind(ev, i);
     cfx_object *head = next ? part(ev, list, NULL, i) : NULL;
     cfx_object *tail = head ? part(ev, list, next, NULL) : NULL;
-    if (middle && tail) {
-        cfx_object *one = cfxi_list(ev, &middle, 1);
-        head = joined(ev, head, one);
-    }
+    if (middle && tail)
+        head = joined(ev, head, list_of(ev, middle));
     return joined(ev, head, tail);
 }
 
@@ -110,7 +185,11 @@ static cfx_object *pop(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_c
         cfx_object *v = cfxi_item(ev, list, last);
         return v && become(ev, o, part(ev, list, NULL, last)) ? v : NULL;
     }
-    cfx_object *i = from_start(ev, list, args.args[0]);
+    int64_t first = -1;
+    const bool is_first = !cfxi_node(ev, args.args[0]) &&
+                          ev->w->integer(ev->w->ctx, args.args[0], &first) && first == 0;
+    cfx_object *i = is_first ? args.args[0]  /* reading it says that there is none */
+                             : from_start(ev, list, args.args[0], "pop index out of range");
     cfx_object *v = i ? cfxi_item(ev, list, i) : NULL;
     return v && become(ev, o, replaced(ev, list, i, NULL, false)) ? v : NULL;
 }
@@ -134,6 +213,23 @@ static cfx_object *as_list(cfx_evaluator *ev, cfx_object *o)
     return cfxi_items(ev, now, &items, &n) ? cfxi_list(ev, items, n) : NULL;
 }
 
+/* Its items, to be held by another list. */
+static cfx_object *items_of(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *list = as_list(ev, o);
+    cfx_object **items;
+    size_t n;
+    if (!list || cfxi_node(ev, list))
+        return list;
+    if (!cfxi_contents(ev, list, &items, &n))
+        return NULL;
+    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        if (!(all[i] = handed_over(ev, items[i])))
+            return NULL;
+    return all ? cfxi_list(ev, all, n) : NULL;
+}
+
 static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
 {
     cfx_object *in[3] = {ev->none, ev->none, cfxi_int(ev, -1)};
@@ -143,25 +239,33 @@ static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
 
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
+/* Whether a change by that index makes a graph value of a list that is known: data choose where. */
+static bool is_chosen_in(cfx_evaluator *ev, cfx_object *o, cfx_object *i)
+{
+    return cfxi_node(ev, i) && !cfxi_node(ev, o) &&
+           ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_LIST && cfxi_pointers_get(&ev->births, o);
+}
+
 cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                 cfx_call_args args, bool *done)
 {
     cfx_object *list = cfxi_current(ev, o);
     cfx_object *now = NULL;
-    *done = list != o;
+    cfx_object *first = args.n > 0 ? args.args[0] : NULL;
+    *done = list != o ||
+            (first && (is(name, "pop") || is(name, "insert")) && is_chosen_in(ev, o, first));
     if (!*done)
         return NULL;
-    cfx_object *first = args.n > 0 ? args.args[0] : NULL;
     if (is(name, "pop"))
         return pop(ev, o, list, args);
     if (is(name, "clear"))
         return clear(ev, o);
     if (is(name, "append") && args.n == 1)
-        now = joined(ev, list, cfxi_list(ev, &first, 1));
+        now = joined(ev, list, list_of(ev, first));
     else if (is(name, "extend") && args.n == 1)
-        now = joined(ev, list, as_list(ev, first));
+        now = joined(ev, list, items_of(ev, first));
     else if (is(name, "insert") && args.n == 2)
-        now = replaced(ev, list, from_start(ev, list, first), args.args[1], true);
+        now = replaced(ev, list, first, args.args[1], true);
     else if (is(name, "sort") && args.n == 0)
         now = cfxi_record(ev, "builtins.sorted", &list, 1);
     else if (is(name, "reverse") && args.n == 0)
@@ -180,9 +284,9 @@ bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cf
                            bool *done)
 {
     cfx_object *list = cfxi_current(ev, o);
-    *done = list != o;
+    *done = list != o || is_chosen_in(ev, o, key);
     if (!*done)
         return true;
-    cfx_object *i = from_start(ev, list, key);
+    cfx_object *i = from_start(ev, list, key, "list assignment index out of range");
     return i && become(ev, o, replaced(ev, list, i, v, false));
 }

@@ -52,9 +52,58 @@ static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
     return false;
 }
 
-/* The end of a loop that was run: its else, and the ways that broke it. */
+/* ---- else ---------------------------------------------------------------------------------- */
+
+static bool leaves(cfxi_ast_list block);
+
+/* Whether a statement may break or continue the loop around it. */
+static bool leaves_loop(const cfxi_ast *s)
+{
+    switch ((unsigned)s->kind) {
+    case CFXI_AST_Break:
+    case CFXI_AST_Continue:
+        return true;
+    case CFXI_AST_If:
+        return leaves(cfxi_as_If(s)->body) || leaves(cfxi_as_If(s)->orelse);
+    case CFXI_AST_For:
+        return leaves(cfxi_as_For(s)->orelse);
+    case CFXI_AST_While:
+        return leaves(cfxi_as_While(s)->orelse);
+    case CFXI_AST_With:
+        return leaves(cfxi_as_With(s)->body);
+    case CFXI_AST_Match:
+        return leaves(cfxi_as_Match(s)->cases);
+    case CFXI_AST_match_case:
+        return leaves(cfxi_as_match_case(s)->body);
+    case CFXI_AST_ExceptHandler:
+        return leaves(cfxi_as_ExceptHandler(s)->body);
+    case CFXI_AST_Try:
+        return leaves(cfxi_as_Try(s)->body) || leaves(cfxi_as_Try(s)->handlers) ||
+               leaves(cfxi_as_Try(s)->orelse) || leaves(cfxi_as_Try(s)->finalbody);
+    }
+    return false;
+}
+
+static bool leaves(cfxi_ast_list block)
+{
+    for (size_t i = 0; i < block.count; i++)
+        if (leaves_loop(block.items[i]))
+            return true;
+    return false;
+}
+
+static cfxi_flow way_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
+}
+
+/* The end of a loop: its else, which the ways that broke it do not take. What breaks in the else
+ * leaves the loop around, so those ways are behind this one before it is run. */
 static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t base, cfxi_flow flow)
 {
+    if (flow == CFXI_FLOW_ON && loop->orelse && leaves(*loop->orelse))
+        return cfxi_unless_left(ev, base, CFXI_FLOW_BREAK, way_else, (void *)loop);
     if (flow == CFXI_FLOW_ON && loop->orelse)
         flow = cfxi_exec_block(ev, *loop->orelse);
     return cfxi_settle(ev, base, flow, CFXI_FLOW_BREAK);
@@ -76,7 +125,48 @@ static cfxi_truth ask(cfx_evaluator *ev, const cfxi_loop *loop)
     return cfxi_region_commit(ev) ? truth : CFXI_TRUTH_FAIL;
 }
 
-static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, bool forever)
+/* The first round of a loop that goes on as long as a variable says so. If data decides that at its
+ * end, the round is taken back: *captures. Otherwise it would stand before the loop once more. */
+static cfxi_flow try_round(cfx_evaluator *ev, const cfxi_loop *loop, bool *captures)
+{
+    const size_t base = cfxi_pendings(ev);
+    *captures = false;
+    if (!cfxi_region_open(ev))
+        return CFXI_FLOW_FAIL;
+    cfxi_flow flow = loop->round(ev, loop->ctx, NULL);
+    if (flow == CFXI_FLOW_FAIL)
+        return flow;
+    flow = cfxi_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    if (flow == CFXI_FLOW_FAIL)
+        return flow;
+    if (cfxi_pendings(ev) > base) {  /* data may end it earlier: round by round, then */
+        ev->raised = NULL;
+        return abandon(ev, base) && cfxi_region_discard(ev)
+               ? known_round(ev, loop, NULL, false, captures) : CFXI_FLOW_FAIL;
+    }
+    const cfxi_truth truth = flow == CFXI_FLOW_ON ? ask(ev, loop) : CFXI_TRUE;
+    if (truth == CFXI_TRUTH_FAIL)
+        return cfxi_failed_flow(ev);
+    *captures = truth == CFXI_TRUTH_GRAPH;
+    if (*captures)
+        return cfxi_region_discard(ev) ? flow : CFXI_FLOW_FAIL;
+    return cfxi_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
+}
+
+/* What the test of a loop is. */
+typedef enum test_kind {
+    TEST_ANY,
+    TEST_CONSTANT,  /* `while True`: something else ends it */
+    TEST_VARIABLE
+} test_kind;
+
+static test_kind kind_of_test(const cfxi_ast *test)
+{
+    return test->kind == CFXI_AST_Constant ? TEST_CONSTANT
+           : test->kind == CFXI_AST_Name   ? TEST_VARIABLE : TEST_ANY;
+}
+
+static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, test_kind test)
 {
     const size_t base = cfxi_pendings(ev);
     uint32_t rounds = 0;
@@ -95,11 +185,13 @@ static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, bool forever)
         }
         cfxi_flow flow = CFXI_FLOW_ON;
         if (!captures) {
-            flow = known_round(ev, loop, NULL, forever, &captures);
+            flow = test == TEST_VARIABLE && rounds == 0
+                   ? try_round(ev, loop, &captures)
+                   : known_round(ev, loop, NULL, test == TEST_CONSTANT, &captures);
             loop->runs = captures;
         }
         if (captures)
-            return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+            return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
         if (!one_more(ev, loop, &rounds))
@@ -127,13 +219,28 @@ static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
     return was;
 }
 
+static bool holds(cfx_evaluator *ev, const cfxi_ast *constant)
+{
+    cfx_object *v = cfxi_eval(ev, constant);
+    return v && cfxi_truth_of(ev, &v) == CFXI_TRUE;
+}
+
 cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
 {
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
-                      .orelse = &s->orelse};
+                      .orelse = &s->orelse, .test_end = cfxi_end_of(s->test)};
+    cfxi_head head;
+    test_kind kind = kind_of_test(s->test);
+    if (cfxi_find_head(ev, s, &head) && holds(ev, s->test)) {
+        loop.test = cfxi_head_test;
+        loop.round = cfxi_head_round;
+        loop.ctx = &head;
+        loop.test_end = cfxi_end_of(head.test);
+        kind = TEST_ANY;
+    }
     cfxi_frame *frame = ev->frame;
     const uint64_t was = enter(ev, &s->ast);
-    const cfxi_flow flow = run_while(ev, &loop, s->test->kind == CFXI_AST_Constant);
+    const cfxi_flow flow = run_while(ev, &loop, kind);
     frame->loop = was;
     return flow;
 }
@@ -214,7 +321,7 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
         if (captures) {
             loop->over = s;
             loop->runs = true;
-            return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+            return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
         }
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
@@ -240,7 +347,7 @@ static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *ite
         return expect_length(ev, s, known.n) ? run_known(ev, loop, s, &known) : CFXI_FLOW_FAIL;
     }
     loop->over = s;
-    return cfxi_settle(ev, base, cfxi_loop_run(ev, loop), CFXI_FLOW_BREAK);
+    return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
 }
 
 static cfxi_flow for_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
@@ -316,7 +423,7 @@ cfx_object *cfxi_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *bod
     if (!cfxi_items(ev, carried, &items, &n) || !(w.state = cfxi_list(ev, items, n)))
         return NULL;
     const uint64_t was = enter(ev, ev->frame->at);
-    const cfxi_flow flow = run_while(ev, &loop, false);
+    const cfxi_flow flow = run_while(ev, &loop, TEST_ANY);
     ev->frame->loop = was;
     if (flow != CFXI_FLOW_ON || !cfxi_contents(ev, w.state, &items, &n))
         return NULL;

@@ -36,9 +36,25 @@ typedef struct cfxi_loop {
     void *ctx;
     const cfxi_ast_list *orelse;  /* run if nothing breaks it; or NULL */
     bool runs;                /* it has one round at least */
+    uint64_t test_end;        /* where the test ends (as cfx_def.last_read): a variable that is not
+                                 read behind it, and has no value before, is the test's own */
 } cfxi_loop;
 
-/* Captures it. The flow behind it. (dynamic.c) */
+/* A loop that begins with statements for its test, and a `break`. (head.c) */
+typedef struct cfxi_head {
+    const cfxi_While *loop;
+    size_t n;                 /* statements of the body before the one that breaks */
+    const cfxi_ast *test;
+    bool ends;                /* the loop ends if the test holds; else if it does not */
+} cfxi_head;
+
+/* Whether a loop is one, whose statements compute nothing but variables of the test's own. */
+bool cfxi_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head);
+cfx_object *cfxi_head_test(cfx_evaluator *ev, void *head);
+cfxi_flow cfxi_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
+
+/* Captures it, without its else. The flow behind it; what broke it is pending if there is an else.
+ * (dynamic.c) */
 cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
 
 #endif

@@ -307,6 +307,42 @@ static bool take_apart(cfx_evaluator *ev, cfx_node *n, size_t count, cfx_object 
     return whole != NULL;
 }
 
+/* Puts results into the order that they are to have. */
+static bool put_in_order(cfx_evaluator *ev, cut_span *s, const size_t *order)
+{
+    cfx_value *sorted = cfxi_ev_alloc(ev, (s->n_results + 1) * sizeof *sorted);
+    for (size_t i = 0; sorted && i < s->n_results; i++)
+        sorted[i] = s->results[order[i]];
+    if (sorted)
+        s->results = sorted;
+    return sorted != NULL;
+}
+
+/* Reads the results, which have been put into another order. */
+static bool take_in_order(cfx_evaluator *ev, cfx_node *n, const size_t *order, size_t count,
+                          cfx_object **out)
+{
+    cfx_object **items = cfxi_ev_alloc(ev, (count + 1) * sizeof *items);
+    if (!items || !take_apart(ev, n, count, items))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        out[order[i]] = items[i];
+    return true;
+}
+
+/* What both sides of a branch give, in order, and what they read. */
+static bool take_sides(cutter *c, cut_span *sides, size_t n, size_t **order)
+{
+    cfx_evaluator *ev = c->ev;
+    if (!take_results(ev, &sides[0], n) || !take_results(ev, &sides[1], n))
+        return false;
+    const cfxi_span *const spans[2] = {sides[0].span, sides[1].span};
+    cfx_value *const results[2] = {sides[0].results, sides[1].results};
+    return cfxi_order_results(ev, spans, results, n, order) &&
+           put_in_order(ev, &sides[0], *order) && put_in_order(ev, &sides[1], *order) &&
+           note_operands(c, &sides[0]) && note_operands(c, &sides[1]);
+}
+
 /* Whether one result needs no tuple around it: it is none itself. */
 static bool is_plain(const cut_span *s)
 {
@@ -323,9 +359,8 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
     cfx_node *start = in_order ? then->first : otherwise->first;
     const cfx_insert_point here = {.node = in_order ? otherwise->last : then->last};
     cutter c = {0};
-    bool fine = cutter_begin(&c, ev, start);
-    for (size_t i = 0; fine && i < 2; i++)
-        fine = take_results(ev, &sides[i], n) && note_operands(&c, &sides[i]);
+    size_t *order = NULL;
+    bool fine = cutter_begin(&c, ev, start) && take_sides(&c, sides, n, &order);
     const bool plain = n == 0 || (n == 1 && is_plain(&sides[0]) && is_plain(&sides[1]));
     for (size_t i = 0; fine && i < 2; i++)
         fine = make_region(&c, &sides[i], NULL, 0, plain, false);
@@ -342,19 +377,41 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
     cfx_node_map_free(c.seen);
     if (cond && n == 1 && plain)
         out[0] = cfxi_proxy(ev, cond);
-    fine = cond && (plain ? n == 0 || out[0] : take_apart(ev, cond, n, out));
+    fine = cond && (plain ? n == 0 || out[0] : take_in_order(ev, cond, order, n, out));
     cfx_error ignored;
     return !failed(cfx_graph_set_insert_point(ev->g, was, &ignored)) && fine;
 }
 
 /* The values that a loop begins with. */
-static bool begin_values(cfx_evaluator *ev, cfx_object *const *state, size_t n, cfx_value **out)
+static bool begin_values(cfx_evaluator *ev, cfx_object *const *state, const size_t *order, size_t n,
+                         cfx_value **out)
 {
     *out = cfxi_ev_alloc(ev, (n + 1) * sizeof **out);
     for (size_t i = 0; *out && i < n; i++)
-        if (!value_of(ev, state[i], &(*out)[i]))
+        if (!value_of(ev, state[order[i]], &(*out)[i]))
             return false;
     return *out != NULL;
+}
+
+/* The parts of a loop: what they give and read, and the inputs that stand for the state, all in
+ * order. */
+static bool take_parts(cutter *c, cut_span *parts, size_t n, cfx_node ***inputs, size_t **order)
+{
+    cfx_evaluator *ev = c->ev;
+    const cfxi_span *test = parts[0].span, *body = parts[1].span;
+    const size_t extra = !test;  /* the index of a for comes first */
+    if ((test && !take_results(ev, &parts[0], 1)) || !take_results(ev, &parts[1], n) ||
+        !cfxi_order_state(ev, test, body, body->inputs + extra, parts[1].results, n, order) ||
+        !put_in_order(ev, &parts[1], *order))
+        return false;
+    *inputs = cfxi_ev_alloc(ev, (n + 1) * sizeof **inputs);
+    if (!*inputs)
+        return false;
+    if (extra)
+        (*inputs)[0] = body->inputs[0];
+    for (size_t i = 0; i < n; i++)
+        (*inputs)[i + extra] = body->inputs[(*order)[i] + extra];
+    return (!test || note_operands(c, &parts[0])) && note_operands(c, &parts[1]);
 }
 
 bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
@@ -364,22 +421,21 @@ bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
     cfx_value args[3] = {cfx_invalid(), cfx_invalid(), cfx_invalid()};
     cfx_node *first = test ? test->first : body->first;
     cfx_value *begin = NULL;
+    cfx_node **inputs = NULL;
+    size_t *order = NULL;
     cutter c = {0};
-    bool fine = cutter_begin(&c, ev, first);
+    bool fine = cutter_begin(&c, ev, first) && take_parts(&c, parts, n, &inputs, &order);
     if (fine && test)
-        fine = take_results(ev, &parts[0], 1) && note_operands(&c, &parts[0]);
-    fine = fine && take_results(ev, &parts[1], n) && note_operands(&c, &parts[1]);
-    if (fine && test)
-        fine = make_region(&c, &parts[0], test->inputs, n, true, false);
-    fine = fine && make_region(&c, &parts[1], body->inputs, n + !test, false, true);
+        fine = make_region(&c, &parts[0], inputs, n, true, false);
+    fine = fine && make_region(&c, &parts[1], inputs, n + !test, false, true);
     drop_results(ev, &parts[0]);
     drop_results(ev, &parts[1]);
-    fine = fine && cfxi_erase_from(ev, first) && begin_values(ev, state, n, &begin) &&
+    fine = fine && cfxi_erase_from(ev, first) && begin_values(ev, state, order, n, &begin) &&
            (test ? region_value(ev, &parts[0], &args[0]) : value_of(ev, count, &args[0])) &&
            region_value(ev, &parts[1], &args[1]) && operand_tuple(&c, begin, n, &args[2]);
     cfx_node *loop = fine ? call_node(ev, test ? "cfx.while_loop" : "cfx.for_loop", args, 3) : NULL;
     drop_span(ev, &parts[0]);
     drop_span(ev, &parts[1]);
     cfx_node_map_free(c.seen);
-    return loop && take_apart(ev, loop, n, out);
+    return loop && take_in_order(ev, loop, order, n, out);
 }

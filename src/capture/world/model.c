@@ -368,6 +368,8 @@ static cfx_status capture(job *j, cfx_error *err)
         const cfx_value v = cfxi_w_to_value(&j->w, result, err);
         if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
             status = err->status;
+        else
+            status = cfx_script_tidy(j->g, err);
     }
     cfxi_w_unref(result);
     return status;

@@ -122,6 +122,9 @@ static cfx_object *dict_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_
 {
     cfx_object *value;
     bool found = false;
+    const bool has_default = o->cls || o->attrs;
+    if (key->type == CFXI_TYPE_VALUE && !has_default)
+        return cfxi_w_perform_on(w, "operator.getitem", o, key, err);
     if (cfxi_w_dict_find(o, key, &value, err) != CFX_OK)
         return NULL;
     if (value)

@@ -164,3 +164,10 @@ def method_chain(x, limit: float):
     y = x.view(-1)
     y[0] = 100.0
     return x + 0
+
+
+@program((randn(3), 3), (randn(2), 0.5), tags="augassign alias number")
+def two_names_for_a_number(x, n):
+    before = n
+    n += 1
+    return x, before, n

@@ -195,3 +195,36 @@ def return_from_while_in_for(x, n: int):
                 return x, i
         x = x * 0.5
     return x, -1
+
+
+@program((randn(4), 3), (-randn(4), 3), (randn(2), 0), (torch.zeros(3), 2),
+         tags="break else outer")
+def else_leaves_the_loop_around(x, n: int):
+    found = []
+    for i in range(3):
+        for j in range(n):
+            if x[0] > j + 1:
+                break
+        else:
+            if x.sum() > i:
+                break
+            x = x + 1
+        found.append(x)
+    return found
+
+
+@program((randn(4) * 9, 3), (-randn(4), 3), (randn(2), 1), tags="break continue else outer static")
+def else_always_leaves(x, n: int):
+    for i in range(n):
+        for j in range(2):
+            if x.sum() > 2 * j:
+                break
+        else:
+            x = x + 1
+            continue
+        while x.max() > 5:
+            x = x / 2
+        else:
+            break
+        x = x * 100  # never
+    return x

@@ -295,3 +295,98 @@ def methods_behind_signs_change_a_set(x):
     if x.sum() > 0:
         s.__isub__({1})
     return x * len(same)
+
+
+@program((randn(3), 1), (randn(2), 2), (randn(2), 7), tags="dict get data-key")
+def gets_by_data(x, k: int):
+    scales = {1: 10, 2: 20}
+    names = {1: "one", 2: "two"}
+    y = x * scales.get(k, 5)
+    name = names.get(k, "many")
+    return y if name != "two" else -y, name, scales.get(k)
+
+
+@program((randn(3), 1), (randn(2), 3), (randn(2), 5), tags="set keys values in")
+def is_in_sets(x, k: int):
+    known = {1: 2, 3: 4}
+    if k in {1, 5} or k not in frozenset((1, 3)):
+        x = x + 1
+    return x, k in known.keys(), k in known.values(), k in known
+
+
+@program((randn(3), 1), (randn(2), -1), raises=[((randn(2), 3), IndexError)],
+         tags="list data-index")
+def changes_by_data(x, i: int):
+    items = [x, x + 1, x + 2]
+    items[i] = -x
+    items.insert(i, x * 10)
+    items.insert(9, x * 20)
+    last = items.pop(i)
+    del items[i]
+    return items, last, items[i:], (1, 2, 3)[:i]
+
+
+@program((randn(3), 2), (randn(3), 1), raises=[((randn(3), 3), IndexError)],
+         tags="list grown index")
+def changes_a_grown_list(x, i: int):
+    items = []
+    for row in x:
+        items.append(row)
+    items.insert(-9, x[0])
+    items.insert(9, x[1])
+    first = items.pop(0)
+    items.pop()
+    items[i] = first + 1
+    return items
+
+
+@program((randn(3), 1), (randn(2), 2), tags="list index count", no_row="list.index")
+def searches_for_data(x, k: int):
+    return [3, 1, 2, 1].count(k), (3, 1, 2).index(k), x
+
+
+@program((randn(3), 1), (randn(2), 2), tags="dict data-key", refused="whose keys have to be known")
+def sets_by_data(x, k: int):
+    table = {1: x, 2: x}
+    table[k] = x + 1
+    return len(table)
+
+
+@program((randn(3), 1), (randn(2), 2), tags="set data-key", refused="whose keys have to be known")
+def set_of_data(x, k: int):
+    return len({1, k})
+
+
+@program((randn(3), 3), (randn(2), 1), tags="list nested grown")
+def table_of_lists(x, n: int):
+    table = [[0] * (n + 1) for _ in range(n)]
+    for i in range(n):
+        table[i][0] = i
+        for j in range(n):
+            table[i][j + 1] = table[i][j] + 1
+    pairs = []
+    for i in range(n):
+        pairs.append([0, x])
+    for i in range(n):
+        pairs[i][0] = i
+    return table, pairs
+
+
+@program((randn(3), 3), (randn(2), 1), tags="alias list nested grown",
+         refused="a list or dict was put into a list whose length depends on data")
+def row_is_changed_later(x, n: int):
+    rows, row = [], [x, x]
+    for i in range(n):
+        rows.append(row)
+    row[0] = x + 1
+    return rows
+
+
+@program((randn(3), 3), (randn(2), 1), tags="alias list nested grown",
+         refused="a list or dict was put into a list whose length depends on data")
+def rows_are_one(x, n: int):
+    rows, row = [], [x, x]
+    for i in range(n):
+        rows.append(row)
+    rows[0][0] = x + 1
+    return rows
