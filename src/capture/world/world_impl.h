@@ -469,6 +469,8 @@ cfx_status cfxi_w_scope_failed(cfxi_world *w, cfx_error *err);
 /* A call of a module of torch.nn: a node, or computed. */
 cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
                                cfx_error *err);
+/* Of a class of the user's: with the same attributes, or copies of them. */
+cfx_object *cfxi_w_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cfx_error *err);
 cfx_object *cfxi_w_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_args *a,

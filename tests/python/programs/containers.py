@@ -95,8 +95,7 @@ def dict_items(x):
 
 
 @program({"image": randn(2, 3), "scale": torch.tensor(2.0)},
-         {"image": randn(1, 4), "scale": torch.tensor(-1.0)}, tags="dict input",
-         no_row="dicts that are put together")
+         {"image": randn(1, 4), "scale": torch.tensor(-1.0)}, tags="dict input")
 def dict_input(batch):
     image = batch["image"]
     if batch["scale"] > 0:
@@ -209,8 +208,7 @@ def split_by_sizes(x, sizes: list[int]):
     return torch.stack(parts)
 
 
-@program((randn(3), randn(4)), (-randn(2), -randn(5)), tags="any all min max sorted",
-         no_row="sorted")
+@program((randn(3), randn(4)), (-randn(2), -randn(5)), tags="any all min max sorted")
 def builtins_on_lists(a, b):
     sizes = [a.numel(), b.numel()]
     both = [a.sum(), b.sum()]
