@@ -156,6 +156,7 @@ typedef struct cfxi_frame {
                                    0: none runs */
     bool captured;              /* a function was made in it, which may read its slots later */
     uint32_t guards;            /* try statements with handlers that are being run in it */
+    uint32_t finals;            /* those with `finally`, which reads variables behind a return */
 } cfxi_frame;
 
 /* ---- the evaluator ------------------------------------------------------------------------- */
