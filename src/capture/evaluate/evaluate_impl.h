@@ -458,6 +458,9 @@ cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s);
  * then): for comprehensions. ON, RAISE or FAIL. `round` may not break or return. */
 typedef cfxi_flow cfxi_round(cfx_evaluator *ev, void *ctx, cfx_object *item);
 cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx);
+/* What range, enumerate, zip or reversed gives, as it stands in list(...): the world's own iterable
+ * if all is known, else a list: *is_new. */
+cfx_object *cfxi_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new);
 /* range(...), enumerate, zip, reversed where an argument is a graph value: for special.c. What a
  * `for` finds directly in its head it takes apart itself. */
 cfx_object *cfxi_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
