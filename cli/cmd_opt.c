@@ -1,13 +1,16 @@
 /* cmd_opt.c - cfx opt: runs passes over a graph; cfx passes: lists them. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPT_PASS, OPT_DUMP };
 
 const cli_option opt_options[] = {
-    [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run, in this order"},
+    [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run, in this order, as NAME, "
+                                              "NAME=N or NAME:OPTION=N"},
     [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
     {NULL, NULL, false, NULL},
 };
@@ -16,8 +19,17 @@ const cli_option opt_options[] = {
 
 enum { MAX_PASSES = 64 };
 
+enum { MAX_SETTINGS = 8 };
+
+/* A pass, and options that it is given. */
+typedef struct step {
+    const cfx_pass *pass;
+    cfx_pass_setting settings[MAX_SETTINGS];
+    size_t n;
+} step;
+
 typedef struct plan {
-    const cfx_pass *passes[MAX_PASSES];
+    step steps[MAX_PASSES];
     size_t n;
 } plan;
 
@@ -38,25 +50,96 @@ static int unknown_pass(const cli_args *args, const char *name)
     return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
 }
 
-/* Fills the plan from "a,b,c". */
+static int unknown_option(const cli_args *args, const cfx_pass *pass, const char *name)
+{
+    char all[200] = "";
+    const cfx_pass_option *option;
+    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", option->name);
+    if (!all[0])
+        return cli_usage_error(args->verb, "the pass %s has no options", pass->name);
+    return cli_usage_error(args->verb, "the pass %s has no option '%s'; it has %s", pass->name,
+                           name, all);
+}
+
+/* A number, or nothing, which switches a flag on. */
+static bool read_number(const char *text, const cfx_pass_option *option, uint64_t *value)
+{
+    char *end = NULL;
+    *value = 1;
+    if (!text)
+        return option->is_flag;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return *end == '\0' && errno == 0 && (!option->is_flag || *value < 2);
+}
+
+/* "max_turns=4", or of the first option "4" alone. */
+static int read_setting(const cli_args *args, step *s, char *text, bool unnamed)
+{
+    char *value = unnamed ? text : strchr(text, '=');
+    const cfx_pass_option *option = NULL;
+    if (value && !unnamed)
+        *value++ = '\0';
+    for (size_t i = 0; (option = cfx_pass_option_at(s->pass, i)) != NULL; i++)
+        if (unnamed || strcmp(option->name, text) == 0)
+            break;
+    if (!option)
+        return unknown_option(args, s->pass, text);
+    if (s->n == MAX_SETTINGS)
+        return cli_usage_error(args->verb, "more than %d options", MAX_SETTINGS);
+    cfx_pass_setting *setting = &s->settings[s->n++];
+    setting->name = option->name;
+    if (read_number(value, option, &setting->value))
+        return CLI_OK;
+    return cli_usage_error(args->verb, "the option %s of the pass %s is a %s, not '%s'",
+                           option->name, s->pass->name, option->is_flag ? "flag: 0 or 1" : "number",
+                           value ? value : "");
+}
+
+/* "unroll", "unroll=4", "unroll:max_turns=4:max_nodes=99" */
+static int read_step(const cli_args *args, step *s, char *text)
+{
+    char *colon = strchr(text, ':');
+    int code = CLI_OK;
+    if (colon)
+        *colon = '\0';
+    char *value = strchr(text, '=');
+    if (value)
+        *value++ = '\0';
+    s->n = 0;
+    s->pass = cfx_pass_find(text);
+    if (!s->pass)
+        return unknown_pass(args, text);
+    if (value)
+        code = read_setting(args, s, value, true);
+    for (char *next; colon && code == CLI_OK; colon = next) {
+        next = strchr(colon + 1, ':');
+        if (next)
+            *next = '\0';
+        code = read_setting(args, s, colon + 1, false);
+    }
+    return code;
+}
+
+/* Fills the plan from "a,b=2,c:x=1". */
 static int read_plan(const cli_args *args, plan *p)
 {
-    char name[41];
+    char text[201];
     const char *list = args->values[OPT_PASS];
     p->n = 0;
     if (!list)
         return cli_usage_error(args->verb, "which pass? Give --pass; cfx passes lists them");
     for (;;) {
-        size_t size = strcspn(list, ",");
-        snprintf(name, sizeof name, "%.*s", size > 40 ? 40 : (int)size, list);
-        const cfx_pass *pass = cfx_pass_find(name);
-        if (!pass)
-            return unknown_pass(args, name);
+        const size_t size = strcspn(list, ",");
+        snprintf(text, sizeof text, "%.*s", size > 200 ? 200 : (int)size, list);
         if (p->n == MAX_PASSES)
             return cli_usage_error(args->verb, "more than %d passes", MAX_PASSES);
-        p->passes[p->n++] = pass;
-        if (!list[size])
-            return CLI_OK;
+        const int code = read_step(args, &p->steps[p->n++], text);
+        if (code != CLI_OK || !list[size])
+            return code;
         list += size + 1;
     }
 }
@@ -67,7 +150,7 @@ static int check_dump(const cli_args *args, const plan *p)
     if (!dump || !*dump)
         return CLI_OK;
     for (size_t i = 0; i < p->n; i++)
-        if (strcmp(p->passes[i]->name, dump) == 0)
+        if (strcmp(p->steps[i].pass->name, dump) == 0)
             return CLI_OK;
     if (!cfx_pass_find(dump))
         return unknown_pass(args, dump);
@@ -86,15 +169,16 @@ static void note_idle(const cfx_pass *pass)
                 pass->name, (int)strcspn(pass->needs, ","), pass->needs);
 }
 
-static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli_input *in,
+static cfx_status run_pass(const cli_args *args, const step *s, const cli_input *in,
                            cfx_error *err)
 {
+    const cfx_pass *pass = s->pass;
     const char *dump = args->values[OPT_DUMP];
     size_t before = cfx_graph_size(in->graph);
     bool changed = false;
     cli_progress(pass->name, in->size);
     cli_working(pass->name);
-    cfx_status status = cfx_pass_run(pass, in->graph, NULL, NULL, &changed, err);
+    cfx_status status = cfx_pass_run_with(pass, in->graph, NULL, s->settings, s->n, &changed, err);
     cli_progress_end();
     if (status == CFX_OK && !changed)
         note_idle(pass);
@@ -108,7 +192,8 @@ static cfx_status run_pass(const cli_args *args, const cfx_pass *pass, const cli
 /* Shows all that is wrong with the graph, unless the first pass does not mind. */
 static bool is_fit(const plan *p, cli_input *in)
 {
-    return strncmp(p->passes[0]->needs, "nothing", 7) == 0 || cli_findings(in, cfx_graph_lint) == 0;
+    return strncmp(p->steps[0].pass->needs, "nothing", 7) == 0 ||
+           cli_findings(in, cfx_graph_lint) == 0;
 }
 
 int cmd_opt(const cli_args *args)
@@ -128,7 +213,7 @@ int cmd_opt(const cli_args *args)
     } else {
         cfx_status status = CFX_OK;
         for (size_t i = 0; i < p.n && status == CFX_OK; i++)
-            status = run_pass(args, p.passes[i], &in, &err);
+            status = run_pass(args, &p.steps[i], &in, &err);
         if (status == CFX_OK)
             status = cfx_graph_text(in.graph, cli_stdout(), &err);
         if (status != CFX_OK)
@@ -144,13 +229,27 @@ static void json_field(bool first, const char *key, const char *text)
     cfx_json_string(text, strlen(text), cli_stdout());
 }
 
+/* What an option is if it is not given. Good until the next call. */
+static const char *json_default(const cfx_pass_option *option)
+{
+    static char text[24];
+    if (option->is_flag)
+        return option->otherwise ? "true" : "false";
+    snprintf(text, sizeof text, "%llu", (unsigned long long)option->otherwise);
+    return text;
+}
+
 static void json_pass(const cfx_pass *pass)
 {
     json_field(true, "name", pass->name);
     json_field(false, "summary", pass->summary);
     json_field(false, "needs", pass->needs);
     json_field(false, "keeps", pass->keeps);
-    printf("}");
+    printf(", \"options\": {");
+    const cfx_pass_option *option;
+    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+        printf("%s\"%s\": %s", i ? ", " : "", option->name, json_default(option));
+    printf("}}");
 }
 
 static int json_passes(const cfx_pass *only)
@@ -168,6 +267,14 @@ static int json_passes(const cfx_pass *only)
     return CLI_OK;
 }
 
+static void print_options(const cfx_pass *pass)
+{
+    const cfx_pass_option *option;
+    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+        printf("%s%-7s  %s (%s): %s\n", i ? "" : "\n", i ? "" : "options", option->name,
+               json_default(option), option->summary);
+}
+
 int cmd_passes(const cli_args *args)
 {
     size_t width = 0;
@@ -178,6 +285,7 @@ int cmd_passes(const cli_args *args)
         return json_passes(one);
     if (one) {
         printf("%s: %s\n\nneeds  %s\nkeeps  %s\n", one->name, one->summary, one->needs, one->keeps);
+        print_options(one);
         return CLI_OK;
     }
     for (size_t i = 0; cfx_pass_at(i); i++)

@@ -48,7 +48,9 @@ const cli_verb cli_verbs[] = {
      "--pass A,B,... [--dump-after[=PASS]] FILE", CLI_ONE_FILE, opt_options,
      "  cfx opt --pass dce model.ir >small.ir\n"
      "  cfx opt --pass dce model.ir | cfx code\n"
-     "  cfx opt --pass dce --dump-after model.ir >small.ir\n",
+     "  cfx opt --pass dce --dump-after model.ir >small.ir\n"
+     "  cfx opt --pass unroll=4,cse model.ir\n"
+     "  cfx opt --pass unroll:max_turns=4:max_nodes=99 model.ir\n",
      cmd_opt},
     {"check", "say whether a graph is well formed, and all that is wrong with it", "FILE",
      CLI_ONE_FILE, NULL,

@@ -32,7 +32,10 @@ its file says why not. Each is called the same way, by its name:
 | Python | `cfx.passes.run(module, "NAME")`, a GraphModule or a Graph; tells whether it changed |
 | C | `cfx_pass_NAME(graph, modules, options, &changed, &error)`, or `cfx_pass_run` |
 
-Options of a pass are a struct of its own in `<cfx/pass.h>`, which also has the details.
+Options of a pass are a struct of its own in `<cfx/pass.h>`, which also has the details. Those that
+are numbers or flags can be given by name: `cfx opt --pass unroll=4` (the first one),
+`--pass unroll:max_turns=4:max_nodes=99`, `cfx.passes.run(module, "unroll", max_turns=4)`,
+`cfx_pass_run_with`.
 
 """
 
@@ -46,6 +49,16 @@ def rows():
     """(name, summary, needs, keeps) of every pass."""
     text = (ROOT / "include/cfx/pass.def").read_text()
     return [(m[1], *map(joined, m.groups()[1:])) for m in ROW.finditer(text)]
+
+
+def options(name):
+    """What can be set of a pass, as a list."""
+    text = (ROOT / "include/cfx/pass_option.def").read_text()
+    row = re.compile(rf"^CFX_PASS_OPTION\({name}, (\w+), (\w+), (\d+),\s*{TEXT}\)", re.M)
+    return "".join(
+        f"- Option `{m[1]}` ({('off' if m[2] == 'FLAG' else m[3])}): {joined(m[4])}.\n"
+        for m in row.finditer(text)
+    )
 
 
 def golden(name):
@@ -72,7 +85,7 @@ def comment(name):
 
 def section(name, summary, needs, keeps):
     summary = summary[0].upper() + summary[1:]
-    return (f"## {name}\n\n{summary}.\n\n- Needs: {needs}.\n- Keeps: {keeps}.\n\n"
+    return (f"## {name}\n\n{summary}.\n\n- Needs: {needs}.\n- Keeps: {keeps}.\n{options(name)}\n"
             f"{golden(name) or comment(name)}")
 
 

@@ -30,8 +30,10 @@ CFX_API bool cfx_nn_param(cfx_nn nn, size_t i, cfx_param *param);  /* false past
 /* What the constructor of the module at `path` was given: calls `fn` for each parameter that is not
  * its default, in order; `keyword` tells that one before it was left out, or that it must be one.
  * Values are valid during the call; a bias is a bool, whatever the attribute is; a tensor (the
- * weight of a loss) is a HOST value: the buffer of that name. CFX_E_TYPE if the class is not in the
- * table, holds other modules (Sequential), or the module was changed so that no call makes it. */
+ * weight of a loss) is a HOST value: the buffer of that name; a module (of the type "Module") is a
+ * STR, where it is below `path`, of a stack of copies ("layers.0") the first. CFX_E_TYPE if the
+ * class is not in the table, holds other modules (Sequential), or the module was changed so that
+ * no call makes it. */
 typedef cfx_status cfx_nn_arg_fn(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
                                  cfx_error *err);
 CFX_API cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char *path,

@@ -35,6 +35,29 @@ CFX_API const cfx_pass *cfx_pass_find(const char *name);
 CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
                                 const void *opts, bool *changed, cfx_error *err);
 
+/* An option that is a number or a flag: it can be set by its name. */
+typedef struct cfx_pass_option {
+    const char *pass;      /* whose it is */
+    const char *name;
+    const char *summary;
+    bool is_flag;          /* 0 or 1; else a count */
+    uint32_t offset;       /* in the pass's option struct */
+    uint64_t otherwise;    /* what it is if it is not set */
+} cfx_pass_option;
+
+typedef struct cfx_pass_setting {
+    const char *name;
+    uint64_t value;
+} cfx_pass_setting;
+
+/* Those of a pass (pass_option.def); NULL past the end. */
+CFX_API const cfx_pass_option *cfx_pass_option_at(const cfx_pass *pass, size_t i);
+/* Runs a pass as cfx_pass_run does, with these of its options. CFX_E_KEY for one that it does not
+ * have, and CFX_E_VALUE for a flag that is neither 0 nor 1, before any change. */
+CFX_API cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+                                     const cfx_pass_setting *settings, size_t n, bool *changed,
+                                     cfx_error *err);
+
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
 /* annotate: gives nodes without a type the one that the operator table says they have: tensors,

@@ -253,10 +253,10 @@ _DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Co
 def _dict_call(tracer, value):
     """A dict of a class of the user's, as a call of the class."""
     cls, kwargs = type(value), {}
-    args: tuple[Any, ...] = ([(key, returned(tracer, part)) for key, part in value.items()],)
+    args: tuple[Any, ...] = ([(key, _returned(tracer, part)) for key, part in value.items()],)
     if dataclasses.is_dataclass(cls):
         names = [f.name for f in dataclasses.fields(cls) if f.init]
-        args, kwargs = (), {name: returned(tracer, getattr(value, name)) for name in names}
+        args, kwargs = (), {name: _returned(tracer, getattr(value, name)) for name in names}
     elif cls.__init__ not in [base.__init__ for base in _DICTS]:
         raise ScriptError(
             f"a {cls.__qualname__} is returned, a dict with an __init__ of its own, which a graph "
@@ -265,15 +265,14 @@ def _dict_call(tracer, value):
     return tracer.create_proxy("call_function", cls, args, kwargs)
 
 
-def returned(tracer, value):
-    """What a program returns, as the graph is to give it."""
+def _returned(tracer, value):
     if isinstance(value, dict) and type(value) not in _DICTS:
         return _dict_call(tracer, value)
     if type(value) in (list, tuple):
-        parts = [returned(tracer, part) for part in value]
+        parts = [_returned(tracer, part) for part in value]
         return value if all(map(operator.is_, parts, value)) else type(value)(parts)
     if type(value) is dict:
-        return {key: returned(tracer, part) for key, part in value.items()}
+        return {key: _returned(tracer, part) for key, part in value.items()}
     return value
 
 
@@ -367,6 +366,10 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return _core._script_torch(self.tracer, func, args, kwargs)
+
+    def returned(self, value):
+        """What a program returns, as the graph is to give it."""
+        return _returned(self.tracer, value)
 
 
 # What a tensor of the program answers for itself: it never changes.

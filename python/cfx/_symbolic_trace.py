@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from . import _core, _glue, _scripting, _tracing, interop
+from . import _core, _glue, _tracing, interop, ops
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .node import base_types
@@ -111,6 +111,18 @@ def _wrapped():
         *((d, name) for (_, name), d in _wrapped_fns_to_patch.items()),
         *methods, *_wrapped_methods_to_patch,
     ]  # fmt: skip
+
+
+def _mark_wrapped(graph, functions):
+    """Generated code has to wrap them again, wherever in the graph they are called."""
+    for fn in functions:
+        for node in graph.find_nodes(op="call_function", target=fn):
+            node.meta["is_wrapped"] = True
+    for operator in (ops.cond, ops.while_loop, ops.for_loop):
+        for node in graph.find_nodes(op="call_function", target=operator):
+            for argument in (*node.args, *node.kwargs.values()):
+                if isinstance(argument, Graph):
+                    _mark_wrapped(argument, functions)
 
 
 def _find_proxy(*objects_to_search: object) -> Proxy | None:
@@ -396,7 +408,7 @@ class Tracer(_core.Tracer):
                 result = fn(*args)
             else:
                 result = _core._evaluate(self, lambda: fn(*args), *self._evaluation)
-                result = _scripting.returned(self, result)
+                result = self._evaluation[0].returned(result)
             self._output(result, fn.__annotations__.get("return"))
 
         try:
@@ -416,6 +428,8 @@ class Tracer(_core.Tracer):
         finally:
             self._evaluation = None
         _core._script_tidy(graph)
+        if _wrapped_fns_to_patch:
+            _mark_wrapped(graph, [d.get(name) for (_, name), d in _wrapped_fns_to_patch.items()])
         return graph
 
 

@@ -432,8 +432,10 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
     return view->own && view->names;
 }
 
-/* Runs a pass over a module, or None: whether it changed anything; -1 with an exception. */
-static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const void *opts)
+/* Runs a pass over a module, or None: whether it changed anything; -1 with an exception. Options
+ * are its struct, or (NULL) settings. */
+static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const void *opts,
+                    const cfx_pass_setting *settings, size_t n)
 {
     cfx_error err = {0};
     bool changed = false;
@@ -441,8 +443,9 @@ static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const
     if (module != Py_None && !modules_over(self->st, module, &view))
         return -1;
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_run(pass, self->g, module == Py_None ? NULL : &view.table, opts,
-                                     &changed, &err);
+    const cfx_modules *tree = module == Py_None ? NULL : &view.table;
+    cfx_status status = opts ? cfx_pass_run(pass, self->g, tree, opts, &changed, &err)
+                             : cfx_pass_run_with(pass, self->g, tree, settings, n, &changed, &err);
     cfx_iter_end(&here);
     modules_done(&view);
     if (status == CFX_OK && !PyErr_Occurred())
@@ -453,19 +456,51 @@ static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const
 
 static PyObject *bool_or_null(int answer) { return answer < 0 ? NULL : PyBool_FromLong(answer); }
 
-/* _pass(name, module=None): runs a pass of the table; whether it changed anything. */
+enum { MOST_SETTINGS = 16 };
+
+/* The options of a pass in a dict, None if there are none: how many; -1 with an exception. */
+static Py_ssize_t read_settings(PyObject *given, cfx_pass_setting *settings)
+{
+    Py_ssize_t at = 0, n = 0;
+    PyObject *name, *value;
+    while (given != Py_None && PyDict_Next(given, &at, &name, &value)) {
+        const bool whole = PyLong_Check(value);
+        const unsigned long long number = whole ? PyLong_AsUnsignedLongLong(value) : 0;
+        if (!whole || PyErr_Occurred()) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "the option %U of a pass must be a number that is not "
+                         "negative, or a bool, not %R", name, value);
+            return -1;
+        }
+        if (n == MOST_SETTINGS) {
+            PyErr_SetString(PyExc_ValueError, "too many options");
+            return -1;
+        }
+        settings[n] = (cfx_pass_setting){PyUnicode_AsUTF8(name), number};
+        if (!settings[n++].name)
+            return -1;
+    }
+    return n;
+}
+
+/* _pass(name, module=None, options=None): runs a pass of the table; whether it changed anything. */
 PyObject *graph_pass(PyGraph *self, PyObject *args)
 {
     PyObject *name, *keep;
     PyObject *module = Py_None;
-    if (!PyArg_ParseTuple(args, "O|O:_pass", &name, &module))
+    PyObject *options = Py_None;
+    cfx_pass_setting settings[MOST_SETTINGS];
+    if (!PyArg_ParseTuple(args, "O|OO:_pass", &name, &module, &options))
         return NULL;
+    if (options != Py_None && !PyDict_Check(options))
+        return PyErr_Format(PyExc_TypeError, "_pass takes options as a dict");
     const char *text = c_string_of(name, "the name of a pass", &keep);
     const cfx_pass *pass = text ? cfx_pass_find(text) : NULL;
     Py_XDECREF(keep);
     if (!pass)
         return text ? PyErr_Format(PyExc_ValueError, "there is no pass %R", name) : NULL;
-    return bool_or_null(run_pass(self, pass, module, NULL));
+    const Py_ssize_t n = read_settings(options, settings);
+    return n < 0 ? NULL : bool_or_null(run_pass(self, pass, module, NULL, settings, (size_t)n));
 }
 
 /* Scopes are the graph's: its copies of them are nested already, those in the metadata are not. */
@@ -490,7 +525,7 @@ static cfx_status keep_meta(void *ctx, cfx_node *from, cfx_node *to, cfx_error *
 PyObject *graph_inline(PyGraph *self, PyObject *module)
 {
     const cfx_inline_options opts = {keep_meta, self};
-    return bool_or_null(run_pass(self, cfx_pass_find("inline"), module, &opts));
+    return bool_or_null(run_pass(self, cfx_pass_find("inline"), module, &opts, NULL, 0));
 }
 
 static cfx_status add_path(void *ctx, const char *path, cfx_error *err)
@@ -506,7 +541,7 @@ PyObject *graph_lift_params(PyGraph *self, PyObject *module)
 {
     PyObject *paths = PyList_New(0);
     const cfx_lift_params_options opts = {add_path, paths};
-    if (paths && run_pass(self, cfx_pass_find("lift_params"), module, &opts) < 0)
+    if (paths && run_pass(self, cfx_pass_find("lift_params"), module, &opts, NULL, 0) < 0)
         Py_CLEAR(paths);
     return paths;
 }
@@ -542,7 +577,7 @@ PyObject *graph_unlift_params(PyGraph *self, PyObject *args)
     int answer = -1;
     if (texts) {
         const cfx_unlift_params_options opts = {texts, (size_t)PyList_GET_SIZE(own)};
-        answer = run_pass(self, cfx_pass_find("unlift_params"), module, &opts);
+        answer = run_pass(self, cfx_pass_find("unlift_params"), module, &opts, NULL, 0);
     }
     PyMem_Free(texts);
     Py_XDECREF(keep);
@@ -558,7 +593,7 @@ PyObject *graph_remove_dropout(PyGraph *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Op:_remove_dropout", &module, &training))
         return NULL;
     const cfx_remove_dropout_options opts = {training};
-    return bool_or_null(run_pass(self, cfx_pass_find("remove_dropout"), module, &opts));
+    return bool_or_null(run_pass(self, cfx_pass_find("remove_dropout"), module, &opts, NULL, 0));
 }
 
 /* _merge_matmul(split) */
@@ -566,7 +601,7 @@ PyObject *graph_merge_matmul(PyGraph *self, PyObject *split)
 {
     const cfx_target target = {.object = split};
     const cfx_merge_matmul_options opts = {&target};
-    return bool_or_null(run_pass(self, cfx_pass_find("merge_matmul"), Py_None, &opts));
+    return bool_or_null(run_pass(self, cfx_pass_find("merge_matmul"), Py_None, &opts, NULL, 0));
 }
 
 /* _may_depend_on(a, b, search_depth) */

@@ -1,7 +1,23 @@
 /* passes.c - the table of passes, passes with options of their own, repeated parts. */
 #include "graph_methods.h"
 
-/* [(name, summary, needs, keeps), ...] in the order of the table. */
+/* {name: (what it is if it is not given, summary)} */
+static PyObject *options_of(const cfx_pass *pass)
+{
+    const cfx_pass_option *option;
+    PyObject *all = PyDict_New();
+    for (size_t i = 0; all && (option = cfx_pass_option_at(pass, i)) != NULL; i++) {
+        PyObject *value = option->is_flag ? PyBool_FromLong((long)option->otherwise)
+                                          : PyLong_FromUnsignedLongLong(option->otherwise);
+        PyObject *row = Py_BuildValue("(Ns)", value, option->summary);
+        if (!row || PyDict_SetItemString(all, option->name, row) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(row);
+    }
+    return all;
+}
+
+/* [(name, summary, needs, keeps, options), ...] in the order of the table. */
 static PyObject *py_passes(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -9,8 +25,8 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
     PyObject *rows = PyList_New(0);
     for (size_t i = 0; rows && cfx_pass_at(i); i++) {
         const cfx_pass *pass = cfx_pass_at(i);
-        PyObject *row = Py_BuildValue("(ssss)", pass->name, pass->summary, pass->needs,
-                                      pass->keeps);
+        PyObject *row = Py_BuildValue("(ssssN)", pass->name, pass->summary, pass->needs,
+                                      pass->keeps, options_of(pass));
         if (!row || PyList_Append(rows, row) < 0)
             Py_CLEAR(rows);
         Py_XDECREF(row);

@@ -385,10 +385,8 @@ static cfx_object *world_make(void *ctx, cfx_object *cls, cfx_error *err)
 static PyObject *make_class(module_state *st, const char *name, cfx_object *const *bases, size_t n,
                             const char *const *names, cfx_object *const *values, size_t m)
 {
-    PyObject *parents = PyTuple_New((Py_ssize_t)n);
+    PyObject *parents = tuple_of((PyObject *const *)bases, (Py_ssize_t)n);
     PyObject *body = parents ? PyDict_New() : NULL;
-    for (size_t i = 0; parents && i < n; i++)
-        PyTuple_SET_ITEM(parents, (Py_ssize_t)i, Py_NewRef(py(bases[i])));
     int failed = body ? 0 : -1;
     for (size_t i = 0; !failed && i < m; i++)
         failed = PyDict_SetItemString(body, names[i], py(values[i]));

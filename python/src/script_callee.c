@@ -128,9 +128,7 @@ static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error
         return 0;
     case CFX_CALLEE_PARTIAL: {
         PyObject *first = PyTuple_Pack(1, self);
-        PyObject *parts = PyTuple_New((Py_ssize_t)out->n_parts);
-        for (size_t i = 0; parts && i < out->n_parts; i++)
-            PyTuple_SET_ITEM(parts, (Py_ssize_t)i, Py_NewRef(py(out->parts[i])));
+        PyObject *parts = tuple_of((PyObject *const *)out->parts, (Py_ssize_t)out->n_parts);
         PyObject *all = first && parts ? PySequence_Concat(parts, first) : NULL;
         int failed = all ? fill_partial(w, py(out->function), all, py(out->named), out) : -1;
         Py_XDECREF(all);

@@ -27,12 +27,12 @@ typedef struct c_model {
 
 /* ---- constructors -------------------------------------------------------------------------- */
 
-/* Whether C can say the argument: a tensor it cannot, so that such a module is lowered. */
+/* Whether C can say the argument: a tensor or a module it cannot, so that such a one is lowered. */
 static cfx_status can_say(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
                           cfx_error *err)
 {
-    (void)ctx, (void)param, (void)keyword, (void)err;
-    return v.kind == CFX_KIND_HOST ? CFX_E_TYPE : CFX_OK;
+    (void)ctx, (void)keyword, (void)err;
+    return v.kind == CFX_KIND_HOST || strncmp(param->type, "Module", 6) == 0 ? CFX_E_TYPE : CFX_OK;
 }
 
 bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name)

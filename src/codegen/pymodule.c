@@ -203,6 +203,42 @@ static cfx_status put_tensor_argument(const py_call *call, const cfx_param *para
     return status;
 }
 
+static cfx_status put_constructor(py_init *p, const char *path, cfx_error *err);
+
+/* A module that the constructor was given, `name` below that. It makes copies of one that is the
+ * first of a list: they must be alike still. */
+static cfx_status put_module_argument(const py_call *call, const char *name, cfx_error *err)
+{
+    py_init *p = call->init;
+    char path[512];
+    const size_t start = p->text.size;
+    const size_t refused = p->refused;
+    if (snprintf(path, sizeof path - 24, "%s.%s", call->path, name) >= (int)sizeof path - 24)
+        return CFX_E_TYPE;
+    CFX_TRY(put_constructor(p, path, err));
+    char *number = strrchr(path, '.') + 1;
+    const size_t size = p->text.size - start;
+    for (size_t i = 1; number[0] == '0' || i > 1; i++) {
+        cfx_buffer class_name;
+        cfx_buffer_init(&class_name, p->g->allocator);
+        snprintf(number, 24, "%zu", i);
+        cfx_status status = cfxi_module_class(p->modules, path, &class_name, err);
+        const bool last = status != CFX_OK || class_name.size == 0 || p->refused > refused;
+        if (!last)
+            status = put_constructor(p, path, err);
+        if (!last && status == CFX_OK && !p->nomem &&
+            (p->text.size - start != 2 * size ||
+             memcmp(p->text.data + start, p->text.data + start + size, size) != 0))
+            refuse(p, path, class_name.data, "the constructor makes copies of the first of its "
+                   "list, and it is none");
+        cfx_buffer_free(&class_name);
+        if (last || status != CFX_OK || p->nomem)
+            return p->nomem ? cfxi_nomem(err) : status;
+        p->text.size = start + size;
+    }
+    return CFX_OK;
+}
+
 static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
                                cfx_error *err)
 {
@@ -215,28 +251,30 @@ static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, 
     }
     if (v.kind == CFX_KIND_HOST)
         return put_tensor_argument(call, param, err);
+    if (strncmp(param->type, "Module", 6) == 0)
+        return put_module_argument(call, cfx_value_text(v, NULL), err);
     return put_value(call->init, v, err);
 }
 
-static cfx_status put_constructor(py_init *p, const cfxi_part *part, cfx_error *err)
+static cfx_status put_constructor(py_init *p, const char *path, cfx_error *err)
 {
-    py_call call = {.init = p, .path = part->path};
+    py_call call = {.init = p, .path = path};
     cfx_buffer name;
     cfx_error why = {0};
     cfx_buffer_init(&name, p->g->allocator);
-    cfx_status status = cfxi_module_class(p->modules, part->path, &name, err);
+    cfx_status status = cfxi_module_class(p->modules, path, &name, err);
     const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
     if (nn) {
         put_str(p, "torch.nn.");
         put_str(p, cfx_nn_name(nn));
         put_str(p, "(");
-        status = cfx_nn_each_arg(p->modules, p->g, part->path, nn, put_argument, &call, &why);
+        status = cfx_nn_each_arg(p->modules, p->g, path, nn, put_argument, &call, &why);
         put_str(p, ")");
         if (status != CFX_OK && status != CFX_E_TYPE && err)
             *err = why;
     }
     if (status == CFX_E_TYPE || (status == CFX_OK && !nn)) {
-        refuse(p, part->path, name.data, why.message);
+        refuse(p, path, name.data, why.message);
         status = CFX_OK;
     }
     cfx_buffer_free(&name);
@@ -335,7 +373,7 @@ static cfx_status put_statement(py_init *p, cfxi_part *part, cfx_error *err)
     else if (part->twin)
         put_part(p, part->twin);
     else
-        CFX_TRY(put_constructor(p, part, err));
+        CFX_TRY(put_constructor(p, part->path, err));
     put_str(p, close ? ")\n" : "\n");
     put_ties(p, part);
     return p->nomem ? cfxi_nomem(err) : CFX_OK;

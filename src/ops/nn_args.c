@@ -22,6 +22,7 @@ typedef enum how {
     PRESENT,   /* whether it is not None */
     UNLESS,    /* likewise, but None if it is what `other` is */
     DTYPE_OF,  /* the type of the tensor */
+    MODULE,    /* the module of that name, or None */
     LOST       /* nothing tells: it is not known to have been passed */
 } how;
 
@@ -54,6 +55,10 @@ static const source sources[] = {
     LAYER(CFX_NN_TransformerDecoderLayer, ""),
     {CFX_NN_TransformerDecoderLayer, "d_model", "self_attn.embed_dim", IS, NULL},
     {CFX_NN_TransformerDecoderLayer, "nhead", "self_attn.num_heads", IS, NULL},
+    {CFX_NN_TransformerEncoder, "encoder_layer", "layers.0", MODULE, NULL},
+    {CFX_NN_TransformerEncoder, "norm", "norm", MODULE, NULL},
+    {CFX_NN_TransformerDecoder, "decoder_layer", "layers.0", MODULE, NULL},
+    {CFX_NN_TransformerDecoder, "norm", "norm", MODULE, NULL},
     {CFX_NN_Transformer, "batch_first", "batch_first", IS, NULL},
     {CFX_NN_Transformer, "custom_encoder", NULL, LOST, NULL},
     {CFX_NN_Transformer, "custom_decoder", NULL, LOST, NULL},
@@ -188,6 +193,24 @@ static cfx_status name_activation(const reading *r, cfx_value *v)
     return v->kind == CFX_KIND_INVALID ? r->err->status : CFX_OK;
 }
 
+/* Where a module is that was passed; None if there is none. */
+static cfx_status read_module(const reading *r, const source *s, cfx_value *v)
+{
+    char path[512];
+    cfx_buffer class_name;
+    if (snprintf(path, sizeof path, "%s%s%s", r->path, r->path[0] ? "." : "", s->attribute) >=
+        (int)sizeof path)
+        return refuse(r, "too long a path has", s->attribute);
+    cfx_buffer_init(&class_name, cfx_graph_allocator(r->g));
+    const cfx_status status = cfxi_module_class(r->modules, path, &class_name, r->err);
+    *v = class_name.size == 0 ? cfx_none()
+                              : cfx_value_str(r->g, s->attribute, strlen(s->attribute), r->err);
+    cfx_buffer_free(&class_name);
+    if (status != CFX_OK)
+        return status;
+    return v->kind == CFX_KIND_INVALID ? r->err->status : CFX_OK;
+}
+
 /* What was passed, floating; INVALID if nothing tells that anything was. */
 static cfx_status read_param(const reading *r, const cfx_param *param, cfx_value *v)
 {
@@ -198,6 +221,8 @@ static cfx_status read_param(const reading *r, const cfx_param *param, cfx_value
         return CFX_OK;
     if (s.how == DTYPE_OF)
         return read_dtype(r, &s, v);
+    if (s.how == MODULE)
+        return read_module(r, &s, v);
     CFX_TRY(attribute(r, s.attribute, v));
     if (v->kind == CFX_KIND_INVALID)
         return refuse(r, "it has no attribute", s.attribute);
@@ -314,8 +339,6 @@ cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char 
     CFX_TRY(check_sizes(&r));
     for (size_t i = 0; cfx_nn_param(nn, i, &param); i++) {
         cfx_value v;
-        if (strcmp(param.type, "Module") == 0)
-            return refuse(&r, "its constructor takes modules, as", "encoder_layer");
         CFX_TRY(read_param(&r, &param, &v));
         if (v.kind == CFX_KIND_INVALID || is_default(&param, v)) {
             cfx_value_discard(g, v);

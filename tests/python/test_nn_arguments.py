@@ -69,6 +69,33 @@ def test_types(name, dtype):
     assert {k: v.dtype for k, v in made.state_dict().items()} == want, text
 
 
+def stack(name, **options):
+    """An encoder or decoder of two layers, with a norm if that is asked for."""
+    layer = getattr(nn, f"Transformer{name}Layer")(4, 2, 8, batch_first=True, dropout=0.0)
+    return getattr(nn, f"Transformer{name}")(layer, 2, **options)
+
+
+@pytest.mark.parametrize("part", [
+    stack("Encoder"), stack("Encoder", norm=nn.LayerNorm(4, eps=1e-3), enable_nested_tensor=False),
+    stack("Encoder", mask_check=False), stack("Decoder"), stack("Decoder", norm=nn.LayerNorm(4)),
+], ids=lambda part: type(part).__name__)  # fmt: skip
+def test_modules_as_arguments(part):
+    """What the constructor copies is written once, and is as it was."""
+    made, text = again(part)
+    assert text.count("Layer(") == 1 and str(made) == str(part), text
+    assert made.num_layers == 2 and getattr(made, "mask_check", 0) == getattr(part, "mask_check", 0)
+    made.load_state_dict(part.state_dict())
+    x = torch.randn(2, 3, 4)
+    inputs = (x,) if isinstance(part, nn.TransformerEncoder) else (x, x + 1)
+    with torch.no_grad():
+        torch.testing.assert_close(made.eval()(*inputs), part.eval()(*inputs), rtol=0, atol=0)
+
+
+def unlike(part):
+    part.layers[1] = nn.TransformerEncoderLayer(4, 2, 9, batch_first=True)
+    return part
+
+
 def changed(part, **attributes):
     for name, value in attributes.items():
         setattr(part, name, value)
@@ -85,8 +112,16 @@ def without(part, name):
     changed(nn.Linear(2, 3), in_features=4),
     changed(nn.Conv2d(2, 3, 3), weight=nn.Parameter(torch.zeros(5, 2, 3, 3))),
     nn.TransformerEncoderLayer(4, 2, activation=torch.tanh),
-    nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 2),
 ], ids=lambda part: type(part).__name__)
 def test_what_no_call_makes(part):
     with pytest.raises(TypeError, match=f"torch.nn.{type(part).__name__}"):
         again(part)
+
+
+def test_a_list_of_unlike_modules():
+    """TransformerEncoder makes copies of one layer."""
+    with pytest.raises(TypeError, match=r"'part\.layers\.1' .*: the constructor makes copies"):
+        again(unlike(stack("Encoder")))
+    with pytest.raises(TypeError, match="neither 'relu' nor 'gelu'"):
+        layer = nn.TransformerEncoderLayer(4, 2, activation=torch.tanh)
+        again(nn.TransformerEncoder(layer, 1, enable_nested_tensor=False))

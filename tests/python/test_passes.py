@@ -31,7 +31,7 @@ def test_table():
     assert [r.name for r in rows] == sorted(r.name for r in rows)
     assert {"cse", "dce", "toposort"} <= {r.name for r in rows}
     for row in rows:
-        assert all(row) and not row.summary.endswith(".")
+        assert all(row[:4]) and not row.summary.endswith(".")
 
 
 def test_run_on_a_graph():
@@ -258,3 +258,41 @@ def test_code_is_made_anew_if_a_later_pass_fails():
     with pytest.raises(RuntimeError, match="neg"):
         cfx.passes.run(gm, "annotate", "cse")
     assert "abs_1 : torch.Tensor" in gm.code
+
+
+LOOP = """graph():
+  %x = placeholder[target=x]()
+  %loop = call_function[target=cfx.for_loop](5, graph {
+      %i = placeholder[target=i]()
+      %acc = placeholder[target=acc]()
+      %add = call_function[target=operator.add](%acc, %i)
+      output((%add,))
+    }, (%x,))
+  %getitem = call_function[target=operator.getitem](%loop, 0)
+  output(%getitem)
+"""
+
+
+def test_options_by_name():
+    graph = cfx.parse(LOOP)
+    assert not cfx.passes.run(graph, "unroll", max_turns=4)
+    assert not cfx.passes.run(graph, "unroll", max_turns=5, max_nodes=3)
+    assert cfx.passes.run(graph, "cse", "unroll", max_turns=5)  # for those that have it
+    row = {p.name: p for p in cfx.passes.table()}["unroll"]
+    assert {name: value for name, (value, _) in row.options.items()} == {
+        "max_turns": 16, "max_nodes": 1000}
+
+
+@pytest.mark.parametrize("names, options, error, words", [
+    (("unroll",), {"limit": 3}, TypeError, "no option 'limit' of the passes unroll; there are: "),
+    (("cse", "topsort_"), {}, ValueError, "there is no pass 'topsort_'"),
+    (("cse",), {"max_turns": 3}, TypeError, "no option 'max_turns' of the passes cse$"),
+    (("unroll",), {"max_turns": -1}, TypeError, "not negative, or a bool, not -1"),
+    (("unroll",), {"max_turns": "4"}, TypeError, "not '4'"),
+    (("dce",), {"like_torch_fx": 2}, ValueError, "is a flag: 0 or 1"),
+], ids=str)  # fmt: skip
+def test_wrong_options(names, options, error, words):
+    graph = cfx.parse(LOOP)
+    with pytest.raises(error, match=words):
+        cfx.passes.run(graph, *names, **options)
+    assert cfx.text(graph) == cfx.text(cfx.parse(LOOP))

@@ -226,6 +226,33 @@ def test_pickled(program, note):
     note("pickled", 1, 0)
 
 
+def text_of(module):
+    return re.sub(r"  @ .*", "", cfx.text(module.graph))
+
+
+# with torch.no_grad() and its like become calls that ask for the mode and set it; whoever reads
+# them asks at once, as torch.is_grad_enabled() of a program does.
+ASKS_THE_MODE = {
+    "contexts.Detaches", "contexts.no_grad_in_branch", "contexts.whole_without_gradients",
+    "contexts.gradients_off_in_a_loop", "contexts.returns_from_with",
+}  # fmt: skip
+
+
+@every()
+def test_the_code_of_a_graph_gives_the_graph(program, note):
+    """Captured from the code that was written of it, it is the same but for lines; else all that
+    differs is what is said here, and the code of that is at rest."""
+    module = script(program)
+    again = cfx.script(module)
+    note("the same from their code", 0)
+    if f"{program.topic}.{program.name}" in ASKS_THE_MODE:
+        assert "is_grad_enabled" in text_of(module) and "is_grad_enabled" not in text_of(again)
+        module, again = again, cfx.script(again)
+    else:
+        note("the same from their code", 1, 0)
+    assert text_of(again) == text_of(module)
+
+
 @every(chosen=lambda p: not p.no_row)
 def test_lowered(program, note):
     module = script(program)

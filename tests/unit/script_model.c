@@ -164,6 +164,26 @@ TEST(memory_may_run_out)
         "        self.w = nn.Parameter(torch.ones(2))\n"
         "    def forward(self, x):\n"
         "        return self.fc(x) * self.w if x.sum() > 0 else x\n";
+    static char control[] =
+        "def f(x, n):\n"
+        "    unread, k, best, a, b = x, 0, x, 0, 1\n"
+        "    while not (x.sum() < 1 or k > n):\n"
+        "        if x.max() not in (1, 2):\n"
+        "            unread, y = x, x + 1\n"
+        "        else:\n"
+        "            y = x - 1\n"
+        "        a, b = b, a + b\n"
+        "        if not y.sum() > 0:\n"
+        "            break\n"
+        "        best = x = y\n"
+        "        k += 1\n"
+        "    while True:\n"
+        "        d = best - x\n"
+        "        if (d * d).sum() < 3:\n"
+        "            break\n"
+        "        x = x / 2\n"
+        "    return best, a\n";
     CHECK(test_oom_sweep(capture, small) > 100);
+    CHECK(test_oom_sweep(capture, control) > 100);
     CHECK(test_oom_sweep(capture, module) > 100);
 }

@@ -13,6 +13,7 @@ class Pass(NamedTuple):
     summary: str
     needs: str
     keeps: str
+    options: dict[str, tuple[int, str]]  # by name: what it is if it is not given, what it does
 
 
 def table() -> list[Pass]:
@@ -24,17 +25,30 @@ def table() -> list[Pass]:
 _USES = {"merge_matmul": "cfx.experimental.merge_matmul"}
 
 
-def run(module: Any, *names: str) -> bool:
+def _settings(names: tuple[str, ...], options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of each pass; TypeError for one that none of them has."""
+    rows = {row.name: row.options for row in table()} if options else {}
+    known = sorted({option for name in names for option in rows.get(name, ())})
+    for option in options:
+        if option not in known:
+            have = f"; there are: {', '.join(known)}" if known else ""
+            raise TypeError(f"no option {option!r} of the passes {', '.join(names)}{have}")
+    return {n: {k: v for k, v in options.items() if k in rows.get(n, ())} for n in names}
+
+
+def run(module: Any, *names: str, **options: int) -> bool:
     """Runs passes by name, in this order, on a GraphModule (and recompiles it) or on a Graph (then
-    they leave alone what they would have to look up in a module). Whether anything changed."""
+    they leave alone what they would have to look up in a module). Whether anything changed. Options
+    by name (`max_turns=4` of unroll; `table()` has them) are for the passes that have them."""
     graph = _core._graph_for(module, *names)
+    settings = _settings(names, options)
     root = None if graph is module else module
     before, changed = graph._version, False
     try:
         for name in names:
             if name in _USES:
                 importlib.import_module(_USES[name])
-            changed |= graph._pass(name, root)
+            changed |= graph._pass(name, root, settings[name])
     finally:  # also after those before one that fails
         if root is not None and graph._version != before:
             module.recompile()

@@ -476,7 +476,7 @@ static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
 static bool carry(attempt *a, uint32_t slot, bool *seen)
 {
     cfx_evaluator *ev = a->ev;
-    if (seen[slot])
+    if (seen[slot] || cfxi_slot_is_dead(ev->frame, slot, cfxi_start_of(a->loop->at)))
         return true;
     seen[slot] = true;
     cfxi_change c = {.place = {.kind = CFXI_PLACE_LOCAL, .frame = ev->frame, .slot = slot}};
@@ -556,6 +556,7 @@ static bool follow(attempt *a)
     cfxi_vec names = {0};  /* of const char * */
     cfxi_merge m;
     const size_t *places = places_of_changes(a);
+    const uint64_t here = cfxi_start_of(a->loop->at);
     bool fine = places != NULL;
     cfxi_merge_begin(&m, ev);
     m.always = &a->stand_ins;
@@ -564,8 +565,8 @@ static bool follow(attempt *a)
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && !changed(change))
-            continue;
+        if (!c && (!changed(change) || cfxi_place_is_dead(ev, &change->place, here)))
+            continue;  /* nobody reads it, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
         fine = fine && (c->place.kind == CFXI_PLACE_CONTENTS

@@ -1,9 +1,10 @@
 /* tidy.c - puts a graph in order that has just been captured.
  *
- * A branch gives all that its ways assign and that may be read later; what is not read is dropped
- * when all is known. And while a program is evaluated, nodes come and go: rounds of a loop are
- * tried until it is known what they carry, and what becomes a region is made outside first. Names
- * would show how often, and be others if the same program were written differently.
+ * A branch gives all that its ways assign and that may be read later, and a loop carries it; what
+ * is not read is dropped when all is known. And while a program is evaluated, nodes come and go:
+ * rounds of a loop are tried until it is known what they carry, and what becomes a region is made
+ * outside first. Names would show how often, and be others if the same program were written
+ * differently.
  */
 #include "../../transform/control_impl.h"
 #include "evaluate_impl.h"
@@ -90,20 +91,52 @@ static cfx_status drop_inputs(cfxi_control *c, bool *keep, cfx_error *err)
     return kept < c->n ? cfxi_control_drop_inputs(c, keep, err) : CFX_OK;
 }
 
-static cfx_status trim_cond(cfxi_control *c, cfx_error *err)
+typedef cfx_status drop_fn(cfxi_control *c, bool *keep, cfx_error *err);
+
+/* Calls it with room for one answer for each operand or result. */
+static cfx_status with_room(cfxi_control *c, drop_fn *drop, cfx_error *err)
 {
     const cfx_allocator *allocator = cfx_graph_allocator(c->node->graph);
     const size_t size = c->n + c->n_results + 1;
     bool *keep = cfxi_alloc(allocator, size);
-    if (!keep)
-        return cfxi_nomem(err);
-    cfx_status status = c->whole ? CFX_OK : drop_results(c, keep, err);
-    if (status == CFX_OK)
-        status = unpack_result(c, err);
-    if (status == CFX_OK)
-        status = drop_inputs(c, keep, err);
+    const cfx_status status = keep ? drop(c, keep, err) : cfxi_nomem(err);
     cfxi_free(allocator, keep, size);
     return status;
+}
+
+/* ---- loops --------------------------------------------------------------------------------- */
+
+/* What of the state is read: in a round, behind the loop, or as another one of it. What only comes
+ * back as it went in is not. */
+static size_t find_state(const cfxi_control *c, bool *keep)
+{
+    const size_t body = cfxi_control_body(c);
+    size_t kept = 0;
+    memset(keep, 0, c->n * sizeof *keep);
+    for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use))
+        keep[cfxi_control_taken(c, use->user)] = true;
+    for (size_t i = 0; i < c->n_regions; i++) {
+        const cfx_node *in = cfxi_control_input(c, i, 0);
+        for (size_t k = 0; k < c->n; k++, in = cfxi_next_input(c->regions[i], in)) {
+            const cfx_value next = cfxi_control_result(c, body, k);
+            const bool comes_back = i == body && next.kind == CFX_KIND_NODE && next.as.node == in;
+            keep[k] = keep[k] || in->n_users > 1 ||
+                      (in->n_users == 1 && (!comes_back || in->users->count > 1));
+        }
+    }
+    for (size_t k = 0; k < c->n; k++)
+        kept += keep[k];
+    return kept;
+}
+
+/* A variable of a loop that nobody reads is none. */
+static cfx_status drop_state(cfxi_control *c, bool *keep, cfx_error *err)
+{
+    bool changed;
+    if (find_state(c, keep) == c->n)
+        return CFX_OK;
+    CFX_TRY(cfxi_control_hand_on(c, keep, &changed, err));
+    return cfxi_control_drop_inputs(c, keep, err);
 }
 
 /* ---- the order of what comes in ------------------------------------------------------------ */
@@ -178,6 +211,8 @@ static bool is_in_order(const size_t *order, size_t n)
 /* Operands of a branch come as they are first read, though some readers are gone by now. */
 static cfx_status arrange_inputs(cfxi_control *c, cfx_error *err)
 {
+    if (cfx_node_num_args(c->node) != 4)
+        return CFX_OK;
     const cfx_allocator *allocator = cfx_graph_allocator(c->node->graph);
     const size_t each = sizeof(size_t) + sizeof(cfx_node *) + sizeof(cfx_value) + sizeof(bool);
     char *room = cfxi_alloc(allocator, (c->n + 1) * each);
@@ -202,30 +237,42 @@ static cfx_status arrange_inputs(cfxi_control *c, cfx_error *err)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
+/* Whether a branch is left without anything in it. */
 static bool does_nothing(const cfxi_control *c)
 {
     return c->node->n_users == 0 && !cfxi_control_is_loop(c) && c->n == 0 &&
            c->regions[0]->root.next == c->outputs[0] && c->regions[1]->root.next == c->outputs[1];
 }
 
-/* Of branches, from the outside inwards: what an inner one gives may be read no more then. */
+static cfx_status trim(cfx_graph *g, cfx_error *err);
+
+/* What is not read of it afterwards; then inside; then what is not read there any more. */
+static cfx_status trim_control(cfxi_control *c, cfx_error *err)
+{
+    const bool loop = cfxi_control_is_loop(c);
+    const bool ours = cfxi_control_is_alone(c) && (c->whole || cfxi_control_is_apart(c));
+    if (ours && !c->whole)
+        CFX_TRY(with_room(c, loop ? drop_state : drop_results, err));
+    if (ours && !loop)
+        CFX_TRY(unpack_result(c, err));
+    for (size_t i = 0; i < c->n_regions; i++)
+        CFX_TRY(trim(c->regions[i], err));
+    if (!ours || !cfxi_control_of(c->node, c))
+        return CFX_OK;
+    CFX_TRY(with_room(c, loop ? drop_state : drop_inputs, err));
+    return loop ? CFX_OK : arrange_inputs(c, err);
+}
+
+/* The last first: what an earlier one gives may be read no more then. */
 static cfx_status trim(cfx_graph *g, cfx_error *err)
 {
     cfxi_control c;
-    for (cfx_node *n = g->root.next, *next; n != &g->root; n = next) {
-        next = n->next;
+    for (cfx_node *n = g->root.prev, *before; n != &g->root; n = before) {
+        before = n->prev;
         if (!cfxi_control_of(n, &c))
             continue;
         CFX_TRY(erase_unread(&c, err));
-        const bool ours = !cfxi_control_is_loop(&c) && cfxi_control_is_alone(&c) &&
-                          (c.whole || cfxi_control_is_apart(&c));
-        if (ours)
-            CFX_TRY(trim_cond(&c, err));
-        for (size_t i = 0; i < c.n_regions; i++)
-            CFX_TRY(trim(c.regions[i], err));
-        if (ours && cfxi_control_of(n, &c) && cfx_node_num_args(n) == 4)
-            CFX_TRY(arrange_inputs(&c, err));
-        next = n->next;
+        CFX_TRY(trim_control(&c, err));
         if (does_nothing(&c))
             CFX_TRY(cfx_graph_erase(g, n, err));
     }
