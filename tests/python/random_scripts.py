@@ -132,8 +132,24 @@ class Writer:
         rng = self.rng
         names = rng.choice([self.lists, self.dicts or self.lists, self.boxes or self.lists])
         name = self.new({id(self.lists): "l", id(self.dicts): "d"}.get(id(names), "b"))
-        self.line(depth, f"{name} = {rng.choice(names)}")
+        one, other = rng.choice(names), rng.choice(names)
+        chosen = f"{one} if {self.test()} else {other}" if rng.random() < 0.2 else one
+        self.line(depth, f"{name} = {chosen}")
         names.append(name)
+
+    def rows(self, depth):
+        """Lists that a list holds which grows as data say."""
+        rng = self.rng
+        rows, row = self.new("o"), self.new("r")
+        self.line(depth, f"{rows} = []")
+        self.line(depth, f"for {row} in {rng.choice(self.tensors)}:")
+        held = rng.choice([f"[{row}, {row} + 1]", f"[{row}, {row} * 2]", rng.choice(self.lists)])
+        self.line(depth + 1, f"{rows}.append({held})")
+        self.line(depth, f"if {self.test()}:")
+        self.line(depth + 1, f"{rows}[0][-1] = {self.tensor()}")
+        name = self.new("t")
+        self.line(depth, f"{name} = {rng.choice(self.tensors)} + {rows}[-1][-1].sum()")
+        self.tensors.append(name)
 
     def list_of_lists(self, depth):
         """A list, and another one that holds it."""
@@ -284,7 +300,7 @@ class Writer:
         self.numbers, self.tensors = kept
 
     SIMPLE = (assign, assign, assign, augment, swap, append, fail, leave, define_in_branch,
-              two_names, list_of_lists, table, box, tuple_of_branch, in_place)
+              two_names, list_of_lists, rows, table, box, tuple_of_branch, in_place)
     DEEP = (branch, branch, while_loop, for_loop, finally_)
 
     def statement(self, depth):

@@ -479,6 +479,8 @@ bool cfxi_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
 /* o.name(args) on a list that is growing; *done false: it is none. */
 cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                 cfx_call_args args, bool *done);
+/* Before a + b of a known list and a graph value: what the known one holds, that will hold, too. */
+bool cfxi_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b);
 bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
                            bool *done);
 
