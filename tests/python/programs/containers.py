@@ -390,3 +390,14 @@ def rows_are_one(x, n: int):
         rows.append(row)
     rows[0][0] = x + 1
     return rows
+
+
+@program(torch.ones(2), -torch.ones(3), tags="list nested grown")
+def holds_a_grown_list(x):
+    items = [x, x + 1]
+    if x.sum() > 0:
+        items.append(x)
+    rows = []
+    for row in x:
+        rows.append((items, row))
+    return rows, [[x]] + rows
