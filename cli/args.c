@@ -169,6 +169,20 @@ bool cli_table_width(const char *given, bool wide, size_t *width)
     return *given >= '1' && *given <= '9' && *end == '\0';
 }
 
+bool cli_number(const cli_args *args, int option, uint64_t most, uint64_t *out)
+{
+    const char *text = args->values[option];
+    char *end;
+    if (!text)
+        return true;
+    *out = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && *out <= most)
+        return true;
+    cli_usage_error(args->verb, "%s needs a number, not '%s'", args->verb->options[option].name,
+                    text);
+    return false;
+}
+
 static int take_operand(const char *word, cli_args *args)
 {
     const char **slot = NULL;

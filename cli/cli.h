@@ -84,6 +84,9 @@ int cli_usage_error(const cli_verb *verb, const char *format, ...) CFX_PRINTF(2,
 /* How wide a table may be, from the values of --width (NULL if not given) and --wide: 0 never cuts.
  * False if --width is not a number. */
 bool cli_table_width(const char *given, bool wide, size_t *width);
+/* The number that an option was given; *out stays if it was not. False, after a message, if it is
+ * none, or more than `most`. */
+bool cli_number(const cli_args *args, int option, uint64_t most, uint64_t *out);
 
 /* The nearest of `n` words, each at `words + i * stride`; NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *words, size_t stride, size_t n);

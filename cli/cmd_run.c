@@ -196,31 +196,16 @@ static cfx_status run(const cli_args *args, const cli_input *in,
     return status;
 }
 
-/* False, after a message, if the value of the option is no number. */
-static bool number_of(const cli_args *args, int option, unsigned long long most,
-                      unsigned long long *out)
-{
-    const char *text = args->values[option];
-    char *end;
-    if (!text)
-        return true;
-    *out = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && *end == '\0' && *out <= most)
-        return true;
-    cli_usage_error(args->verb, "%s needs a number, not '%s'", run_options[option].name, text);
-    return false;
-}
-
 int cmd_run(const cli_args *args)
 {
     cli_input in;
     cfx_error err = {.status = CFX_OK};
-    unsigned long long seed = 0;
-    unsigned long long threads = 0;
+    uint64_t seed = 0;
+    uint64_t threads = 0;
     bool told = false;
     int code = CLI_OK;
-    if (!number_of(args, RUN_SEED, UINT64_MAX, &seed) ||
-        !number_of(args, RUN_THREADS, 1024, &threads))
+    if (!cli_number(args, RUN_SEED, UINT64_MAX, &seed) ||
+        !cli_number(args, RUN_THREADS, 1024, &threads))
         return CLI_BAD_USAGE;
     const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads};
     if (!cli_open(&in, args->file))

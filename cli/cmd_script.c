@@ -25,16 +25,6 @@ const cli_option script_options[] = {
     {NULL, NULL, false, NULL, false},
 };
 
-static bool read_seed(const char *text, uint64_t *seed)
-{
-    char *end;
-    *seed = 0;
-    if (!text)
-        return true;
-    *seed = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0';
-}
-
 /* Messages begin with the name of the file, without its folder. `chosen`: the command line says
  * what to capture; it is told how if that is missing. */
 static int failed(const cli_model *m, bool chosen)
@@ -85,10 +75,9 @@ static int open_scope(cli_model *m, uint64_t seed)
 int cmd_script(const cli_args *args)
 {
     cli_input in;
-    uint64_t seed;
-    if (!read_seed(args->values[SCRIPT_SEED], &seed))
-        return cli_usage_error(args->verb, "--seed needs a number, not '%s'",
-                               args->values[SCRIPT_SEED]);
+    uint64_t seed = 0;
+    if (!cli_number(args, SCRIPT_SEED, UINT64_MAX, &seed))
+        return CLI_BAD_USAGE;
     if (args->values[SCRIPT_CALL] && args->values[SCRIPT_FUNCTION])
         return cli_usage_error(args->verb, "give one of --call and --function");
     int code = cli_read(&in, args->file, "Python") ? CLI_OK : CLI_UNREADABLE;

@@ -4,7 +4,9 @@ Nothing here is for users. cfx._core calls these functions by name, through cfx.
 """
 import builtins
 import cmath
+import collections
 import copy
+import dataclasses
 import functools
 import linecache
 import math
@@ -20,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from . import _core, _glue, ops
 from ._tracing import is_library
 from .node import changing_functions
-from .proxy import TraceError
+from .proxy import Proxy, TraceError
 
 
 class ScriptError(Exception):
@@ -173,6 +175,69 @@ def is_of_type(obj, target_type):
     return isinstance(obj, target_type)
 
 
+def make_dataclass(cls, *args, **kwargs):
+    made, rest = init_fields(cls, args, kwargs)
+    made.__post_init__(*rest)
+    return made
+
+
+def init_fields(cls, args, kwargs):
+    """A dataclass's instance without what its __post_init__ does, and what that is called with."""
+    made, rest = cls.__new__(cls), []
+    object.__setattr__(made, "__post_init__", lambda *given: rest.extend(given))
+    made.__init__(*args, **kwargs)
+    object.__delattr__(made, "__post_init__")
+    return made, tuple(rest)
+
+
+def script_dataclass(cls):
+    """How a dataclass with a __post_init__ is called: (helper, class); None: as any other."""
+    if not dataclasses.is_dataclass(cls) or not cls.__dictoffset__:
+        return None
+    return make_dataclass, cls
+
+
+def _record(value, function):
+    return value.tracer.create_proxy("call_function", function, (value,), {})
+
+
+def _copied(value, convert, factory):
+    """As dataclasses.asdict copies what a field holds; a graph value is copied by the graph."""
+    if isinstance(value, Proxy):
+        return _record(value, copy.deepcopy)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return convert(value, factory)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_copied(part, convert, factory) for part in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_copied(part, convert, factory) for part in value)
+    if isinstance(value, dict):
+        return {copy.deepcopy(key): _copied(part, convert, factory) for key, part in value.items()}
+    return copy.deepcopy(value)
+
+
+def dict_of(made, factory):
+    if isinstance(made, Proxy):
+        return _record(made, dataclasses.asdict)
+    parts = ((f.name, getattr(made, f.name)) for f in dataclasses.fields(made))
+    return factory([(name, _copied(part, dict_of, factory)) for name, part in parts])
+
+
+def tuple_of(made, factory):
+    if isinstance(made, Proxy):
+        return _record(made, dataclasses.astuple)
+    parts = (getattr(made, f.name) for f in dataclasses.fields(made))
+    return factory([_copied(part, tuple_of, factory) for part in parts])
+
+
+def as_dict(obj, *, dict_factory=dict):
+    return dict_of(obj, dict_factory)
+
+
+def as_tuple(obj, *, tuple_factory=tuple):
+    return tuple_of(obj, tuple_factory)
+
+
 def script_inside(root=None, concrete_args=None, **options):
     return root  # what is evaluated is captured already
 
@@ -180,6 +245,44 @@ def script_inside(root=None, concrete_args=None, **options):
 def script_hooked(module):
     """What calls a module that has hooks, bound to it."""
     return types.MethodType(call_with_hooks, module)
+
+
+_DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
+
+
+def _dict_call(tracer, value):
+    """A dict of a class of the user's, as a call of the class."""
+    cls, kwargs = type(value), {}
+    args: tuple[Any, ...] = ([(key, _returned(tracer, part)) for key, part in value.items()],)
+    if dataclasses.is_dataclass(cls):
+        names = [f.name for f in dataclasses.fields(cls) if f.init]
+        args, kwargs = (), {name: _returned(tracer, getattr(value, name)) for name in names}
+    elif cls.__init__ not in [base.__init__ for base in _DICTS]:
+        raise ScriptError(
+            f"a {cls.__qualname__} is returned, a dict with an __init__ of its own, which a graph "
+            "does not know how to call; return a dict, and make the object of it outside"
+        )
+    return tracer.create_proxy("call_function", cls, args, kwargs)
+
+
+def _returned(tracer, value):
+    if isinstance(value, dict) and type(value) not in _DICTS:
+        return _dict_call(tracer, value)
+    if type(value) in (list, tuple):
+        parts = [_returned(tracer, part) for part in value]
+        return value if all(map(operator.is_, parts, value)) else type(value)(parts)
+    if type(value) is dict:
+        return {key: _returned(tracer, part) for key, part in value.items()}
+    return value
+
+
+def script_class(job):
+    """A class that the program makes. Its annotations are known by their names only."""
+    name, bases, body = job
+    body["__module__"] = __name__
+    if "__annotations__" in body:
+        body["__annotations__"] = dict.fromkeys(body["__annotations__"], Any)
+    return types.new_class(name, bases, {}, lambda namespace: namespace.update(body))
 
 
 # ---- contexts --------------------------------------------------------------------------------
@@ -263,6 +366,10 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return _core._script_torch(self.tracer, func, args, kwargs)
+
+    def returned(self, value):
+        """What a program returns, as the graph is to give it."""
+        return _returned(self.tracer, value)
 
 
 # What a tensor of the program answers for itself: it never changes.
@@ -349,6 +456,7 @@ def _specials():
 replaced: dict[Any, Any] = {
     torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
     torch._check_type: check_type, torch.is_tensor: is_tensor,
+    dataclasses.asdict: as_dict, dataclasses.astuple: as_tuple,
     "torch.jit": {"isinstance": is_of_type},
 }  # fmt: skip
 _core._register(
@@ -365,8 +473,9 @@ _core._register(
     script_started=_glue.started,
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
-        call_in, call_in_new, call_with_hooks, check, check_index, check_value, check_type,
-        is_tensor, is_of_type, script_inside, ops.for_loop, ops._call,
+        call_in, call_in_new, call_with_hooks, make_dataclass, check, check_index, check_value,
+        check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside, ops.for_loop,
+        ops._call,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,
@@ -374,5 +483,5 @@ _core._register(
 )  # fmt: skip
 _glue.install(
     script_error, script_note, script_is_users, script_lines, script_hooked, script_context,
-    script_decorated, script_set_grad_enabled,
+    script_decorated, script_set_grad_enabled, script_class, script_dataclass,
 )  # fmt: skip

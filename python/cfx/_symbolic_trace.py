@@ -408,6 +408,7 @@ class Tracer(_core.Tracer):
                 result = fn(*args)
             else:
                 result = _core._evaluate(self, lambda: fn(*args), *self._evaluation)
+                result = self._evaluation[0].returned(result)
             self._output(result, fn.__annotations__.get("return"))
 
         try:

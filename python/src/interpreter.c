@@ -219,19 +219,46 @@ static bool has_region(module_state *st, PyObject *args, PyObject *kwargs)
     return false;
 }
 
-static PyObject *map_region(void *ctx, PyObject *leaf)
+static PyObject *map_region(PyInterpreter *self, PyObject *value)
 {
-    PyInterpreter *self = ctx;
-    return is_graph(self->st, leaf) ? call_step(self, NAME(self->st, _region), leaf, NULL, NULL)
-                                    : Py_NewRef(leaf);
+    return is_graph(self->st, value) ? call_step(self, NAME(self->st, _region), value, NULL, NULL)
+                                     : Py_NewRef(value);
 }
 
-/* The arguments of a function as it gets them: self._region says what a Graph among them is. */
+static PyObject *map_positional(PyInterpreter *self, PyObject *args)
+{
+    PyObject *mapped = PyTuple_New(PyTuple_GET_SIZE(args));
+    for (Py_ssize_t i = 0; mapped && i < PyTuple_GET_SIZE(args); i++) {
+        PyObject *value = map_region(self, PyTuple_GET_ITEM(args, i));
+        if (value)
+            PyTuple_SET_ITEM(mapped, i, value);
+        else
+            Py_CLEAR(mapped);
+    }
+    return mapped;
+}
+
+static PyObject *map_named(PyInterpreter *self, PyObject *kwargs)
+{
+    PyObject *mapped = PyDict_New();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (mapped && PyDict_Next(kwargs, &at, &key, &value)) {
+        PyObject *now = map_region(self, value);
+        if (!now || PyDict_SetItem(mapped, key, now) < 0)
+            Py_CLEAR(mapped);
+        Py_XDECREF(now);
+    }
+    return mapped;
+}
+
+/* The arguments of a function as it gets them: self._region says what a Graph among them is. The
+ * others stay the objects that they are: a region may change a list that it is given. */
 static bool map_regions(PyInterpreter *self, PyObject **args, PyObject **kwargs)
 {
     bool some = has_region(self->st, *args, *kwargs);
-    *args = some ? map_tree(self->st, *args, map_region, self) : Py_NewRef(*args);
-    *kwargs = some && *args ? map_tree(self->st, *kwargs, map_region, self) : Py_NewRef(*kwargs);
+    *args = some ? map_positional(self, *args) : Py_NewRef(*args);
+    *kwargs = some && *args ? map_named(self, *kwargs) : Py_NewRef(*kwargs);
     if (*args && *kwargs)
         return true;
     Py_CLEAR(*args);

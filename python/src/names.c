@@ -262,11 +262,19 @@ static int is_generic(PyObject *o)
     return origin ? origin != Py_None : PyErr_Occurred() ? -1 : 0;
 }
 
-/* A function of C's that belongs to a module or class: it is there for good, and so is its name. */
+/* A function of C's that belongs to a module or class, or one of torch's or cfx's that was made
+ * when they were imported: it is there for good, and so is its name. */
 static bool is_lasting(PyObject *o)
 {
     PyObject *self = PyCFunction_CheckExact(o) ? PyCFunction_GET_SELF(o) : NULL;
-    return self && (PyModule_Check(self) || PyType_Check(self));
+    if (!PyFunction_Check(o))
+        return self && (PyModule_Check(self) || PyType_Check(self));
+    PyObject *module = PyFunction_GET_MODULE(o);
+    const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    const char *name = text ? PyUnicode_AsUTF8(((PyFunctionObject *)o)->func_qualname) : NULL;
+    PyErr_Clear();  /* without UTF-8 it is none of them */
+    return name && (strncmp(text, "torch", 5) == 0 || strncmp(text, "cfx", 3) == 0) &&
+           !strchr(name, '<');
 }
 
 static PyObject *name_of_lasting(module_state *st, PyObject *o)

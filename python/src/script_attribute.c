@@ -382,20 +382,17 @@ static cfx_object *world_make(void *ctx, cfx_object *cls, cfx_error *err)
     return script_result(w, type->tp_new(type, w->st->empty_tuple, NULL), err);
 }
 
-static PyObject *make_class(const char *name, cfx_object *const *bases, size_t n,
+static PyObject *make_class(module_state *st, const char *name, cfx_object *const *bases, size_t n,
                             const char *const *names, cfx_object *const *values, size_t m)
 {
-    PyObject *parents = PyTuple_New((Py_ssize_t)n);
+    PyObject *parents = tuple_of((PyObject *const *)bases, (Py_ssize_t)n);
     PyObject *body = parents ? PyDict_New() : NULL;
-    for (size_t i = 0; parents && i < n; i++)
-        PyTuple_SET_ITEM(parents, (Py_ssize_t)i, Py_NewRef(py(bases[i])));
     int failed = body ? 0 : -1;
     for (size_t i = 0; !failed && i < m; i++)
         failed = PyDict_SetItemString(body, names[i], py(values[i]));
-    /* the metaclass of the first base, as Python takes it where bases agree */
-    PyObject *meta = n > 0 && PyType_Check(py(bases[0])) ? (PyObject *)Py_TYPE(py(bases[0]))
-                                                         : (PyObject *)&PyType_Type;
-    PyObject *made = failed ? NULL : PyObject_CallFunction(meta, "sOO", name, parents, body);
+    PyObject *job = failed ? NULL : Py_BuildValue("sOO", name, parents, body);
+    PyObject *made = job ? call_glue(st, "script_class", job) : NULL;
+    Py_XDECREF(job);
     Py_XDECREF(body);
     Py_XDECREF(parents);
     return made;
@@ -406,7 +403,7 @@ static cfx_object *world_make_class(void *ctx, const char *name, cfx_object *con
                                     cfx_error *err)
 {
     PyScript *w = ctx;
-    PyObject *made = make_class(name, bases, n, names, values, m);
+    PyObject *made = make_class(w->st, name, bases, n, names, values, m);
     if (made && PySet_Add(w->classes, made) < 0)
         Py_CLEAR(made);
     return script_result(w, made, err);

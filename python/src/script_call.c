@@ -21,14 +21,6 @@ enum { RECORD_NEVER, RECORD_ITEM, RECORD_PROXY, RECORD_DEEP, RECORD_ALWAYS };
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-static PyObject *tuple_of(PyObject *const *items, Py_ssize_t n)
-{
-    PyObject *tuple = PyTuple_New(n);
-    for (Py_ssize_t i = 0; tuple && i < n; i++)
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i]));
-    return tuple;
-}
-
 static int mentions(module_state *st, const call *c)
 {
     int found = 0;

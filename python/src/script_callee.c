@@ -86,11 +86,12 @@ static int fill_partial(PyScript *w, PyObject *function, PyObject *parts, PyObje
     return 0;
 }
 
-/* A function that torch.no_grad() and its like made of one of the user's: called in the context by
- * a helper that has a source. 1 if it is one, 0, or -1 with an exception. */
-static int fill_decorated(PyScript *w, PyObject *function, cfx_callee *out)
+/* What is called by a helper that has a source, as cfx/_scripting.py says: a function that
+ * torch.no_grad() and its like made of one of the user's, or a dataclass. 1 if it is one, 0, or -1
+ * with an exception. */
+static int fill_helped(PyScript *w, const char *how, PyObject *function, cfx_callee *out)
 {
-    PyObject *parts = call_glue(w->st, "script_decorated", function);  /* None, or (helper, ...) */
+    PyObject *parts = call_glue(w->st, how, function);  /* None, or (helper, ...) */
     int found = !parts ? -1 : parts != Py_None;
     if (found > 0) {
         PyObject *rest = PyTuple_GetSlice(parts, 1, PyTuple_GET_SIZE(parts));
@@ -109,7 +110,9 @@ static int fill_function(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *e
         return fill_source(w, f, def, out);
     if (PyErr_Occurred() || err->status != CFX_OK)
         return -1;
-    return PyFunction_GET_CLOSURE(f) ? (fill_decorated(w, f, out) < 0 ? -1 : 0) : 0;
+    if (!PyFunction_GET_CLOSURE(f))
+        return 0;
+    return fill_helped(w, "script_decorated", f, out) < 0 ? -1 : 0;
 }
 
 static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error *err)
@@ -125,9 +128,7 @@ static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error
         return 0;
     case CFX_CALLEE_PARTIAL: {
         PyObject *first = PyTuple_Pack(1, self);
-        PyObject *parts = PyTuple_New((Py_ssize_t)out->n_parts);
-        for (size_t i = 0; parts && i < out->n_parts; i++)
-            PyTuple_SET_ITEM(parts, (Py_ssize_t)i, Py_NewRef(py(out->parts[i])));
+        PyObject *parts = tuple_of((PyObject *const *)out->parts, (Py_ssize_t)out->n_parts);
         PyObject *all = first && parts ? PySequence_Concat(parts, first) : NULL;
         int failed = all ? fill_partial(w, py(out->function), all, py(out->named), out) : -1;
         Py_XDECREF(all);
@@ -143,6 +144,17 @@ static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error
 
 /* ---- classes and modules ------------------------------------------------------------------- */
 
+/* A dataclass whose __post_init__ is the user's: that is evaluated, not the __init__ before it. */
+static int fill_dataclass(PyScript *w, PyTypeObject *type, cfx_callee *out)
+{
+    PyObject *name = PyUnicode_InternFromString("__post_init__");
+    PyObject *found = name ? users_method(w, type, name) : NULL;
+    Py_XDECREF(name);
+    if (!found)
+        return PyErr_Occurred() ? -1 : 0;
+    return fill_helped(w, "script_dataclass", (PyObject *)type, out) < 0 ? -1 : 0;
+}
+
 /* A class that is made by object.__new__, with an __init__ of the user's: that is evaluated. */
 static int fill_class(PyScript *w, PyObject *f, cfx_callee *out)
 {
@@ -153,6 +165,8 @@ static int fill_class(PyScript *w, PyObject *f, cfx_callee *out)
     PyObject *name = plain ? PyUnicode_InternFromString("__init__") : NULL;
     PyObject *init = name ? users_method(w, type, name) : NULL;
     Py_XDECREF(name);
+    if (!init && plain && !PyErr_Occurred())
+        return fill_dataclass(w, type, out);
     if (!init)
         return PyErr_Occurred() ? -1 : 0;
     out->kind = CFX_CALLEE_CLASS;

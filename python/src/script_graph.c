@@ -101,6 +101,11 @@ static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error 
     *v = value_from_py(graph, py(o));
     graph->tracer = outer;
     cfx_iter_end(&held);
+    if (v->kind == CFX_KIND_INVALID && PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
+        PyErr_Clear();  /* what a trace would advise does not help here */
+        script_refuse(w, "an object of the class %s is no value that data can choose or carry: "
+                      "choose between what it holds, on each way", Py_TYPE(py(o))->tp_name);
+    }
     return v->kind == CFX_KIND_INVALID ? script_failed(w, err) : CFX_OK;
 }
 

@@ -213,10 +213,7 @@ static cfx_object *world_literal(void *ctx, const cfx_literal *literal, cfx_erro
 
 static PyObject *new_tuple(cfx_object *const *items, size_t n)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
-    for (size_t i = 0; tuple && i < n; i++)
-        PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, Py_NewRef(py(items[i])));
-    return tuple;
+    return tuple_of((PyObject *const *)items, (Py_ssize_t)n);
 }
 
 static PyObject *new_list(cfx_object *const *items, size_t n)

@@ -9,12 +9,31 @@
 
 /* ---- the signs ----------------------------------------------------------------------------- */
 
+/* What `operator` calls them. */
+static const struct { const char *function, *in_place; } names[CFX_SIGNS] = {
+#define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = {function, NULL},
+#define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = {function, in_place},
+#define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = {function, NULL},
+#include <cfx/sign.def>
+#undef CFX_SIGN_UNARY
+#undef CFX_SIGN_BINARY
+#undef CFX_SIGN_COMPARE
+};
+
+enum { METHOD_SIZE = 24 };
+
+/* "__add__", "__radd__" or "__iadd__", by what stands before the name. */
+static const char *method_name(cfx_sign sign, const char *before, char out[METHOD_SIZE])
+{
+    const char *name = names[sign].function;
+    const size_t size = strcspn(name, "_");  /* and_, or_ */
+    snprintf(out, METHOD_SIZE, "__%s%.*s__", before, (int)size, name);
+    return out;
+}
+
+typedef PyObject *binary_fn(PyObject *, PyObject *);
 typedef struct sign_row {
-    const char *function;  /* of `operator` */
-    const char *in_place;
-    PyObject *(*plain)(PyObject *, PyObject *);
-    PyObject *(*plain_in_place)(PyObject *, PyObject *);
-    const char *method;    /* "__add__" */
+    binary_fn *plain, *in_place;
 } sign_row;
 
 static PyObject *power(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
@@ -23,23 +42,12 @@ static PyObject *power_in_place(PyObject *a, PyObject *b)
     return PyNumber_InPlacePower(a, b, Py_None);
 }
 
-#define ROW(id, function, plain, name)                                                             \
-    [CFX_SIGN_##id] = {#function, "i" name, PyNumber_##plain, PyNumber_InPlace##plain,             \
-                       "__" name "__"}
+#define ROW(id, name) [CFX_SIGN_##id] = {PyNumber_##name, PyNumber_InPlace##name}
 static const sign_row rows[CFX_SIGNS] = {
-    ROW(ADD, add, Add, "add"),
-    ROW(SUB, sub, Subtract, "sub"),
-    ROW(MUL, mul, Multiply, "mul"),
-    ROW(MATMUL, matmul, MatrixMultiply, "matmul"),
-    ROW(TRUEDIV, truediv, TrueDivide, "truediv"),
-    ROW(MOD, mod, Remainder, "mod"),
-    [CFX_SIGN_POW] = {"pow", "ipow", power, power_in_place, "__pow__"},
-    ROW(LSHIFT, lshift, Lshift, "lshift"),
-    ROW(RSHIFT, rshift, Rshift, "rshift"),
-    ROW(OR, or_, Or, "or"),
-    ROW(XOR, xor, Xor, "xor"),
-    ROW(AND, and_, And, "and"),
-    ROW(FLOORDIV, floordiv, FloorDivide, "floordiv"),
+    ROW(ADD, Add), ROW(SUB, Subtract), ROW(MUL, Multiply), ROW(MATMUL, MatrixMultiply),
+    ROW(TRUEDIV, TrueDivide), ROW(MOD, Remainder), [CFX_SIGN_POW] = {power, power_in_place},
+    ROW(LSHIFT, Lshift), ROW(RSHIFT, Rshift), ROW(OR, Or), ROW(XOR, Xor), ROW(AND, And),
+    ROW(FLOORDIV, FloorDivide),
 };
 
 /* ---- the user's own operators -------------------------------------------------------------- */
@@ -61,25 +69,17 @@ static PyObject *call_users(PyScript *w, PyObject *o, const char *method, PyObje
     return result;
 }
 
-/* "__add__" as "__radd__" or "__iadd__". */
-static const char *variant(const char *method, char letter, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "__%c%s", letter, method + 2);
-    return buffer;
-}
-
 /* a.__add__(b), then b.__radd__(a), of classes of the user's. */
-static PyObject *users_binary(PyScript *w, const char *method, PyObject *a, PyObject *b,
-                              bool in_place)
+static PyObject *users_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b, bool in_place)
 {
-    char name[24];
+    char name[METHOD_SIZE];
     PyObject *result = NULL;
     if (in_place)
-        result = call_users(w, a, variant(method, 'i', name, sizeof name), b);
+        result = call_users(w, a, method_name(sign, "i", name), b);
     if (!result && !PyErr_Occurred())
-        result = call_users(w, a, method, b);
+        result = call_users(w, a, method_name(sign, "", name), b);
     if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
-        result = call_users(w, b, variant(method, 'r', name, sizeof name), a);
+        result = call_users(w, b, method_name(sign, "r", name), a);
     return result;
 }
 
@@ -87,17 +87,15 @@ static PyObject *users_binary(PyScript *w, const char *method, PyObject *a, PyOb
 
 static PyObject *unary(PyScript *w, cfx_sign sign, PyObject *o)
 {
-    static const char *const methods[] = {[CFX_SIGN_INVERT] = "__invert__",
-                                          [CFX_SIGN_POS] = "__pos__",
-                                          [CFX_SIGN_NEG] = "__neg__"};
+    char name[METHOD_SIZE];
     PyObject *a = script_read(w, o);
     PyObject *result = NULL;
     if (!a)
         return NULL;
     if (sign == CFX_SIGN_NOT && is_proxy(w->st, a))
-        result = script_record_operator(w, "not_", &a, 1);
+        result = script_record_operator(w, names[sign].function, &a, 1);
     else if (sign != CFX_SIGN_NOT)
-        result = call_users(w, a, methods[sign], NULL);
+        result = call_users(w, a, method_name(sign, "", name), NULL);
     if (!result && !PyErr_Occurred()) {
         if (sign == CFX_SIGN_INVERT)
             result = PyNumber_Invert(a);
@@ -133,12 +131,12 @@ static PyObject *known_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject 
         return NULL;
     PyObject *const args[2] = {a, b};
     if (formats || (in_place && is_proxy(w->st, a)))
-        return script_record_operator(w, in_place && !formats ? row->in_place : row->function,
-                                      args, 2);
-    PyObject *result = users_binary(w, row->method, a, b, in_place);
+        return script_record_operator(w, in_place && !formats ? names[sign].in_place
+                                                              : names[sign].function, args, 2);
+    PyObject *result = users_binary(w, sign, a, b, in_place);
     if (result || PyErr_Occurred())
         return result;
-    return in_place ? row->plain_in_place(a, b) : row->plain(a, b);
+    return in_place ? row->in_place(a, b) : row->plain(a, b);
 }
 
 /* An operand as script_read gives it; but numpy's numbers would take a graph value for an array. */
@@ -239,23 +237,21 @@ static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
 
 static PyObject *compare_values(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b)
 {
-    static const struct { int op; const char *function, *method, *mirrored; } how[] = {
-        [CFX_SIGN_EQ] = {Py_EQ, "eq", "__eq__", "__eq__"},
-        [CFX_SIGN_NE] = {Py_NE, "ne", "__ne__", "__ne__"},
-        [CFX_SIGN_LT] = {Py_LT, "lt", "__lt__", "__gt__"},
-        [CFX_SIGN_LE] = {Py_LE, "le", "__le__", "__ge__"},
-        [CFX_SIGN_GT] = {Py_GT, "gt", "__gt__", "__lt__"},
-        [CFX_SIGN_GE] = {Py_GE, "ge", "__ge__", "__le__"},
+    static const struct { int op; cfx_sign mirrored; } how[] = {
+        [CFX_SIGN_EQ] = {Py_EQ, CFX_SIGN_EQ}, [CFX_SIGN_NE] = {Py_NE, CFX_SIGN_NE},
+        [CFX_SIGN_LT] = {Py_LT, CFX_SIGN_GT}, [CFX_SIGN_LE] = {Py_LE, CFX_SIGN_GE},
+        [CFX_SIGN_GT] = {Py_GT, CFX_SIGN_LT}, [CFX_SIGN_GE] = {Py_GE, CFX_SIGN_LE},
     };
+    char name[METHOD_SIZE];
     PyObject *const args[2] = {a, b};
     int inside = is_proxy(w->st, a) || is_proxy(w->st, b) ? 0 : mentions_graph(w->st, a);
     if (inside == 0 && !is_proxy(w->st, a) && !is_proxy(w->st, b))
         inside = mentions_graph(w->st, b);
     if (inside != 0)  /* Python would ask each item for its truth */
-        return inside < 0 ? NULL : script_record_operator(w, how[sign].function, args, 2);
-    PyObject *result = call_users(w, a, how[sign].method, b);
+        return inside < 0 ? NULL : script_record_operator(w, names[sign].function, args, 2);
+    PyObject *result = call_users(w, a, method_name(sign, "", name), b);
     if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
-        result = call_users(w, b, how[sign].mirrored, a);
+        result = call_users(w, b, method_name(how[sign].mirrored, "", name), a);
     return result || PyErr_Occurred() ? result : PyObject_RichCompare(a, b, how[sign].op);
 }
 

@@ -165,6 +165,8 @@ PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *ca
  * new reference to the Proxy. `kwargs` may be NULL. */
 PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function, PyObject *args,
                        PyObject *kwargs);
+/* A new tuple of the items, which are retained. */
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t n);
 /* Reads again what the class overrides, if it may have changed; -1 with an exception. */
 int tracer_refresh(PyTracer *t);
 /* Makes the tracer's numbers, of its scope and of source lines, those of `graph`, or of none. */

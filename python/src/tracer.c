@@ -241,7 +241,7 @@ static PyObject *node_by_steps(PyTracer *t, module_state *st, const trace_call *
     return new_node(t, st, &parts);
 }
 
-static PyObject *tuple_of(PyObject *const *items, Py_ssize_t n)
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t n)
 {
     PyObject *tuple = PyTuple_New(n);
     for (Py_ssize_t i = 0; tuple && i < n; i++)

@@ -180,7 +180,7 @@ static inline void cfxi_out_str(cfxi_out *out, const char *text)
     cfxi_out_write(out, text, strlen(text));
 }
 
-/* ---- numbers and characters (number.c, utf8.c) --------------------------------------------- */
+/* ---- numbers and characters (number.c, format.c, utf8.c) ----------------------------------- */
 
 enum { CFXI_NUMBER_SIZE = 32 };
 
@@ -194,6 +194,28 @@ size_t cfxi_format_float(double f, char out[CFXI_NUMBER_SIZE]);
  * bytes; false if it is none. */
 bool cfxi_parse_float(const char *text, size_t size, double *f);
 bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it does not fit */
+
+/* Python's little language of formats (format.c): ">8.2f". */
+typedef struct cfxi_spec {
+    char fill[4];
+    size_t fill_size;
+    char align;      /* 0: the type's own */
+    char sign;
+    char group;      /* ',', '_' or 0 */
+    char type;       /* 0: none */
+    bool alternate, zero;
+    int width;
+    int precision;   /* -1: none */
+} cfxi_spec;
+
+bool cfxi_spec_read(const char *text, size_t size, cfxi_spec *s);  /* false: it is none */
+/* A number of it: false if it is larger than any sane program has it. */
+bool cfxi_spec_digits(const char **at, const char *end, int *n);
+/* Each appends; fails with CFX_E_VALUE, in Python's words, or CFX_E_NOMEM. */
+cfx_status cfxi_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_error *err);
+cfx_status cfxi_spec_float(const cfxi_spec *s, double f, cfx_buffer *out, cfx_error *err);
+cfx_status cfxi_spec_text(const cfxi_spec *s, const char *text, size_t size, cfx_buffer *out,
+                          cfx_error *err);
 
 /* Decodes one UTF-8 character (surrogates allowed, overlong forms not); 0 if it is invalid. */
 size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code);

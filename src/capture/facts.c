@@ -62,25 +62,12 @@ static bool is_number(const cfxi_trace *t, cfx_value v)
            v.kind == CFX_KIND_COMPLEX;
 }
 
-/* Item k of a list or tuple, from its end if negative; INVALID if it has none. */
-static cfx_value item_of(cfx_value v, int64_t k)
-{
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    if (v.kind != CFX_KIND_TUPLE && v.kind != CFX_KIND_LIST)
-        return cfx_invalid();
-    k += k < 0 ? (int64_t)n : 0;
-    return k >= 0 && k < (int64_t)n ? items[k] : cfx_invalid();
-}
-
-static cfx_value arg_of(const cfx_node *n, int64_t i) { return item_of(cfx_node_args(n), i); }
-
 /* What a region gives. */
 static cfx_value result_of(cfx_value region)
 {
     cfx_graph *g = cfx_value_graph(region);
     const cfx_node *last = g ? cfx_graph_last(g) : NULL;
-    return last && last->op == CFX_OP_OUTPUT ? arg_of(last, 0) : cfx_invalid();
+    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_invalid();
 }
 
 static bool is_shape(const cfx_node *n, cfx_operator op)
@@ -92,27 +79,27 @@ static bool is_shape(const cfx_node *n, cfx_operator op)
 
 /* Whether item k of what a node gives is a number: what a loop carries, if it begins as one and its
  * body gives one; what both branches give; any size of a tensor. */
-static bool item_is_number(const cfxi_trace *t, const cfx_node *n, int64_t k)
+static bool item_is_number(const cfxi_trace *t, const cfx_node *n, cfx_value k)
 {
     const cfx_operator op = cfx_node_operator(n);
     if (op == CFX_OPID_while_loop || op == CFX_OPID_for_loop)
-        return is_number(t, item_of(arg_of(n, 2), k)) &&
-               is_number(t, item_of(result_of(arg_of(n, 1)), k));
+        return is_number(t, cfxi_seq_item(cfx_node_arg(n, 2), k)) &&
+               is_number(t, cfxi_seq_item(result_of(cfx_node_arg(n, 1)), k));
     if (op == CFX_OPID_cond)
-        return is_number(t, item_of(result_of(arg_of(n, 1)), k)) &&
-               is_number(t, item_of(result_of(arg_of(n, 2)), k));
+        return is_number(t, cfxi_seq_item(result_of(cfx_node_arg(n, 1)), k)) &&
+               is_number(t, cfxi_seq_item(result_of(cfx_node_arg(n, 2)), k));
     return is_shape(n, op);
 }
 
 static bool takes_number(const cfxi_trace *t, const cfx_node *call)
 {
-    const cfx_value from = arg_of(call, 0);
-    const cfx_value at = arg_of(call, 1);
+    const cfx_value from = cfx_node_arg(call, 0);
+    const cfx_value at = cfx_node_arg(call, 1);
     if (at.kind != CFX_KIND_INT)
         return from.kind == CFX_KIND_NODE && at.kind == CFX_KIND_NODE &&
                is_shape(from.as.node, cfx_node_operator(from.as.node));
-    return from.kind == CFX_KIND_NODE ? item_is_number(t, from.as.node, at.as.i)
-                                      : is_number(t, item_of(from, at.as.i));
+    return from.kind == CFX_KIND_NODE ? item_is_number(t, from.as.node, at)
+                                      : is_number(t, cfxi_seq_item(from, at));
 }
 
 cfx_datum cfxi_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_node *call)
@@ -121,7 +108,8 @@ cfx_datum cfxi_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_no
     if (op == CFX_OPID_getitem)
         yes = takes_number(t, call);
     else if (op == CFX_OPID_cond)
-        yes = is_number(t, result_of(arg_of(call, 1))) && is_number(t, result_of(arg_of(call, 2)));
+        yes = is_number(t, result_of(cfx_node_arg(call, 1))) &&
+              is_number(t, result_of(cfx_node_arg(call, 2)));
     else if (op == CFX_OPID_size || op == CFX_OPID_stride)
         yes = cfx_node_operand(call, "dim").kind == CFX_KIND_INT;
     return yes ? cfxi_some_number() : cfx_datum_invalid();

@@ -190,7 +190,7 @@ cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region);
 cfx_status cfxi_py_statement(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
 cfx_status cfxi_py_control_flow(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                                 cfxi_py_form form, cfx_error *err);
-bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form);
+bool cfxi_py_has_regions(const cfx_node *n);
 /* `name : type`, or what the host wants after the name. */
 cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* The type of `n` into gen->type_text, "" if it has none. */

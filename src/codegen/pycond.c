@@ -100,8 +100,8 @@ static cfx_status name_result(cfx_pycode *gen, cfxi_py_frame *frame, results *r,
 static cfx_status find_results(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, results *r,
                                cfx_error *err)
 {
-    cfx_value then = cfxi_py_output_value(cfxi_py_region(n, CFXI_PY_COND, 1));
-    cfx_value otherwise = cfxi_py_output_value(cfxi_py_region(n, CFXI_PY_COND, 2));
+    cfx_value then = cfxi_py_output_value(cfxi_py_region(n, 1));
+    cfx_value otherwise = cfxi_py_output_value(cfxi_py_region(n, 2));
     size_t size = known_items(then, otherwise);
     bool only = size != SIZE_MAX && !cfxi_py_has_type(n);
     if (only)
@@ -182,7 +182,7 @@ static bool binds_silently(const cfx_pycode *gen, const cfx_graph *region)
 static cfx_status take_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n,
                               cfxi_py_run *run, cfx_error *err)
 {
-    cfx_value operands = cfxi_py_operands(n, CFXI_PY_COND);
+    cfx_value operands = cfxi_py_operands(n);
     size_t count;
     const cfx_value *items = cfx_value_items(operands, &count);
     cfx_node *first = cfxi_next_input(run->region, NULL);
@@ -262,7 +262,7 @@ static cfx_status branch(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, siz
     cfxi_py_run run;
     cfxi_py_assignment *items;
     gen->returned = false;
-    CFX_TRY(cfxi_py_enter(gen, cfxi_py_region(n, CFXI_PY_COND, which), n, &run, err));
+    CFX_TRY(cfxi_py_enter(gen, cfxi_py_region(n, which), n, &run, err));
     run.frame.returns = r->returns;
     CFX_TRY(take_inputs(gen, frame, n, &run, err));
     CFX_TRY(branch_items(gen, n, &run, r, &items, err));
@@ -275,7 +275,7 @@ static cfx_status branch(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, siz
 static cfx_status if_line(cfx_pycode *gen, cfx_node *n, const char *word, bool negated,
                           cfx_error *err)
 {
-    cfx_value pred = cfxi_py_parameter(n, CFXI_PY_COND, 0);
+    cfx_value pred = cfxi_py_parameter(n, 0);
     bool parentheses = negated && cfxi_py_is_compound(gen, pred);
     cfxi_py_begin_line(gen);
     cfxi_py_put(gen, word, strlen(word));
@@ -310,7 +310,7 @@ static cfx_node *only_cond(const cfx_pycode *gen, const cfxi_py_run *run, uint32
             continue;
         *index = i;
         if (n->op != CFX_OP_CALL_FUNCTION || cfx_node_operator(n) != CFX_OPID_cond ||
-            !cfxi_py_has_regions(n, CFXI_PY_COND))
+            !cfxi_py_has_regions(n))
             return NULL;
         for (const cfx_node *at = n->next; at != run->output; at = at->next)
             if (!is_item_of(at, n))
@@ -331,9 +331,9 @@ static bool is_last(const cfx_pycode *gen, const cfx_node *n)
 
 static cfx_status bind_branches(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
-    cfx_value operands = cfxi_py_operands(n, CFXI_PY_COND);
+    cfx_value operands = cfxi_py_operands(n);
     for (size_t i = 1; i <= 2; i++)
-        CFX_TRY(bind_inputs(gen, cfxi_py_region(n, CFXI_PY_COND, i), operands, n, err));
+        CFX_TRY(bind_inputs(gen, cfxi_py_region(n, i), operands, n, err));
     return CFX_OK;
 }
 
@@ -344,10 +344,10 @@ static cfx_status try_elif(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, c
     cfxi_py_run run;
     results inner;
     cfxi_py_assignment *items;
-    cfx_graph *region = cfxi_py_region(n, CFXI_PY_COND, 2);
+    cfx_graph *region = cfxi_py_region(n, 2);
     *done = false;
-    if (region == cfxi_py_region(n, CFXI_PY_COND, 1) || !binds_silently(gen, region) ||
-        !cfxi_py_is_sequence(cfxi_py_operands(n, CFXI_PY_COND)))
+    if (region == cfxi_py_region(n, 1) || !binds_silently(gen, region) ||
+        !cfxi_py_is_sequence(cfxi_py_operands(n)))
         return CFX_OK;
     CFX_TRY(cfxi_py_enter(gen, region, n, &run, err));
     cfx_node *c = only_cond(gen, &run, &run.frame.index);
@@ -440,8 +440,8 @@ static bool should_return(const cfx_pycode *gen, const cfxi_py_frame *frame, con
         return false;
     if (frame->region)
         return frame->returns;
-    size_t a = count_statements(cfxi_py_region(n, CFXI_PY_COND, 1), &a_nested);
-    size_t b = count_statements(cfxi_py_region(n, CFXI_PY_COND, 2), &b_nested);
+    size_t a = count_statements(cfxi_py_region(n, 1), &a_nested);
+    size_t b = count_statements(cfxi_py_region(n, 2), &b_nested);
     return a_nested || b_nested || (a < 2 && b > 3) || (b < 2 && a > 3);
 }
 

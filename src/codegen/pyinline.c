@@ -73,8 +73,8 @@ static size_t given_operand(const cfx_graph *region)
 static bool gives_pred(const cfx_node *n, const cfx_graph *region)
 {
     size_t count;
-    const cfx_value pred = cfxi_py_parameter(n, CFXI_PY_COND, 0);
-    const cfx_value *operands = cfx_value_items(cfxi_py_operands(n, CFXI_PY_COND), &count);
+    const cfx_value pred = cfxi_py_parameter(n, 0);
+    const cfx_value *operands = cfx_value_items(cfxi_py_operands(n), &count);
     const size_t k = given_operand(region);
     const cfx_node *output = cfxi_py_output_of(region);
     return k < count && pred.kind == CFX_KIND_NODE && operands[k].kind == CFX_KIND_NODE &&
@@ -85,8 +85,8 @@ static bool gives_pred(const cfx_node *n, const cfx_graph *region)
 static bool reads_pred(const cfx_node *n, const cfx_graph *region)
 {
     size_t count;
-    const cfx_value pred = cfxi_py_parameter(n, CFXI_PY_COND, 0);
-    const cfx_value *operands = cfx_value_items(cfxi_py_operands(n, CFXI_PY_COND), &count);
+    const cfx_value pred = cfxi_py_parameter(n, 0);
+    const cfx_value *operands = cfx_value_items(cfxi_py_operands(n), &count);
     const cfx_node *in = cfxi_next_input(region, NULL);
     for (size_t k = 0; k < count && in; k++, in = cfxi_next_input(region, in))
         if (operands[k].kind == CFX_KIND_NODE && operands[k].as.node == pred.as.node &&
@@ -100,21 +100,21 @@ static cfx_status logic_of(cfx_pycode *gen, cfx_node *n, logic *l, cfx_error *er
 {
     const cfxi_py_callee *callee;
     *l = (logic){0};
-    if (n->op != CFX_OP_CALL_FUNCTION || !cfxi_node_has_form(n))
+    if (n->op != CFX_OP_CALL_FUNCTION || !cfxi_node_form(n))
         return CFX_OK;
     CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
-    if (callee->form != CFXI_PY_COND || !cfxi_py_has_regions(n, callee->form) ||
-        !cfxi_py_is_sequence(cfxi_py_operands(n, callee->form)))
+    if (callee->form != CFXI_PY_COND || !cfxi_py_has_regions(n) ||
+        !cfxi_py_is_sequence(cfxi_py_operands(n)))
         return CFX_OK;
-    cfx_graph *then = cfxi_py_region(n, CFXI_PY_COND, 1);
-    cfx_graph *otherwise = cfxi_py_region(n, CFXI_PY_COND, 2);
+    cfx_graph *then = cfxi_py_region(n, 1);
+    cfx_graph *otherwise = cfxi_py_region(n, 2);
     const bool is_or = !gives_pred(n, otherwise) && gives_pred(n, then);
     l->rest = is_or ? otherwise : then;
     if (then == otherwise || (!is_or && !gives_pred(n, otherwise)) ||
         !cfxi_py_output_of(l->rest))
         return CFX_OK;
     l->word = is_or ? " or " : " and ";
-    l->pred = cfxi_py_parameter(n, CFXI_PY_COND, 0);
+    l->pred = cfxi_py_parameter(n, 0);
     l->read = reads_pred(n, l->rest);
     return CFX_OK;
 }
@@ -158,7 +158,7 @@ static cfx_status can_take(take_in *t, cfx_node *n, uint32_t uses, bool *can)
     const cfxi_py_callee *callee;
     CFX_TRY(cfxi_py_callee_of(t->gen, n, &callee, t->err));
     *can = callee->form != CFXI_PY_INPLACE && callee->form != CFXI_PY_SETITEM &&
-           !cfxi_py_has_regions(n, callee->form);
+           !cfxi_py_has_regions(n);
     return CFX_OK;
 }
 
@@ -213,7 +213,7 @@ static cfx_status take_value(take_in *t, cfx_value v)
 static cfx_status take_node(take_in *t, cfx_node *n, uint32_t uses)
 {
     bool can;
-    if (n->op == CFX_OP_CALL_FUNCTION && cfxi_node_has_form(n))
+    if (n->op == CFX_OP_CALL_FUNCTION && cfxi_node_form(n))
         return take_logic(t, n, uses);
     CFX_TRY(can_take(t, n, uses, &can));
     if (!can)
@@ -253,7 +253,7 @@ bool cfxi_py_is_compound(cfx_pycode *gen, cfx_value v)
     const cfxi_py_callee *callee;
     if (!is_inlined(gen, v) || v.as.node->op != CFX_OP_CALL_FUNCTION)
         return false;
-    if (word_of(v.as.node) || cfxi_node_has_form(v.as.node))
+    if (word_of(v.as.node) || cfxi_node_form(v.as.node))
         return true;
     return cfxi_py_callee_of(gen, v.as.node, &callee, NULL) == CFX_OK &&
            (callee->form == CFXI_PY_INFIX || callee->form == CFXI_PY_PREFIX);
@@ -287,9 +287,9 @@ static cfx_status put_logic_side(cfx_pycode *gen, cfx_value v, const char *alone
 static cfx_status put_logic(cfx_pycode *gen, cfx_node *n, const logic *l, cfx_error *err)
 {
     size_t count;
-    const cfx_value *items = cfx_value_items(cfxi_py_operands(n, CFXI_PY_COND), &count);
+    const cfx_value *items = cfx_value_items(cfxi_py_operands(n), &count);
     const cfx_node *output = cfxi_py_output_of(l->rest);
-    CFX_TRY(cfxi_py_check_count(n, cfxi_py_operands(n, CFXI_PY_COND),
+    CFX_TRY(cfxi_py_check_count(n, cfxi_py_operands(n),
                                 cfxi_py_count_inputs(l->rest), "inputs of a branch", err));
     for (cfx_node *in = cfxi_next_input(l->rest, NULL); in; in = cfxi_next_input(l->rest, in))
         if (items++, in->n_users > 0)

@@ -23,12 +23,12 @@ typedef struct loop {
 
 static loop new_loop(cfx_node *n, cfxi_py_form form)
 {
-    loop l = {.node = n, .body = cfxi_py_region(n, form, 1), .state = cfxi_py_operands(n, form)};
+    loop l = {.node = n, .body = cfxi_py_region(n, 1), .state = cfxi_py_operands(n)};
     l.size = cfxi_py_count_inputs(l.body);
     l.first = cfxi_next_input(l.body, NULL);
     l.after = cfxi_py_output_value(l.body);
     if (form == CFXI_PY_WHILE) {
-        l.test = cfxi_py_region(n, form, 0);
+        l.test = cfxi_py_region(n, 0);
     } else if (l.first) {
         l.index = l.first;
         l.first = cfxi_next_input(l.body, l.index);
@@ -224,7 +224,7 @@ cfx_status cfxi_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
     else
         cfxi_py_char(gen, '_');
     CFXI_PY_LIT(gen, " in range(");
-    CFX_TRY(cfxi_py_value(gen, cfxi_py_parameter(n, CFXI_PY_FOR, 0), n, err));
+    CFX_TRY(cfxi_py_value(gen, cfxi_py_parameter(n, 0), n, err));
     CFXI_PY_LIT(gen, "):");
     cfxi_py_end_line(gen);
     gen->indent += 4;

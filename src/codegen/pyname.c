@@ -456,7 +456,7 @@ cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
         if (!cfxi_pointers_set(&gen->callees, n->callee, info, gen->allocator))
             return cfxi_nomem(err);
     }
-    if (!info->text && !cfxi_py_has_regions(n, info->form))
+    if (!info->text && !cfxi_py_has_regions(n))
         CFX_TRY(callee_text(gen, n, info, err));
     gen->last_callee = info->text ? n->callee : NULL;
     gen->last_info = info;

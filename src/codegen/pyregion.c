@@ -10,53 +10,31 @@
  */
 #include "pyregion_impl.h"
 
-/* The parameters of an operator by position; any may be given by its name. */
-static const char *parameter_name(cfxi_py_form form, size_t i)
+cfx_value cfxi_py_parameter(const cfx_node *n, size_t i)
 {
-    static const char *const cond_names[] = {"pred", "then", "otherwise", "operands"};
-    static const char *const while_names[] = {"test", "body", "state"};
-    static const char *const for_names[] = {"count", "body", "state"};
-    if (form == CFXI_PY_COND)
-        return cond_names[i];
-    return form == CFXI_PY_WHILE ? while_names[i] : for_names[i];
+    return cfxi_region_arg(cfxi_node_form(n), n, i);
 }
 
-cfx_value cfxi_py_parameter(const cfx_node *n, cfxi_py_form form, size_t i)
+cfx_graph *cfxi_py_region(const cfx_node *n, size_t i)
 {
-    cfx_value v = cfx_node_arg(n, i);
-    return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, parameter_name(form, i));
+    return cfx_value_graph(cfxi_py_parameter(n, i));
 }
 
-cfx_graph *cfxi_py_region(const cfx_node *n, cfxi_py_form form, size_t i)
+cfx_value cfxi_py_operands(const cfx_node *n)
 {
-    return cfx_value_graph(cfxi_py_parameter(n, form, i));
-}
-
-cfx_value cfxi_py_operands(const cfx_node *n, cfxi_py_form form)
-{
-    cfx_value v = cfxi_py_parameter(n, form, form == CFXI_PY_COND ? 3 : 2);
+    const cfx_value v = cfxi_py_parameter(n, cfxi_node_form(n)->operands);
     return v.kind != CFX_KIND_INVALID ? v : cfxi_seq_value(CFX_KIND_TUPLE, NULL, 0);
 }
 
-bool cfxi_py_has_regions(const cfx_node *n, cfxi_py_form form)
+bool cfxi_py_has_regions(const cfx_node *n)
 {
-    switch (form) {
-    case CFXI_PY_COND:
-        return cfxi_py_region(n, form, 1) && cfxi_py_region(n, form, 2);
-    case CFXI_PY_WHILE:
-        return cfxi_py_region(n, form, 0) && cfxi_py_region(n, form, 1);
-    case CFXI_PY_FOR:
-        return cfxi_py_region(n, form, 1) != NULL;
-    case CFXI_PY_CALL:
-    case CFXI_PY_INFIX:
-    case CFXI_PY_PREFIX:
-    case CFXI_PY_INPLACE:
-    case CFXI_PY_GETITEM:
-    case CFXI_PY_SETITEM:
-    case CFXI_PY_GETATTR:
-        break;
-    }
-    return false;
+    const cfxi_region_form *form = cfxi_node_form(n);
+    if (!form)
+        return false;
+    for (size_t i = 0; i < form->regions; i++)
+        if (!cfxi_py_region(n, form->first + i))
+            return false;
+    return true;
 }
 
 /* ---- inputs -------------------------------------------------------------------------------- */
@@ -362,12 +340,12 @@ static cfx_status plan_node(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_nod
 {
     const cfxi_py_callee *callee;
     CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
-    if (!cfxi_py_has_regions(n, callee->form))
+    if (!cfxi_py_has_regions(n))
         return CFX_OK;
     if (!gen->all_named)
         CFX_TRY(cfxi_py_go_exact(gen, true, err));
     if (callee->form == CFXI_PY_COND)
-        return cfxi_py_take_in(gen, cfxi_py_parameter(n, CFXI_PY_COND, 0), n, false, err);
+        return cfxi_py_take_in(gen, cfxi_py_parameter(n, 0), n, false, err);
     return cfxi_py_plan_loop(gen, frame, n, callee->form, err);
 }
 
@@ -376,7 +354,7 @@ cfx_status cfxi_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err)
     if (frame->graph->height == 0)
         return CFX_OK;
     for (cfx_node *n = frame->graph->root.next; n != &frame->graph->root; n = n->next) {
-        if (cfxi_node_has_form(n))
+        if (cfxi_node_form(n))
             CFX_TRY(plan_node(gen, frame, n, err));
         frame->index++;
     }

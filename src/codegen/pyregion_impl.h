@@ -28,10 +28,10 @@ typedef struct cfxi_py_text_mark {
 
 /* ---- arguments of the operators ------------------------------------------------------------- */
 
-cfx_value cfxi_py_parameter(const cfx_node *n, cfxi_py_form form, size_t i);
-cfx_graph *cfxi_py_region(const cfx_node *n, cfxi_py_form form, size_t i);
+cfx_value cfxi_py_parameter(const cfx_node *n, size_t i);
+cfx_graph *cfxi_py_region(const cfx_node *n, size_t i);
 /* The values that the regions are called with; none if they are left out. */
-cfx_value cfxi_py_operands(const cfx_node *n, cfxi_py_form form);
+cfx_value cfxi_py_operands(const cfx_node *n);
 /* The values for the inputs of a region must be as many as those. */
 cfx_status cfxi_py_check_count(const cfx_node *n, cfx_value values, size_t wanted, const char *what,
                                cfx_error *err);

@@ -364,7 +364,7 @@ static cfx_status operation(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
         CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
         CFX_TRY(cfxi_py_wrap(gen, n, callee, err));
     }
-    bool regions = callee && cfxi_py_has_regions(n, callee->form);
+    bool regions = callee && cfxi_py_has_regions(n);
     bool late = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);
     bool record = gen->options->record_func && n->op != CFX_OP_GET_ATTR && !frame->region;
     if (!frame->region && (!late || gen->all_named || takes_operand(frame, n, callee)))

@@ -213,6 +213,10 @@ static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t dep
     return v;
 }
 
+/* Item i of a tuple or list that is written down, from its end if negative; INVALID if there is
+ * none. */
+cfx_value cfxi_seq_item(cfx_value of, cfx_value i);  /* (value.c) */
+
 static inline const cfxi_location *cfxi_location_of(const cfx_node *n)
 {
     return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;
@@ -468,7 +472,20 @@ const char *cfxi_where(const cfx_node *n, char out[CFXI_WHERE_SIZE]);
 
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
-/* Whether a node calls an operator that takes regions; the answer is kept with its callee. */
-bool cfxi_node_has_form(const cfx_node *n);
+/* How the arguments of an operator that takes regions lie. */
+typedef struct cfxi_region_form {
+    const char *name;
+    const char *parameters[5];  /* their names, in order, NULL at the end */
+    uint8_t first;              /* the first region among them */
+    uint8_t regions;
+    uint8_t operands;           /* what the regions are called with */
+    uint8_t extra_inputs;       /* each region has so many before the operands */
+    int8_t state_region;        /* the one that returns as many values as there are operands */
+} cfxi_region_form;
+
+/* NULL if the node calls no such operator; the answer is kept with its callee. */
+const cfxi_region_form *cfxi_node_form(const cfx_node *n);
+/* Argument i of such a call, by its place or its name; INVALID if it is not given. */
+cfx_value cfxi_region_arg(const cfxi_region_form *form, const cfx_node *n, size_t i);
 
 #endif

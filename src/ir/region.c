@@ -3,31 +3,16 @@
 
 /* ---- whether the regions fit --------------------------------------------------------------- */
 
-/* How an operator's arguments lie. */
-typedef struct region_form {
-    const char *name;
-    const char *const *parameters;  /* their names, in order, NULL at the end */
-    unsigned first;                 /* the first region among them */
-    unsigned regions;
-    unsigned operands;              /* what the regions are called with */
-    unsigned extra_inputs;          /* each region has so many before the operands */
-    int state_region;               /* the one that returns as many values as there are operands */
-} region_form;
-
-static const char *const cond_parameters[] = {"pred", "then", "otherwise", "operands", NULL};
-static const char *const while_parameters[] = {"test", "body", "state", NULL};
-static const char *const for_parameters[] = {"count", "body", "state", NULL};
-
 /* In the operator table these are the rows with a Graph among their parameters; this layer needs
  * no more of it. */
-static const region_form forms[] = {
-    {"cfx.cond", cond_parameters, 1, 2, 3, 0, -1},
-    {"cfx.while_loop", while_parameters, 0, 2, 2, 0, 1},
-    {"cfx.for_loop", for_parameters, 1, 1, 2, 1, 1},
+static const cfxi_region_form forms[] = {
+    {"cfx.cond", {"pred", "then", "otherwise", "operands"}, 1, 2, 3, 0, -1},
+    {"cfx.while_loop", {"test", "body", "state"}, 0, 2, 2, 0, 1},
+    {"cfx.for_loop", {"count", "body", "state"}, 1, 1, 2, 1, 1},
 };
 
 /* "cfx.cond", and "cfx.ops.cond" in a lowered graph. */
-static const region_form *find_form(const cfx_str *name)
+static const cfxi_region_form *find_form(const cfx_str *name)
 {
     for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++)
         if (strcmp(forms[i].name, name->data) == 0 ||
@@ -38,23 +23,22 @@ static const region_form *find_form(const cfx_str *name)
 }
 
 /* The answer is kept with the callee: 2 + the form, 1 none; 0 says that nobody has asked yet. */
-static const region_form *form_of(const cfx_node *n)
+const cfxi_region_form *cfxi_node_form(const cfx_node *n)
 {
     cfxi_callee *callee = n->callee;
     if (n->op != CFX_OP_CALL_FUNCTION)
         return NULL;
     if (!callee->form) {
-        const region_form *form = find_form(cfxi_ref_qualified_name(n->graph, callee->ref, NULL));
+        const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, NULL);
+        const cfxi_region_form *form = find_form(name);
         callee->form = (uint8_t)(form ? 2 + (form - forms) : 1);
     }
     return callee->form > 1 ? &forms[callee->form - 2] : NULL;
 }
 
-bool cfxi_node_has_form(const cfx_node *n) { return form_of(n) != NULL; }
-
-static cfx_value parameter(const cfx_node *n, const region_form *form, unsigned i)
+cfx_value cfxi_region_arg(const cfxi_region_form *form, const cfx_node *n, size_t i)
 {
-    cfx_value v = cfx_node_arg(n, i);
+    const cfx_value v = cfx_node_arg(n, i);
     return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, form->parameters[i]);
 }
 
@@ -74,39 +58,39 @@ static long count_results(const cfx_graph *g)
     return v.kind == CFX_KIND_TUPLE ? (long)v.as.seq->size : -1;
 }
 
-static void check_inputs(cfxi_verifier *v, const cfx_node *n, const region_form *form, unsigned i,
-                         size_t operands)
+static void check_inputs(cfxi_verifier *v, const cfx_node *n, const cfxi_region_form *form,
+                         unsigned i, size_t operands)
 {
-    size_t has = count_placeholders(parameter(n, form, i).as.ref->region);
+    size_t has = count_placeholders(cfxi_region_arg(form, n, i).as.ref->region);
     size_t needs = operands + form->extra_inputs;
     if (has != needs)
         cfxi_finding(v, n, "its region '%s' has %zu placeholders, but is called with %zu values; "
                      "give it one placeholder for each", form->parameters[i], has, needs);
 }
 
-static void check_results(cfxi_verifier *v, const cfx_node *n, const region_form *form,
+static void check_results(cfxi_verifier *v, const cfx_node *n, const cfxi_region_form *form,
                           size_t operands)
 {
     if (form->state_region >= 0) {
         unsigned i = (unsigned)form->state_region;
-        long has = count_results(parameter(n, form, i).as.ref->region);
+        long has = count_results(cfxi_region_arg(form, n, i).as.ref->region);
         if (has >= 0 && (size_t)has != operands)
             cfxi_finding(v, n, "its region '%s' returns %ld values, but the state has %zu; return "
                          "the whole state", form->parameters[i], has, operands);
         return;
     }
-    long a = count_results(parameter(n, form, form->first).as.ref->region);
-    long b = count_results(parameter(n, form, form->first + 1).as.ref->region);
+    long a = count_results(cfxi_region_arg(form, n, form->first).as.ref->region);
+    long b = count_results(cfxi_region_arg(form, n, form->first + 1).as.ref->region);
     if (a >= 0 && b >= 0 && a != b)
         cfxi_finding(v, n, "its regions return %ld and %ld values; both must return the same "
                      "number", a, b);
 }
 
-static bool check_kinds(cfxi_verifier *v, const cfx_node *n, const region_form *form)
+static bool check_kinds(cfxi_verifier *v, const cfx_node *n, const cfxi_region_form *form)
 {
     bool good = true;
     for (unsigned i = 0; form->parameters[i]; i++) {
-        cfx_value value = parameter(n, form, i);
+        cfx_value value = cfxi_region_arg(form, n, i);
         bool region = i >= form->first && i < form->first + form->regions;
         if (value.kind == CFX_KIND_INVALID) {
             cfxi_finding(v, n, "its argument '%s' is missing", form->parameters[i]);
@@ -122,10 +106,10 @@ static bool check_kinds(cfxi_verifier *v, const cfx_node *n, const region_form *
 
 void cfxi_verify_regions(cfxi_verifier *v, const cfx_node *n)
 {
-    const region_form *form = form_of(n);
+    const cfxi_region_form *form = cfxi_node_form(n);
     if (!form || !check_kinds(v, n, form))
         return;
-    cfx_value operands = parameter(n, form, form->operands);
+    cfx_value operands = cfxi_region_arg(form, n, form->operands);
     size_t count;
     cfx_value_items(operands, &count);
     if (operands.kind != CFX_KIND_TUPLE && operands.kind != CFX_KIND_LIST) {

@@ -514,3 +514,14 @@ cfx_status cfx_value_each_node(cfx_value v, cfx_node_fn *fn, void *ctx)
         CFX_TRY(cfx_value_each_node(v.as.seq->items[i], fn, ctx));
     return CFX_OK;
 }
+
+cfx_value cfxi_seq_item(cfx_value of, cfx_value i)
+{
+    size_t size;
+    const cfx_value *items = cfx_value_items(of, &size);
+    const int64_t n = (int64_t)size;
+    if ((of.kind != CFX_KIND_TUPLE && of.kind != CFX_KIND_LIST) || i.kind != CFX_KIND_INT ||
+        i.as.i < -n || i.as.i >= n)
+        return cfx_invalid();
+    return items[i.as.i < 0 ? i.as.i + n : i.as.i];
+}

@@ -197,7 +197,7 @@ static void ask_operators(cfx_graph *g)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         if (n->op < CFX_OPCODE_COUNT && n->callee)
-            cfxi_node_has_form(n);
+            cfxi_node_form(n);
 }
 
 static void check_graph(cfxi_verifier *v)

@@ -24,6 +24,7 @@ typedef struct compiler {
     cfx_status why;        /* of the first of them */
     cfx_operator op;       /* that is being called */
     enum { UNKNOWN, NO, YES } keeps;  /* see may_be_kept */
+    uint32_t nesting;      /* of the containers around a value */
     cfx_error *err;
 } compiler;
 
@@ -180,10 +181,12 @@ static cfx_status fold(compiler *c, cfx_datum_kind kind, size_t n)
 }
 
 /* Whether a list that is an argument of the call, or is returned, may be changed later: what takes
- * anything may keep it, and give it away. */
+ * anything may keep it, and give it away; and `a + [[0]]` keeps what is in a list. */
 static bool may_be_kept(compiler *c)
 {
     cfx_param param;
+    if (c->nesting > 0)
+        return true;
     for (size_t i = 0; c->keeps == UNKNOWN && cfx_operator_param(c->op, i, &param); i++)
         if (strncmp(param.type, "Any", 3) == 0)
             c->keeps = YES;
@@ -194,8 +197,10 @@ static bool may_be_kept(compiler *c)
 static cfx_status add_items(compiler *c, cfx_datum_kind kind, const cfx_value *items, size_t n)
 {
     const size_t first = c->p->pieces.size;
+    c->nesting++;
     for (size_t i = 0; i < n; i++)
         CFX_TRY(add_value(c, items[i]));
+    c->nesting--;
     const bool mutable = kind == CFX_DATUM_LIST || kind == CFX_DATUM_DICT;
     bool constant = c->p->pieces.size == first + n && !(mutable && may_be_kept(c));
     for (size_t i = first; constant && i < first + n; i++)

@@ -1,32 +1,15 @@
 /* control.c - branches and loops as passes see them: see control_impl.h. */
 #include "control_impl.h"
 
-/* Where the arguments stand, and what they are called. */
-typedef struct form {
-    cfx_operator op;
-    size_t first, n_regions, operands;
-    const char *names[4];
-} form;
-
-static const form forms[] = {
-    {CFX_OPID_cond, 1, 2, 3, {"pred", "then", "otherwise", "operands"}},
-    {CFX_OPID_while_loop, 0, 2, 2, {"test", "body", "state", NULL}},
-    {CFX_OPID_for_loop, 1, 1, 2, {"count", "body", "state", NULL}},
-};
-
-static const form *form_of(const cfx_node *n)
+/* Cheaper than asking which operator it is: every pass asks every node. */
+static bool may_have_regions(const cfx_node *n)
 {
-    const cfx_operator op = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_operator(n) : CFX_OPID_NONE;
-    for (size_t i = 0; op && i < sizeof forms / sizeof *forms; i++)
-        if (forms[i].op == op)
-            return &forms[i];
-    return NULL;
-}
-
-static cfx_value parameter(const cfx_node *n, const form *f, size_t i)
-{
-    cfx_value v = cfx_node_arg(n, i);
-    return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(n, f->names[i]);
+    for (size_t i = 0; i < cfx_node_num_args(n); i++)
+        if (cfx_node_arg(n, i).kind == CFX_KIND_GRAPH)
+            return true;
+    size_t named;
+    cfx_value_items(cfx_node_kwargs(n), &named);
+    return named > 0;
 }
 
 static bool is_sequence(cfx_value v)
@@ -70,25 +53,25 @@ static bool count_results(cfxi_control *c)
     return true;
 }
 
-static cfx_value container_of(const cfx_node *n, const form *f)
+static cfx_value container_of(const cfxi_control *c)
 {
-    const cfx_value v = parameter(n, f, f->operands);
-    return v.kind == CFX_KIND_INVALID && f->op == CFX_OPID_cond
-               ? cfxi_seq_value(CFX_KIND_TUPLE, n->graph->empty, 0) : v;
+    const cfx_value v = cfxi_region_arg(c->form, c->node, c->form->operands);
+    return v.kind == CFX_KIND_INVALID && c->op == CFX_OPID_cond
+               ? cfxi_seq_value(CFX_KIND_TUPLE, c->node->graph->empty, 0) : v;
 }
 
 bool cfxi_control_of(cfx_node *n, cfxi_control *c)
 {
-    const form *f = form_of(n);
+    const cfxi_region_form *f = may_have_regions(n) ? cfxi_node_form(n) : NULL;
     if (!f || cfxi_node_erased(n))
         return false;
-    *c = (cfxi_control){.node = n, .op = f->op, .n_regions = f->n_regions,
-                        .container = container_of(n, f)};
+    *c = (cfxi_control){.node = n, .form = f, .op = cfx_node_operator(n), .n_regions = f->regions};
+    c->container = container_of(c);
     c->operands = cfx_value_items(c->container, &c->n);
     if (!is_sequence(c->container))
         return false;
     for (size_t i = 0; i < c->n_regions; i++) {
-        c->regions[i] = cfx_value_graph(parameter(n, f, f->first + i));
+        c->regions[i] = cfx_value_graph(cfxi_region_arg(f, n, f->first + i));
         if (!c->regions[i] || !is_plain(c->regions[i], c->n + cfxi_control_extra(c)))
             return false;
         c->outputs[i] = c->regions[i]->root.prev;
@@ -102,6 +85,33 @@ cfx_node *cfxi_control_input(const cfxi_control *c, size_t i, size_t k)
     for (k += cfxi_control_extra(c); k > 0 && n; k--)
         n = cfxi_next_input(c->regions[i], n);
     return n;
+}
+
+cfx_status cfxi_control_each_kept(const cfxi_control *c, size_t i, cfxi_kept_fn *fn, void *ctx)
+{
+    const bool loop = cfxi_control_is_loop(c);
+    const size_t body = cfxi_control_body(c);
+    const cfx_node *back = cfxi_control_input(c, body, 0);
+    cfx_node *n = cfxi_control_input(c, i, 0);
+    for (size_t k = 0; k < c->n; k++) {
+        cfx_node *next = cfxi_next_input(c->regions[i], n);
+        const cfx_value v = loop ? cfxi_control_result(c, body, k) : cfx_invalid();
+        if (!loop || (v.kind == CFX_KIND_NODE && v.as.node == back))
+            CFX_TRY(fn(ctx, n, k));
+        back = cfxi_next_input(c->regions[body], back);
+        n = next;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_control_number_inputs(const cfxi_control *c, cfx_node_map *inputs, cfx_error *err)
+{
+    for (size_t i = 0; i < c->n_regions; i++) {
+        cfx_node *n = cfxi_control_input(c, i, 0);
+        for (size_t k = 0; k < c->n; k++, n = cfxi_next_input(c->regions[i], n))
+            CFX_TRY(cfx_node_map_set(inputs, n, cfx_int((int64_t)k), err));
+    }
+    return CFX_OK;
 }
 
 cfx_value cfxi_control_result(const cfxi_control *c, size_t i, size_t k)
@@ -140,12 +150,17 @@ bool cfxi_control_is_apart(const cfxi_control *c)
     return true;
 }
 
+int cfxi_is_not_output(void *ctx, cfx_node *user)
+{
+    (void)ctx;
+    return user->op != CFX_OP_OUTPUT;
+}
+
 /* ---- owning its regions -------------------------------------------------------------------- */
 
 static const cfx_ref *ref_of(const cfxi_control *c, size_t i)
 {
-    const form *f = form_of(c->node);
-    return parameter(c->node, f, f->first + i).as.ref;
+    return cfxi_region_arg(c->form, c->node, c->form->first + i).as.ref;
 }
 
 bool cfxi_control_is_alone(const cfxi_control *c)
@@ -302,13 +317,13 @@ static cfx_status erase_inputs(const cfxi_control *c, size_t i, const bool *keep
 
 cfx_status cfxi_control_drop_inputs(cfxi_control *c, const bool *keep, cfx_error *err)
 {
-    const form *f = form_of(c->node);
+    const size_t operand = c->form->operands;
+    const char *name = c->form->parameters[operand];
     const size_t body = cfxi_control_body(c);
     const bool loop = cfxi_control_is_loop(c);
     cfxi_changes changes = {.allocator = c->node->graph->allocator};
     cfx_value operands = kept_items(c->node->graph, c->container, keep, err);
-    cfx_status status = cfxi_changes_add_arg(&changes, c->node, f->operands, f->names[f->operands],
-                                             operands, err);
+    cfx_status status = cfxi_changes_add_arg(&changes, c->node, operand, name, operands, err);
     if (loop && status == CFX_OK)
         status = renumber(c, &changes, keep, err);
     if (loop && status == CFX_OK)
@@ -392,16 +407,16 @@ static cfx_value kept_state(const cfxi_control *c, cfx_node *const *made, size_t
 static cfx_status add_operands(const cfxi_control *c, cfxi_changes *changes, cfx_value operands,
                                cfx_error *err)
 {
-    const form *f = form_of(c->node);
+    const size_t operand = c->form->operands;
+    const char *name = c->form->parameters[operand];
     cfx_node *n = c->node;
-    if (parameter(n, f, f->operands).kind != CFX_KIND_INVALID)
-        return cfxi_changes_add_arg(changes, n, f->operands, f->names[f->operands], operands, err);
+    if (cfxi_region_arg(c->form, n, operand).kind != CFX_KIND_INVALID)
+        return cfxi_changes_add_arg(changes, n, operand, name, operands, err);
     if (operands.kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
-    if (cfx_node_num_args(n) == f->operands)
+    if (cfx_node_num_args(n) == operand)
         return cfxi_changes_add(changes, n, more_items(n->graph, cfx_node_args(n), &operands, 1,
                                                        err), cfx_node_kwargs(n), err);
-    const char *name = f->names[f->operands];
     const cfx_value entry[] = {cfx_value_str(n->graph, name, strlen(name), err), operands};
     if (entry[0].kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
@@ -441,6 +456,27 @@ cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
         CFX_TRY(forget_results(c, err));
     cfxi_control_of(c->node, c);
     return CFX_OK;
+}
+
+cfx_status cfxi_control_hand_in(cfxi_control *c, cfx_node *const *nodes, size_t n,
+                                const cfx_node_map *outside, cfx_error *err)
+{
+    const cfx_allocator *allocator = c->node->graph->allocator;
+    const size_t bytes = n * (sizeof(cfx_value) + CFXI_MAX_REGIONS * sizeof(cfx_node *));
+    cfx_value *values = n > 0 ? cfxi_alloc(allocator, bytes) : NULL;
+    if (!values)
+        return n > 0 ? cfxi_nomem(err) : CFX_OK;
+    cfx_node **made = (cfx_node **)(values + n);
+    for (size_t k = 0; k < n; k++)
+        values[k] = cfx_node_map_get(outside, nodes[k]);
+    cfx_status status = cfxi_control_add_inputs(c, values, nodes, n, made, err);
+    for (size_t k = 0; status == CFX_OK && k < n; k++) {
+        const size_t i = nodes[k]->graph == c->regions[0] ? 0 : 1;
+        status = cfx_node_replace_uses(nodes[k], cfx_from_node(made[i * n + k]), NULL, NULL, NULL,
+                                       err);
+    }
+    cfxi_free(allocator, values, bytes);
+    return status;
 }
 
 cfx_status cfxi_control_set_output(cfxi_control *c, size_t i, cfx_value v, cfx_error *err)

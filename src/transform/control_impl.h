@@ -17,6 +17,7 @@ enum { CFXI_MAX_REGIONS = 2 };
 
 typedef struct cfxi_control {
     cfx_node *node;
+    const cfxi_region_form *form;                  /* where its arguments stand */
     cfx_operator op;                        /* cond, while_loop or for_loop */
     cfx_graph *regions[CFXI_MAX_REGIONS];   /* in the order of the arguments */
     cfx_node *outputs[CFXI_MAX_REGIONS];    /* of the regions */
@@ -45,6 +46,17 @@ static inline size_t cfxi_control_extra(const cfxi_control *c)
 
 /* Input k of region i; linear in k. */
 cfx_node *cfxi_control_input(const cfxi_control *c, size_t i, size_t k);
+/* What a cond or a for_loop decides by: its predicate, its count. INVALID if that is missing. */
+static inline cfx_value cfxi_control_subject(const cfxi_control *c)
+{
+    return cfxi_region_arg(c->form, c->node, 0);
+}
+/* Calls `fn` for each input of region i that is always operand k: all of a branch, and of a loop
+ * those of state that never changes. It may not erase other inputs. */
+typedef cfx_status cfxi_kept_fn(void *ctx, cfx_node *input, size_t k);
+cfx_status cfxi_control_each_kept(const cfxi_control *c, size_t i, cfxi_kept_fn *fn, void *ctx);
+/* Maps the inputs of all regions to the numbers of their operands; but not the index of a loop. */
+cfx_status cfxi_control_number_inputs(const cfxi_control *c, cfx_node_map *inputs, cfx_error *err);
 /* What region i gives as result k; of the test of a loop, what it gives. */
 cfx_value cfxi_control_result(const cfxi_control *c, size_t i, size_t k);
 /* Whether state k of a loop is never changed. Linear in k. */
@@ -54,6 +66,8 @@ bool cfxi_control_keeps(const cfxi_control *c, size_t k);
 size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user);
 /* Whether all users do that; then results can be added and dropped. */
 bool cfxi_control_is_apart(const cfxi_control *c);
+/* For cfx_node_replace_uses: what an output hands on stays. */
+int cfxi_is_not_output(void *ctx, cfx_node *user);
 
 /* Whether nobody else has its regions. One that does must not be changed: cfxi_control_own gives it
  * copies (both of them, if it is twice the same), after which `c` is what it is then. */
@@ -77,6 +91,10 @@ cfx_status cfxi_control_drop_inputs(cfxi_control *c, const bool *keep, cfx_error
 cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
                                    cfx_node *const *names, size_t n, cfx_node **made,
                                    cfx_error *err);
+/* Lets inputs that are added take the places of nodes of its regions, which have the same values as
+ * those that `outside` maps them to. The nodes stay, without users. */
+cfx_status cfxi_control_hand_in(cfxi_control *c, cfx_node *const *nodes, size_t n,
+                                const cfx_node_map *outside, cfx_error *err);
 /* Lets the body of a loop hand on what is not to be kept of the state as it is; *changed tells
  * whether it did not yet. */
 cfx_status cfxi_control_hand_on(cfxi_control *c, const bool *keep, bool *changed, cfx_error *err);

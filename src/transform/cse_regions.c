@@ -94,6 +94,7 @@ typedef struct border_job {
     cfx_node_map *outside;  /* nodes of regions: the values that they have outside */
     cfx_node_map *firsts;   /* those values: the first node of the region that has them */
     cfxi_vec found;         /* of cfx_node *: calls in regions that need not be */
+    const cfxi_control *control;  /* that is looked at */
     cfx_error *err;
 } border_job;
 
@@ -173,9 +174,7 @@ static cfx_status is_plain(const border_job *job, cfx_node *n, bool *plain)
         *plain = false;
         return CFX_OK;
     }
-    cfxi_graph_freeze(n->graph);
     cfx_status status = cfxi_node_effect(n, job->all->modules, job->all->opts, &effect, job->err);
-    cfxi_graph_thaw(n->graph);
     *plain = effect == CFX_EFFECT_NONE;
     return status;
 }
@@ -198,29 +197,12 @@ static cfx_status make_available(border_job *job, cfx_node *n)
 
 /* ---- one branch or loop -------------------------------------------------------------------- */
 
-/* Notes what the inputs of region i are outside. */
-static cfx_status bind_inputs(border_job *job, const cfxi_control *c, size_t i)
+/* Notes what an input is outside. */
+static cfx_status bind_input(void *ctx, cfx_node *n, size_t k)
 {
-    const bool loop = cfxi_control_is_loop(c);
-    const size_t body = cfxi_control_body(c);
-    cfx_node *kept = cfxi_control_input(c, body, 0);
-    cfx_node *n = cfxi_control_input(c, i, 0);
-    for (size_t k = 0; k < c->n; k++) {
-        const cfx_value v = c->operands[k];
-        const cfx_value back = loop ? cfxi_control_result(c, body, k) : cfx_invalid();
-        if (v.kind == CFX_KIND_NODE &&
-            (!loop || (back.kind == CFX_KIND_NODE && back.as.node == kept)))
-            CFX_TRY(cfx_node_map_set(job->outside, n, v, job->err));
-        kept = cfxi_next_input(c->regions[body], kept);
-        n = cfxi_next_input(c->regions[i], n);
-    }
-    return CFX_OK;
-}
-
-static int is_not_output(void *ctx, cfx_node *user)
-{
-    (void)ctx;
-    return user->op != CFX_OP_OUTPUT;
+    const border_job *job = ctx;
+    const cfx_value v = job->control->operands[k];
+    return v.kind == CFX_KIND_NODE ? cfx_node_map_set(job->outside, n, v, job->err) : CFX_OK;
 }
 
 static bool is_read(const cfx_node *n)
@@ -243,7 +225,7 @@ static cfx_status read_once(border_job *job, const cfxi_control *c, size_t i)
         if (first.kind != CFX_KIND_NODE) {
             CFX_TRY(cfx_node_map_set(job->firsts, v.as.node, cfx_from_node(n), job->err));
         } else if (is_read(n)) {
-            CFX_TRY(cfx_node_replace_uses(n, first, is_not_output, NULL, NULL, job->err));
+            CFX_TRY(cfx_node_replace_uses(n, first, cfxi_is_not_output, NULL, NULL, job->err));
             job->all->changed = true;
         }
     }
@@ -291,37 +273,14 @@ static cfx_status find_in_region(border_job *job, cfx_graph *region, bool may_ad
     return CFX_OK;
 }
 
-/* The inputs of a region that hold the values of what was found in it. */
-static cfx_status use_inputs(const border_job *job, const cfxi_control *c, cfx_node *const *made)
-{
-    const size_t n = job->found.size;
-    for (size_t k = n; k > 0; k--) {
-        cfx_node *call = ((cfx_node **)job->found.data)[k - 1];
-        const size_t i = call->graph == c->regions[0] ? 0 : 1;
-        const cfx_value input = cfx_from_node(made[i * n + k - 1]);
-        CFX_TRY(cfx_node_replace_uses(call, input, NULL, NULL, NULL, job->err));
-        CFX_TRY(cfx_graph_erase(call->graph, call, job->err));
-    }
-    return CFX_OK;
-}
-
 static cfx_status hand_in(border_job *job, cfxi_control *c)
 {
-    const cfx_allocator *allocator = job->graph->allocator;
-    const size_t n = job->found.size;
-    const size_t bytes = (n + 1) * (sizeof(cfx_value) + CFXI_MAX_REGIONS * sizeof(cfx_node *));
-    cfx_value *values = cfxi_alloc(allocator, bytes);
-    if (!values)
-        return cfxi_nomem(job->err);
-    cfx_node **made = (cfx_node **)(values + n);
-    for (size_t k = 0; k < n; k++)
-        values[k] = cfx_node_map_get(job->outside, ((cfx_node **)job->found.data)[k]);
-    cfx_status status = cfxi_control_add_inputs(c, values, job->found.data, n, made, job->err);
-    if (status == CFX_OK)
-        status = use_inputs(job, c, made);
+    cfx_node **found = job->found.data;
+    CFX_TRY(cfxi_control_hand_in(c, found, job->found.size, job->outside, job->err));
     job->all->changed = true;
-    cfxi_free(allocator, values, bytes);
-    return status;
+    for (size_t k = job->found.size; k > 0; k--)
+        CFX_TRY(cfx_graph_erase(found[k - 1]->graph, found[k - 1], job->err));
+    return CFX_OK;
 }
 
 static cfx_status cross_into(border_job *job, const cfxi_control *c, size_t i, bool may_add)
@@ -331,7 +290,8 @@ static cfx_status cross_into(border_job *job, const cfxi_control *c, size_t i, b
     if (!job->firsts)
         return CFX_E_NOMEM;
     cfx_iter_begin(&pin, c->regions[i], false);
-    cfx_status status = bind_inputs(job, c, i);
+    job->control = c;
+    cfx_status status = cfxi_control_each_kept(c, i, bind_input, job);
     if (status == CFX_OK)
         status = read_once(job, c, i);
     if (status == CFX_OK)

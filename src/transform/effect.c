@@ -364,7 +364,10 @@ cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_c
                             cfx_effect *effect, cfx_error *err)
 {
     const experts who = {modules, opts && opts->effect ? opts : NULL};
-    return effect_of(n, &who, effect, err);
+    cfxi_graph_freeze(n->graph);  /* the host may run any code */
+    const cfx_status status = effect_of(n, &who, effect, err);
+    cfxi_graph_thaw(n->graph);
+    return status;
 }
 
 cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,

@@ -60,16 +60,6 @@ static cfx_value outside_of(const cfxi_control *c, const cfx_node_map *inputs, c
     return simple ? v : cfx_invalid();
 }
 
-static cfx_status number_inputs(const cfxi_control *c, cfx_node_map *inputs, cfx_error *err)
-{
-    for (size_t i = 0; i < c->n_regions; i++) {
-        cfx_node *n = cfxi_control_input(c, i, 0);
-        for (size_t k = 0; k < c->n; k++, n = cfxi_next_input(c->regions[i], n))
-            CFX_TRY(cfx_node_map_set(inputs, n, cfx_int((int64_t)k), err));
-    }
-    return CFX_OK;
-}
-
 /* Result k, if it can be had without the branch or loop; else INVALID. */
 static cfx_value passed_through(const cfxi_control *c, const cfx_node_map *inputs, size_t k)
 {
@@ -113,7 +103,7 @@ static cfx_status pass_by(hoist_job *job, const cfxi_control *c)
          use = cfx_use_next(use))
         status = cfxi_nodes_push(&users, use->user, n->graph->allocator, job->err);
     if (status == CFX_OK && users.size > 0)
-        status = number_inputs(c, inputs, job->err);
+        status = cfxi_control_number_inputs(c, inputs, job->err);
     for (size_t i = 0; status == CFX_OK && i < users.size; i++)
         status = take_elsewhere(job, c, inputs, ((cfx_node **)users.data)[i]);
     cfxi_vec_free(&users, sizeof(cfx_node *), n->graph->allocator);
@@ -175,9 +165,7 @@ static cfx_status may_move(const loop_job *job, cfx_node *n, bool sure, bool *ma
            cfx_node_map_get(job->escapes, n).kind == CFX_KIND_INVALID;
     if (!*may)
         return CFX_OK;
-    cfxi_graph_freeze(n->graph);
     cfx_status status = cfx_node_effect(n, job->all->modules, &effect, job->all->err);
-    cfxi_graph_thaw(n->graph);
     *may = effect == CFX_EFFECT_NONE;
     return status;
 }
@@ -261,18 +249,6 @@ static cfx_status find_handed(loop_job *job)
     return CFX_OK;
 }
 
-/* `made` are the inputs, of one region after the other. */
-static cfx_status use_inputs(const loop_job *job, cfx_node *const *made)
-{
-    for (size_t k = 0; k < job->handed.size; k++) {
-        cfx_node *n = ((cfx_node **)job->handed.data)[k];
-        const size_t i = n->graph == job->c->regions[0] ? 0 : 1;
-        const cfx_value input = cfx_from_node(made[i * job->handed.size + k]);
-        CFX_TRY(cfx_node_replace_uses(n, input, NULL, NULL, NULL, job->all->err));
-    }
-    return CFX_OK;
-}
-
 static cfx_status erase_moved(const loop_job *job)
 {
     for (size_t i = job->moved.size; i > 0; i--) {
@@ -283,46 +259,14 @@ static cfx_status erase_moved(const loop_job *job)
     return CFX_OK;
 }
 
-static cfx_status hand_in(loop_job *job)
-{
-    const cfx_allocator *allocator = job->c->node->graph->allocator;
-    const size_t n = job->handed.size;
-    const size_t bytes = (n + 1) * (sizeof(cfx_value) + CFXI_MAX_REGIONS * sizeof(cfx_node *));
-    cfx_value *values = cfxi_alloc(allocator, bytes);
-    if (!values)
-        return cfxi_nomem(job->all->err);
-    cfx_node **made = (cfx_node **)(values + n);
-    for (size_t k = 0; k < n; k++)
-        values[k] = cfx_node_map_get(job->outside, ((cfx_node **)job->handed.data)[k]);
-    cfx_status status = n == 0 ? CFX_OK
-                               : cfxi_control_add_inputs(job->c, values, job->handed.data, n, made,
-                                                         job->all->err);
-    if (status == CFX_OK)
-        status = use_inputs(job, made);
-    cfxi_free(allocator, values, bytes);
-    return status == CFX_OK ? erase_moved(job) : status;
-}
-
 /* ---- one loop ------------------------------------------------------------------------------ */
 
-static cfx_status note_kept(loop_job *job)
+static cfx_status note_kept(void *ctx, cfx_node *n, size_t k)
 {
-    const cfxi_control *c = job->c;
-    const size_t body = cfxi_control_body(c);
-    for (size_t i = 0; i < c->n_regions; i++) {
-        const cfx_node *kept = cfxi_control_input(c, body, 0);
-        cfx_node *n = cfxi_control_input(c, i, 0);
-        for (size_t k = 0; k < c->n; k++) {
-            const cfx_value back = cfxi_control_result(c, body, k);
-            const cfx_value v = c->operands[k];
-            if (back.kind == CFX_KIND_NODE && back.as.node == kept &&
-                (v.kind == CFX_KIND_NODE || cfxi_is_constant(v)))
-                CFX_TRY(cfx_node_map_set(job->outside, n, v, job->all->err));
-            kept = cfxi_next_input(c->regions[body], kept);
-            n = cfxi_next_input(c->regions[i], n);
-        }
-    }
-    return CFX_OK;
+    const loop_job *job = ctx;
+    const cfx_value v = job->c->operands[k];
+    return v.kind == CFX_KIND_NODE || cfxi_is_constant(v)
+               ? cfx_node_map_set(job->outside, n, v, job->all->err) : CFX_OK;
 }
 
 static cfx_status mark_escapes(const loop_job *job, const cfxi_aliases *aliases, cfx_graph *region)
@@ -354,9 +298,7 @@ static cfx_status find_escapes(const loop_job *job)
 /* Whether a loop is known to run once at least. */
 static cfx_status runs(const cfxi_control *c, bool *sure, cfx_error *err)
 {
-    cfx_value count = cfx_node_arg(c->node, 0);
-    if (count.kind == CFX_KIND_INVALID)
-        count = cfx_node_kwarg(c->node, "count");
+    const cfx_value count = cfxi_control_subject(c);
     *sure = count.kind == CFX_KIND_INT && count.as.i > 0;
     return c->op == CFX_OPID_while_loop ? cfxi_known_first(c, sure, err) : CFX_OK;
 }
@@ -364,7 +306,8 @@ static cfx_status runs(const cfxi_control *c, bool *sure, cfx_error *err)
 static cfx_status move_all(loop_job *job)
 {
     CFX_TRY(runs(job->c, &job->sure, job->all->err));
-    CFX_TRY(note_kept(job));
+    for (size_t i = 0; i < job->c->n_regions; i++)
+        CFX_TRY(cfxi_control_each_kept(job->c, i, note_kept, job));
     if (job->all->writes)
         CFX_TRY(find_escapes(job));
     for (size_t i = 0; i < job->c->n_regions; i++)
@@ -373,7 +316,9 @@ static cfx_status move_all(loop_job *job)
         return CFX_OK;
     job->all->changed = true;
     CFX_TRY(find_handed(job));
-    return hand_in(job);
+    CFX_TRY(cfxi_control_hand_in(job->c, job->handed.data, job->handed.size, job->outside,
+                                 job->all->err));
+    return erase_moved(job);
 }
 
 static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, cfxi_tensors *tensors)
@@ -381,9 +326,7 @@ static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, cfxi_tensors *tens
     const cfx_allocator *allocator = c->node->graph->allocator;
     loop_job job = {.all = all, .c = c, .tensors = tensors};
     cfx_effect effect = CFX_EFFECT_WRITES;
-    cfxi_graph_freeze(c->node->graph);
     cfx_status status = cfx_node_effect(c->node, all->modules, &effect, all->err);
-    cfxi_graph_thaw(c->node->graph);
     if (status != CFX_OK || effect == CFX_EFFECT_WRITES || !cfxi_control_is_apart(c))
         return status;
     job.outside = cfx_node_map_new(allocator, all->err);

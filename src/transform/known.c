@@ -78,15 +78,10 @@ static cfx_value call_with(const cfx_node *n, const cfx_node_map *known)
 /* An item of a tuple that is written down. */
 static cfx_value item_of(const cfx_node *n)
 {
-    size_t size;
     const cfx_value of = cfx_node_arg(n, 0);
-    const cfx_value at = cfx_node_arg(n, 1);
-    const cfx_value *items = cfx_value_items(of, &size);
-    const int64_t end = (int64_t)size;
-    if (of.kind != CFX_KIND_TUPLE || at.kind != CFX_KIND_INT || cfx_node_num_args(n) != 2 ||
-        !cfxi_is_getitem(n) || n->kwargs || at.as.i < -end || at.as.i >= end)
-        return cfx_invalid();
-    return items[at.as.i < 0 ? at.as.i + end : at.as.i];
+    const bool plain = of.kind == CFX_KIND_TUPLE && cfx_node_num_args(n) == 2 &&
+                       cfxi_is_getitem(n) && !n->kwargs;
+    return plain ? cfxi_seq_item(of, cfx_node_arg(n, 1)) : cfx_invalid();
 }
 
 cfx_value cfxi_call_known(const cfx_node *n)
@@ -166,9 +161,7 @@ cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, c
     *trips = SIZE_MAX;
     if (c->op == CFX_OPID_while_loop)
         return while_trips(c, most, trips, err);
-    cfx_value count = cfx_node_arg(c->node, 0);
-    if (count.kind == CFX_KIND_INVALID)
-        count = cfx_node_kwarg(c->node, "count");
+    const cfx_value count = cfxi_control_subject(c);
     if (c->op == CFX_OPID_for_loop && count.kind == CFX_KIND_INT)
         *trips = count.as.i <= 0 ? 0 : (uint64_t)count.as.i <= most ? (size_t)count.as.i : SIZE_MAX;
     return CFX_OK;

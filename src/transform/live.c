@@ -95,23 +95,19 @@ static cfx_status need_input(cfxi_live *live, const cfx_node *n)
     cfxi_live_control *lc = control_at(live, &n->graph->root);
     if (!lc)
         return CFX_OK;
-    const int64_t at = cfx_node_map_get(live->inputs, n).as.i;
-    if (at < 0)  /* the index of a loop */
+    const cfx_value at = cfx_node_map_get(live->inputs, n);
+    if (at.kind != CFX_KIND_INT)  /* the index of a loop */
         return CFX_OK;
     if (cfxi_control_is_loop(&lc->c))
-        return need_result(live, lc, (size_t)at);
-    return need_value(live, lc->c.operands[at]);
+        return need_result(live, lc, (size_t)at.as.i);
+    return need_value(live, lc->c.operands[at.as.i]);
 }
 
 /* A branch or loop is run: what it decides by. */
 static cfx_status need_control(cfxi_live *live, const cfxi_live_control *lc)
 {
-    const cfx_node *n = lc->c.node;
-    if (lc->c.op == CFX_OPID_while_loop)
-        return need_value(live, cfxi_control_result(&lc->c, 0, 0));
-    const char *name = lc->c.op == CFX_OPID_cond ? "pred" : "count";
-    const cfx_value by = cfx_node_arg(n, 0);
-    return need_value(live, by.kind != CFX_KIND_INVALID ? by : cfx_node_kwarg(n, name));
+    return need_value(live, lc->c.op == CFX_OPID_while_loop ? cfxi_control_result(&lc->c, 0, 0)
+                                                            : cfxi_control_subject(&lc->c));
 }
 
 static cfx_status follow(cfxi_live *live, cfx_node *n)
@@ -133,15 +129,6 @@ static cfx_status follow(cfxi_live *live, cfx_node *n)
 
 /* ---- where it begins ----------------------------------------------------------------------- */
 
-static cfx_status number_inputs(cfxi_live *live, const cfxi_control *c, size_t i)
-{
-    int64_t at = -(int64_t)cfxi_control_extra(c);
-    for (cfx_node *n = cfxi_next_input(c->regions[i], NULL); n;
-         n = cfxi_next_input(c->regions[i], n))
-        CFX_TRY(cfx_node_map_set(live->inputs, n, cfx_int(at++), live->err));
-    return CFX_OK;
-}
-
 static cfx_status add_control(cfxi_live *live, cfx_node *n)
 {
     cfxi_live_control lc = {0};
@@ -156,11 +143,9 @@ static cfx_status add_control(cfxi_live *live, cfx_node *n)
     memset(lc.results, 0, (lc.c.n_results + 1) * sizeof(bool));
     ((cfxi_live_control *)live->controls.data)[live->controls.size++] = lc;
     CFX_TRY(cfx_node_map_set(live->numbers, n, number, live->err));
-    for (size_t i = 0; i < lc.c.n_regions; i++) {
+    for (size_t i = 0; i < lc.c.n_regions; i++)
         CFX_TRY(cfx_node_map_set(live->numbers, &lc.c.regions[i]->root, number, live->err));
-        CFX_TRY(number_inputs(live, &lc.c, i));
-    }
-    return CFX_OK;
+    return cfxi_control_number_inputs(&lc.c, live->inputs, live->err);
 }
 
 typedef struct beginning {

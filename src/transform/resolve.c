@@ -43,12 +43,6 @@ static cfxi_truth3 truth_of(const cfxi_resolver *r, cfx_value v)
     return cfxi_known_truth(known);
 }
 
-static cfx_value predicate(const cfxi_control *c)
-{
-    const cfx_value v = cfx_node_arg(c->node, 0);
-    return v.kind != CFX_KIND_INVALID ? v : cfx_node_kwarg(c->node, "pred");
-}
-
 /* ---- how many nodes that would be ---------------------------------------------------------- */
 
 static size_t add_size(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
@@ -125,18 +119,14 @@ static bool can_give(const cfxi_control *c, size_t i)
 /* Whether nothing is lost if the test of a loop is not run. */
 static cfx_status is_idle(const cfxi_resolver *r, const cfx_graph *test, bool *idle, cfx_error *err)
 {
-    cfx_status status = CFX_OK;
-    cfxi_graph_freeze(test);
     *idle = true;
-    for (cfx_node *n = test->root.next; status == CFX_OK && *idle && n != &test->root;
-         n = n->next) {
+    for (cfx_node *n = test->root.next; *idle && n != &test->root; n = n->next) {
         cfx_effect effect = CFX_EFFECT_NONE;
         if (n->op != CFX_OP_PLACEHOLDER && n->op != CFX_OP_OUTPUT)
-            status = cfx_node_effect(n, r->modules, &effect, err);
+            CFX_TRY(cfx_node_effect(n, r->modules, &effect, err));
         *idle = effect == CFX_EFFECT_NONE;
     }
-    cfxi_graph_thaw(test);
-    return status;
+    return CFX_OK;
 }
 
 /* How often a loop runs, if it can be taken apart; else SIZE_MAX. */
@@ -220,13 +210,6 @@ static cfx_value as_tuple(cfx_graph *g, cfx_value state, cfx_error *err)
     return cfx_value_retain(cfx_value_tuple(g, items, n, err));
 }
 
-static void erase_since(cfx_node *call, const cfx_node *before)
-{
-    while (call->prev != before && call->prev->n_users == 0 &&
-           cfx_graph_erase(call->graph, call->prev, NULL) == CFX_OK) {
-    }
-}
-
 static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
 {
     cfx_graph *g = c->node->graph;
@@ -238,7 +221,7 @@ static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
     if (status == CFX_OK)
         status = result.kind == CFX_KIND_INVALID ? CFX_E_NOMEM : finish(job, c->node, result);
     else
-        erase_since(c->node, before);
+        cfxi_unsplice(c->node, before);
     cfx_value_release(g, result);
     return status;
 }
@@ -254,13 +237,7 @@ static cfx_status note_truth(const cfxi_resolver *r, const cfx_node *n, cfxi_tru
 }
 
 /* State that is handed on counts as a use of its input, but must stay one: else it would be seen as
- * state that changes. */
-static int is_not_output(void *ctx, cfx_node *user)
-{
-    (void)ctx;
-    return user->op != CFX_OP_OUTPUT;
-}
-
+ * state that changes (cfxi_is_not_output). */
 static bool is_only_handed_on(const cfx_node *input)
 {
     return input->n_users == 1 && input->users->user->op == CFX_OP_OUTPUT;
@@ -276,8 +253,8 @@ static cfx_status give_literal(cfxi_resolver *r, const cfxi_control *c, cfx_node
     cfx_value copy = cfx_value_map(input->graph, c->node->graph, v, NULL, NULL, err);
     if (copy.kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
-    cfx_status status = cfx_node_replace_uses(input, copy, handed_on ? is_not_output : NULL, NULL,
-                                              NULL, err);
+    cfx_status status = cfx_node_replace_uses(input, copy, handed_on ? cfxi_is_not_output : NULL,
+                                              NULL, NULL, err);
     if (status == CFX_OK)
         r->changed = true;
     else
@@ -285,29 +262,28 @@ static cfx_status give_literal(cfxi_resolver *r, const cfxi_control *c, cfx_node
     return status;
 }
 
-/* What is known of operand k is known of the input, unless a loop changes it. */
-static cfx_status give_region(cfxi_resolver *r, const cfxi_control *c, size_t i, bool writes,
-                              cfx_error *err)
+typedef struct giving {
+    cfxi_resolver *r;
+    const cfxi_control *c;
+    size_t region;
+    bool writes;
+    cfx_error *err;
+} giving;
+
+/* What is known of operand k is known of the input. */
+static cfx_status give_input(void *ctx, cfx_node *n, size_t k)
 {
+    const giving *g = ctx;
+    const cfxi_control *c = g->c;
     const bool loop = cfxi_control_is_loop(c);
-    const size_t body = cfxi_control_body(c);
-    const cfx_value pred = loop ? cfx_invalid() : predicate(c);
-    cfx_node *kept = cfxi_control_input(c, body, 0);
-    cfx_node *n = cfxi_control_input(c, i, 0);
-    for (size_t k = 0; k < c->n; k++) {
-        const cfx_value v = c->operands[k];
-        const cfx_value back = loop ? cfxi_control_result(c, body, k) : cfx_invalid();
-        if (!loop || (back.kind == CFX_KIND_NODE && back.as.node == kept)) {
-            CFX_TRY(give_literal(r, c, n, v, loop && i == body, err));
-            if (!writes)
-                CFX_TRY(note_truth(r, n, truth_of(r, v), err));
-            if (!writes && v.kind == CFX_KIND_NODE && pred.kind == CFX_KIND_NODE &&
-                v.as.node == pred.as.node)
-                CFX_TRY(note_truth(r, n, i == 0 ? CFXI_IS_TRUE : CFXI_IS_FALSE, err));
-        }
-        kept = cfxi_next_input(c->regions[body], kept);
-        n = cfxi_next_input(c->regions[i], n);
-    }
+    const cfx_value v = c->operands[k];
+    const cfx_value pred = loop ? cfx_invalid() : cfxi_control_subject(c);
+    CFX_TRY(give_literal(g->r, c, n, v, loop && g->region == cfxi_control_body(c), g->err));
+    if (g->writes)
+        return CFX_OK;
+    CFX_TRY(note_truth(g->r, n, truth_of(g->r, v), g->err));
+    if (v.kind == CFX_KIND_NODE && pred.kind == CFX_KIND_NODE && v.as.node == pred.as.node)
+        CFX_TRY(note_truth(g->r, n, g->region == 0 ? CFXI_IS_TRUE : CFXI_IS_FALSE, g->err));
     return CFX_OK;
 }
 
@@ -316,11 +292,10 @@ static cfx_status give_regions(cfxi_resolver *r, cfxi_control *c, cfx_error *err
     cfx_effect effect;
     if (!cfxi_control_is_alone(c))
         return CFX_OK;
-    cfxi_graph_freeze(c->node->graph);
     cfx_status status = cfx_node_effect(c->node, r->modules, &effect, err);
-    cfxi_graph_thaw(c->node->graph);
     for (size_t i = 0; status == CFX_OK && i < c->n_regions; i++)
-        status = give_region(r, c, i, effect == CFX_EFFECT_WRITES, err);
+        status = cfxi_control_each_kept(c, i, give_input,
+                                        &(giving){r, c, i, effect == CFX_EFFECT_WRITES, err});
     return status;
 }
 
@@ -354,7 +329,7 @@ static cfx_status visit(walk_job *job, cfx_node *n)
     size_t trips = SIZE_MAX;
     if (!cfxi_control_of(n, &c))
         return fold_node(job, n);
-    const cfxi_truth3 way = c.op == CFX_OPID_cond ? truth_of(job->r, predicate(&c))
+    const cfxi_truth3 way = c.op == CFX_OPID_cond ? truth_of(job->r, cfxi_control_subject(&c))
                                                   : CFXI_NOT_KNOWN;
     const size_t region = way == CFXI_IS_FALSE;
     if (way != CFXI_NOT_KNOWN && can_bind(&c, region, c.operands) && can_give(&c, region))

@@ -16,6 +16,13 @@ static cfx_status tell(cfx_graph *src, const cfx_node_map *map, cfxi_copied_fn *
     return CFX_OK;
 }
 
+void cfxi_unsplice(cfx_node *at, const cfx_node *before)
+{
+    while (at->prev != before && at->prev->n_users == 0 &&
+           cfx_graph_erase(at->graph, at->prev, NULL) == CFX_OK) {
+    }
+}
+
 cfx_status cfxi_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map, cfxi_copied_fn *copied,
                        void *ctx, cfx_value *result, cfx_error *err)
 {
@@ -33,24 +40,16 @@ cfx_status cfxi_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map, cfxi_cop
         return CFX_OK;
     cfx_value_release(g, *result);
     *result = cfx_invalid();
-    while (at->prev != before && at->prev->n_users == 0 &&
-           cfx_graph_erase(g, at->prev, NULL) == CFX_OK) {
-    }
+    cfxi_unsplice(at, before);
     return status;
 }
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-/* The item of `result` that a user of the call takes and does no more; NULL if it does. */
-static const cfx_value *item_for(cfx_node *user, cfx_value result)
+/* The item of `result` that a user of the call takes and does no more; INVALID if it does. */
+static cfx_value item_for(cfx_node *user, cfx_value result)
 {
-    size_t size;
-    const cfx_value *items = cfx_value_items(result, &size);
-    const cfx_value i = cfx_node_arg(user, 1);
-    const int64_t n = (int64_t)size;
-    if (!cfxi_is_getitem(user) || i.kind != CFX_KIND_INT || i.as.i >= n || i.as.i < -n)
-        return NULL;
-    return &items[i.as.i < 0 ? i.as.i + n : i.as.i];
+    return cfxi_is_getitem(user) ? cfxi_seq_item(result, cfx_node_arg(user, 1)) : cfx_invalid();
 }
 
 static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, cfx_error *err)
@@ -61,11 +60,11 @@ static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, 
     if (!cfxi_vec_reserve(taken, call->n_users, sizeof(cfx_node *), call->graph->allocator))
         return cfxi_nomem(err);
     for (const cfx_use *use = cfx_node_first_use(call); use; use = cfx_use_next(use))
-        if (item_for(use->user, result))
+        if (item_for(use->user, result).kind != CFX_KIND_INVALID)
             ((cfx_node **)taken->data)[taken->size++] = use->user;
     for (size_t i = first; i < taken->size; i++) {
         cfx_node *user = ((cfx_node **)taken->data)[i];
-        CFX_TRY(cfx_node_replace_uses(user, *item_for(user, result), NULL, NULL, NULL, err));
+        CFX_TRY(cfx_node_replace_uses(user, item_for(user, result), NULL, NULL, NULL, err));
     }
     return CFX_OK;
 }

@@ -93,6 +93,9 @@ static inline uint64_t cfxi_start_of(const cfxi_ast *a)
 bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
 /* Whether it can be changed: fails if the program sees another that may be the same. */
 bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o);
+/* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
+ * more than before, unless it is a list that already held it which becomes one. */
+bool cfxi_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
 
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 

@@ -196,6 +196,8 @@ struct cfx_evaluator {
     cfxi_pointers loops;        /* what is known of loops from earlier attempts (dynamic.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
+    cfxi_pointers escaped;      /* known containers that graph values hold: object -> its line */
+    uint32_t shared;            /* the line in which one was put in more than once, or 0 */
     cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;

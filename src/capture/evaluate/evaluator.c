@@ -68,6 +68,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_pointers_free(&ev->loops, ev->allocator);
     cfxi_pointers_free(&ev->origins, ev->allocator);
     cfxi_pointers_free(&ev->originals, ev->allocator);
+    cfxi_pointers_free(&ev->escaped, ev->allocator);
     cfxi_pointers_free(&ev->kinds, ev->allocator);
     cfxi_pointers_free(&ev->lazy, ev->allocator);
     cfxi_arena_release(&ev->arena);

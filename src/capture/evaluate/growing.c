@@ -133,6 +133,35 @@ static cfx_object *behind(cfx_evaluator *ev, cfx_object *i)
     return one ? cfxi_binary(ev, CFX_SIGN_ADD, i, one) : NULL;
 }
 
+/* What a graph value is to hold: lists in it are made whenever it is computed, not once. */
+static cfx_object *anew(cfx_evaluator *ev, cfx_object *v)
+{
+    cfx_object **items;
+    size_t n;
+    if (cfxi_current(ev, v) != v || cfxi_node(ev, v) ||
+        ev->w->kind(ev->w->ctx, v) != CFX_OBJECT_LIST)
+        return v;
+    if (!cfxi_contents(ev, v, &items, &n))
+        return NULL;
+    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        if (!(all[i] = anew(ev, items[i])))
+            return NULL;
+    cfx_object *tuple = all ? cfxi_tuple(ev, all, n) : NULL;
+    return tuple ? cfxi_record(ev, "builtins.list", &tuple, 1) : NULL;
+}
+
+static cfx_object *handed_over(cfx_evaluator *ev, cfx_object *v)
+{
+    return v && cfxi_escape(ev, v, true) ? anew(ev, v) : NULL;
+}
+
+static cfx_object *list_of(cfx_evaluator *ev, cfx_object *v)
+{
+    cfx_object *item = handed_over(ev, v);
+    return item ? cfxi_list(ev, &item, 1) : NULL;
+}
+
 /* The list without items i to i + 1 - before, and `middle` there instead (NULL: nothing). */
 static cfx_object *replaced(cfx_evaluator *ev, cfx_object *list, cfx_object *i, cfx_object *middle,
                             bool insert)
@@ -140,10 +169,8 @@ static cfx_object *replaced(cfx_evaluator *ev, cfx_object *list, cfx_object *i, 
     cfx_object *next = insert ? i : behind(ev, i);
     cfx_object *head = next ? part(ev, list, NULL, i) : NULL;
     cfx_object *tail = head ? part(ev, list, next, NULL) : NULL;
-    if (middle && tail) {
-        cfx_object *one = cfxi_list(ev, &middle, 1);
-        head = joined(ev, head, one);
-    }
+    if (middle && tail)
+        head = joined(ev, head, list_of(ev, middle));
     return joined(ev, head, tail);
 }
 
@@ -186,6 +213,23 @@ static cfx_object *as_list(cfx_evaluator *ev, cfx_object *o)
     return cfxi_items(ev, now, &items, &n) ? cfxi_list(ev, items, n) : NULL;
 }
 
+/* Its items, to be held by another list. */
+static cfx_object *items_of(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *list = as_list(ev, o);
+    cfx_object **items;
+    size_t n;
+    if (!list || cfxi_node(ev, list))
+        return list;
+    if (!cfxi_contents(ev, list, &items, &n))
+        return NULL;
+    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        if (!(all[i] = handed_over(ev, items[i])))
+            return NULL;
+    return all ? cfxi_list(ev, all, n) : NULL;
+}
+
 static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
 {
     cfx_object *in[3] = {ev->none, ev->none, cfxi_int(ev, -1)};
@@ -217,9 +261,9 @@ cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *na
     if (is(name, "clear"))
         return clear(ev, o);
     if (is(name, "append") && args.n == 1)
-        now = joined(ev, list, cfxi_list(ev, &first, 1));
+        now = joined(ev, list, list_of(ev, first));
     else if (is(name, "extend") && args.n == 1)
-        now = joined(ev, list, as_list(ev, first));
+        now = joined(ev, list, items_of(ev, first));
     else if (is(name, "insert") && args.n == 2)
         now = replaced(ev, list, first, args.args[1], true);
     else if (is(name, "sort") && args.n == 0)

@@ -90,9 +90,20 @@ bool cfxi_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *
     return false;
 }
 
+/* Whether the item is the one before, too, as in [row] * n. */
+static bool has_before(const cfxi_state *contents, size_t i)
+{
+    return i > 0 && contents->items[i] == contents->items[i - 1];
+}
+
 cfx_object *cfxi_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
 {
-    return contents->value ? contents->value : cfxi_list(ev, contents->items, contents->n);
+    if (contents->value)
+        return contents->value;
+    for (size_t i = 0; i < contents->n; i++)
+        if (!cfxi_escape(ev, contents->items[i], has_before(contents, i)))
+            return NULL;
+    return cfxi_list(ev, contents->items, contents->n);
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */

@@ -219,13 +219,19 @@ static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
     return was;
 }
 
+static bool holds(cfx_evaluator *ev, const cfxi_ast *constant)
+{
+    cfx_object *v = cfxi_eval(ev, constant);
+    return v && cfxi_truth_of(ev, &v) == CFXI_TRUE;
+}
+
 cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
 {
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
                       .orelse = &s->orelse, .test_end = cfxi_end_of(s->test)};
     cfxi_head head;
     test_kind kind = kind_of_test(s->test);
-    if (cfxi_find_head(ev, s, &head)) {
+    if (cfxi_find_head(ev, s, &head) && holds(ev, s->test)) {
         loop.test = cfxi_head_test;
         loop.round = cfxi_head_round;
         loop.ctx = &head;

@@ -244,261 +244,16 @@ cfx_object *cfxi_w_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err
 
 /* ---- the little language ------------------------------------------------------------------- */
 
-typedef struct spec {
-    char fill[4];
-    size_t fill_size;
-    char align;      /* 0: the type's own */
-    char sign;
-    char group;      /* ',', '_' or 0 */
-    char type;       /* 0: none */
-    bool alternate, zero;
-    int width;
-    int precision;   /* -1: none */
-} spec;
-
-/* Digits up to a bound that no sane program passes. */
-static bool read_number(const char **at, const char *end, int *n)
+/* What base says of a format, as the exception that it is. */
+static cfx_status thrown(cfxi_world *w, cfx_status status, cfx_error *err)
 {
-    *n = 0;
-    while (*at < end && cfxi_is_digit(**at)) {
-        if (*n > 100000)
-            return false;
-        *n = *n * 10 + (*(*at)++ - '0');
-    }
-    return true;
+    return status == CFX_OK ? CFX_OK : cfxi_w_throw_error(w, err, err);
 }
 
-static bool read_spec(const char *at, size_t size, spec *s)
+static cfx_status format_text(cfxi_world *w, const cfxi_spec *s, const cfx_object *o,
+                              cfx_buffer *out, cfx_error *err)
 {
-    const char *end = at + size;
-    uint32_t code;
-    const size_t first = cfxi_utf8_decode(at, size, &code);
-    *s = (spec){.fill = " ", .fill_size = 1, .precision = -1};
-    if (first && size > first && strchr("<>=^", at[first])) {
-        memcpy(s->fill, at, first);
-        s->fill_size = first;
-        s->align = at[first];
-        at += first + 1;
-    } else if (size > 0 && strchr("<>=^", *at)) {
-        s->align = *at++;
-    }
-    if (at < end && strchr("+- ", *at))
-        s->sign = *at++;
-    if (at < end && *at == '#') {
-        s->alternate = true;
-        at++;
-    }
-    if (at < end && *at == '0') {
-        s->zero = true;
-        at++;
-    }
-    if (!read_number(&at, end, &s->width))
-        return false;
-    if (at < end && (*at == ',' || *at == '_'))
-        s->group = *at++;
-    if (at < end && *at == '.') {
-        at++;
-        if (at == end || !cfxi_is_digit(*at) || !read_number(&at, end, &s->precision))
-            return false;
-    }
-    if (at < end)
-        s->type = *at++;
-    if (s->zero && !s->align) {
-        s->align = '=';
-        s->fill[0] = '0';
-        s->fill_size = 1;
-    }
-    return at == end;
-}
-
-/* `sign` (and prefix), then the rest, filled up to the width. */
-static cfx_status put_padded(const spec *s, const char *sign, const char *text, size_t size,
-                             char usual, cfx_buffer *out, cfx_error *err)
-{
-    const size_t n = strlen(sign) + cfxi_text_width(text, size);
-    const size_t gap = (size_t)s->width > n ? (size_t)s->width - n : 0;
-    const char align = s->align ? s->align : usual;
-    const size_t before = align == '<' ? 0 : align == '^' ? gap / 2 : gap;
-    if (align == '=')
-        CFX_TRY(cfxi_w_put(out, sign, err));
-    for (size_t i = 0; i < before; i++)
-        CFX_TRY(put_text(out, s->fill, s->fill_size, err));
-    if (align != '=')
-        CFX_TRY(cfxi_w_put(out, sign, err));
-    CFX_TRY(put_text(out, text, size, err));
-    for (size_t i = before; i < gap; i++)
-        CFX_TRY(put_text(out, s->fill, s->fill_size, err));
-    return CFX_OK;
-}
-
-/* Digits with a separator after every `every` of them, counted from `whole`, where they end. With
- * zeros as filling, as many as the width has room for. */
-static cfx_status group_digits(const spec *s, const char *text, size_t size, size_t whole,
-                               size_t sign_size, size_t every, cfx_buffer *to, cfx_error *err)
-{
-    size_t zeros = 0;
-    if (s->align == '=' && s->fill[0] == '0')
-        while (sign_size + zeros + whole + (zeros + whole) / every + (size - whole) <=
-               (size_t)s->width)
-            zeros++;
-    while (zeros > 0 && (zeros + whole) + (zeros + whole - 1) / every + sign_size +
-           (size - whole) > (size_t)s->width && zeros + whole > 1 &&
-           (zeros + whole - 1) % every == 0)
-        zeros--;
-    const size_t all = zeros + whole;
-    for (size_t i = 0; i < all; i++) {
-        if (i > 0 && (all - i) % every == 0)
-            CFX_TRY(put_text(to, &s->group, 1, err));
-        CFX_TRY(put_text(to, i < zeros ? "0" : text + i - zeros, 1, err));
-    }
-    return put_text(to, text + whole, size - whole, err);
-}
-
-static cfx_status put_number(const spec *s, const char *sign, const char *text, size_t size,
-                             size_t whole, size_t every, cfx_buffer *out, cfx_error *err)
-{
-    cfx_buffer grouped;
-    if (!s->group)
-        return put_padded(s, sign, text, size, '>', out, err);
-    cfx_buffer_init(&grouped, out->allocator);
-    cfx_status status = group_digits(s, text, size, whole, strlen(sign), every, &grouped, err);
-    if (status == CFX_OK)
-        status = put_padded(s, sign, grouped.data, grouped.size, '>', out, err);
-    cfx_buffer_free(&grouped);
-    return status;
-}
-
-static const char *sign_of(const spec *s, bool negative)
-{
-    return negative ? "-" : s->sign == '+' ? "+" : s->sign == ' ' ? " " : "";
-}
-
-static cfx_status format_int(cfxi_world *w, const spec *s, int64_t i, cfx_buffer *out,
-                             cfx_error *err)
-{
-    char digits[80];
-    char sign[8];
-    const unsigned base = s->type == 'b' ? 2 : s->type == 'o' ? 8
-                          : s->type == 'x' || s->type == 'X' ? 16 : 10;
-    const char *letters = s->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-    size_t at = sizeof digits;
-    uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-    if (s->precision >= 0)
-        return cfxi_w_throw(w, err, CFXI_ValueError, "Precision not allowed in integer format "
-                            "specifier");
-    if (s->type == 'c') {
-        char utf8[4];
-        const size_t n = cfxi_utf8_encode((uint32_t)i, utf8);
-        return put_padded(s, "", utf8, n, '<', out, err);
-    }
-    do {
-        digits[--at] = letters[rest % base];
-        rest /= base;
-    } while (rest);
-    snprintf(sign, sizeof sign, "%s%s", sign_of(s, i < 0),
-             !s->alternate || base == 10 ? "" : base == 2 ? "0b" : base == 8 ? "0o"
-             : s->type == 'X' ? "0X" : "0x");
-    return put_number(s, sign, digits + at, sizeof digits - at, sizeof digits - at,
-                      base == 10 ? 3 : 4, out, err);
-}
-
-/* printf's text, whatever the locale's decimal point is. */
-static size_t plain_point(char *text)
-{
-    size_t n = 0;
-    for (const char *c = text; *c; c++)
-        if (cfxi_is_ident(*c) || *c == '-' || *c == '+')
-            text[n++] = *c;
-        else if (n == 0 || text[n - 1] != '.')
-            text[n++] = '.';
-    text[n] = '\0';
-    return n;
-}
-
-enum { MOST_DIGITS = 400, FLOAT_SIZE = 320 + MOST_DIGITS };
-
-/* |f| by printf's rules, with Python's: no type is 'g' with at least one digit behind the point. */
-static size_t float_digits(const spec *s, double f, char out[FLOAT_SIZE])
-{
-    char format[8] = "%.*f";
-    int precision = s->precision < 0 ? 6 : s->precision;
-    const char type = s->type == 0 ? 'g' : s->type == 'n' ? 'g' : s->type == '%' ? 'f' : s->type;
-    if (isinf(f) || isnan(f))
-        return (size_t)snprintf(out, FLOAT_SIZE, "%s", isnan(f)
-                                ? (type == 'F' || type == 'E' || type == 'G' ? "NAN" : "nan")
-                                : type == 'F' || type == 'E' || type == 'G' ? "INF" : "inf");
-    if (s->type == 0 && s->precision < 0)
-        return cfxi_format_float(f, out);
-    if (precision == 0 && type == 'g')
-        precision = 1;
-    snprintf(format, sizeof format, "%%%s.*%c", s->alternate ? "#" : "", type);
-    snprintf(out, FLOAT_SIZE, format, precision, f);
-    size_t n = plain_point(out);
-    if (s->type != 0 || strpbrk(out, ".e"))
-        return n;
-    if ((int)n >= precision && precision > 0) {  /* 123456.0 at 6 digits is 1.23456e+05 */
-        snprintf(out, FLOAT_SIZE, "%.*e", precision - 1, f);
-        n = plain_point(out);
-        char *e = strchr(out, 'e');
-        char *last = e;
-        while (last > out && last[-1] == '0' && memchr(out, '.', (size_t)(last - out)))
-            last--;
-        last -= last > out && last[-1] == '.';
-        memmove(last, e, strlen(e) + 1);
-        return strlen(out);
-    }
-    return n + (size_t)snprintf(out + n, 3, ".0");
-}
-
-static cfx_status format_float(cfxi_world *w, const spec *s, double f, cfx_buffer *out,
-                               cfx_error *err)
-{
-    char digits[FLOAT_SIZE + 4];
-    if (s->precision > MOST_DIGITS)
-        return cfxi_w_throw(w, err, CFXI_ValueError, "precision too big");
-    const double shown = fabs(s->type == '%' ? f * 100 : f);
-    size_t n = float_digits(s, shown, digits);
-    if (s->type == '%')
-        digits[n++] = '%';
-    const size_t whole = strspn(digits, "0123456789");
-    if (whole == 0) {  /* inf and nan have nothing to group */
-        spec plain = *s;
-        plain.group = 0;
-        return put_number(&plain, sign_of(s, signbit(f) && !isnan(f)), digits, n, 0, 3, out, err);
-    }
-    return put_number(s, sign_of(s, signbit(f) && !isnan(f)), digits, n, whole, 3, out, err);
-}
-
-static cfx_status format_text(cfxi_world *w, const spec *s, const cfx_object *o, cfx_buffer *out,
-                              cfx_error *err)
-{
-    size_t size = o->as.text.size;
-    if ((s->type && s->type != 's') || s->align == '=' || s->sign)
-        return cfxi_w_throw(w, err, CFXI_ValueError, "a format specifier that is not one of "
-                            "strings");
-    for (int n = 0; s->precision >= 0 && n <= s->precision; n++) {
-        size_t at = 0;
-        uint32_t code;
-        for (int k = 0; k < s->precision && at < o->as.text.size; k++)
-            at += cfxi_utf8_decode(o->as.text.data + at, o->as.text.size - at, &code);
-        size = at;
-        break;
-    }
-    return put_padded(s, "", o->as.text.data, size, '<', out, err);
-}
-
-static cfx_status format_by(cfxi_world *w, const spec *s, cfx_object *o, cfx_buffer *out,
-                            cfx_error *err)
-{
-    const bool as_float = s->type && strchr("eEfFgGn%", s->type);
-    if (o->type == CFXI_TYPE_STR)
-        return format_text(w, s, o, out, err);
-    if (cfxi_w_is_whole(o) && (!s->type || strchr("bcdoxXn", s->type)))
-        return format_int(w, s, cfxi_w_whole(o), out, err);
-    if (cfxi_w_is_real(o) && (as_float || !s->type))
-        return format_float(w, s, cfxi_w_real(o), out, err);
-    return cfxi_w_throw(w, err, CFXI_ValueError, "Unknown format code '%c' for object of type '%s'",
-                        s->type ? s->type : '?', cfxi_w_type_name(w, o));
+    return thrown(w, cfxi_spec_text(s, o->as.text.data, o->as.text.size, out, err), err);
 }
 
 /* A member of an enum that is no number: as its text. */
@@ -516,26 +271,23 @@ static cfx_status format_member(cfxi_world *w, cfx_object *o, const char *text, 
 cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t size,
                          cfx_buffer *out, cfx_error *err)
 {
-    spec s;
+    cfxi_spec s;
     if (size == 0)
         return cfxi_w_show(w, o, out, err);
     if (o->cls && o->cls->cls && o->type != CFXI_TYPE_INT)
         return format_member(w, o, text, size, out, err);
-    if (!read_spec(text, size, &s))
+    if (!cfxi_spec_read(text, size, &s))
         return cfxi_w_throw(w, err, CFXI_ValueError,
                             "Invalid format specifier '%.*s' for object of "
                             "type '%s'", (int)(size < 60 ? size : 60), text,
                             cfxi_w_type_name(w, o));
-    if (o->type == CFXI_TYPE_BOOL && !s.type) {  /* as a text */
-        cfx_object *word = cfxi_w_str(w, o->as.b ? "True" : "False", err);
-        cfx_status status = word ? format_int(w, &s, o->as.b, out, err) : err->status;
-        cfxi_w_unref(word);
-        return status;
-    }
-    if (o->type != CFXI_TYPE_STR && !cfxi_w_is_real(o))
+    if (o->type == CFXI_TYPE_STR)
+        return format_text(w, &s, o, out, err);
+    if (!cfxi_w_is_real(o))
         return cfxi_w_throw(w, err, CFXI_TypeError, "unsupported format string passed to "
                             "%s.__format__", cfxi_w_type_name(w, o));
-    return format_by(w, &s, o, out, err);
+    return thrown(w, cfxi_w_is_whole(o) ? cfxi_spec_int(&s, cfxi_w_whole(o), out, err)
+                                        : cfxi_spec_float(&s, cfxi_w_real(o), out, err), err);
 }
 
 cfx_object *cfxi_w_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how, cfx_error *err)
@@ -707,10 +459,10 @@ static cfx_object *next_arg(percent *p, cfx_error *err)  /* borrowed */
 }
 
 /* Flags, width and precision in printf's order, as the little language's spec. */
-static cfx_status percent_spec(percent *p, const char **at, const char *end, spec *s,
+static cfx_status percent_spec(percent *p, const char **at, const char *end, cfxi_spec *s,
                                cfx_error *err)
 {
-    *s = (spec){.fill = " ", .fill_size = 1, .precision = -1, .align = '>'};
+    *s = (cfxi_spec){.fill = " ", .fill_size = 1, .precision = -1, .align = '>'};
     bool left = false;
     for (; *at < end && strchr("-+ #0", **at); ++*at) {
         left = left || **at == '-';
@@ -732,7 +484,7 @@ static cfx_status percent_spec(percent *p, const char **at, const char *end, spe
             left = left || (!part && i < 0);
             *to = (int)(i < 0 ? (part ? 0 : i < -10000 ? 10000 : -i) : i > 10000 ? 10000 : i);
             ++*at;
-        } else if (!read_number(at, end, to)) {
+        } else if (!cfxi_spec_digits(at, end, to)) {
             return cfxi_w_throw(p->w, err, CFXI_ValueError, "width too big");
         }
     }
@@ -741,7 +493,7 @@ static cfx_status percent_spec(percent *p, const char **at, const char *end, spe
     return CFX_OK;
 }
 
-static cfx_status percent_text(percent *p, char type, spec *s, cfx_object *o, cfx_buffer *out,
+static cfx_status percent_text(percent *p, char type, cfxi_spec *s, cfx_object *o, cfx_buffer *out,
                                cfx_error *err)
 {
     cfx_buffer text;
@@ -761,7 +513,7 @@ static cfx_status percent_text(percent *p, char type, spec *s, cfx_object *o, cf
 static cfx_status percent_one(percent *p, const char **at, const char *end, cfx_buffer *out,
                               cfx_error *err)
 {
-    spec s;
+    cfxi_spec s;
     cfx_object *own = p->args;
     cfx_object *o = NULL;
     if (*at < end && **at == '(') {
@@ -807,9 +559,10 @@ static cfx_status percent_one(percent *p, const char **at, const char *end, cfx_
         const double f = cfxi_w_real(o);
         if (!cfxi_w_is_whole(o) && !(fabs(f) < 0x1p63))
             return cfxi_w_throw(p->w, err, CFXI_OverflowError, "cannot convert float to integer");
-        return format_int(p->w, &s, cfxi_w_is_whole(o) ? cfxi_w_whole(o) : (int64_t)f, out, err);
+        return thrown(p->w, cfxi_spec_int(&s, cfxi_w_is_whole(o) ? cfxi_w_whole(o) : (int64_t)f, out,
+                                          err), err);
     }
-    return format_float(p->w, &s, cfxi_w_real(o), out, err);
+    return thrown(p->w, cfxi_spec_float(&s, cfxi_w_real(o), out, err), err);
 }
 
 cfx_object *cfxi_w_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cfx_error *err)

@@ -43,17 +43,30 @@ CFXI_BUILTIN(context)
 
 /* ---- math ---------------------------------------------------------------------------------- */
 
+/* One or two arguments that are floats. */
+static bool take_reals(cfxi_world *w, const cfx_call_args *a, size_t n, double *x, cfx_error *err)
+{
+    cfx_object *in[2];
+    if (cfxi_w_args(w, a, "this function", NULL, n, n, in, err) != CFX_OK)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!cfxi_w_is_real(in[i])) {
+            cfxi_w_raise(w, err, CFXI_TypeError, "must be real number, not %s",
+                         cfxi_w_type_name(w, in[i]));
+            return false;
+        }
+        x[i] = cfxi_w_real(in[i]);
+    }
+    return true;
+}
+
 /* A function of one float; NAN of a number that is none is an error. */
 static cfx_object *real_function(cfxi_world *w, const cfx_call_args *a, double (*f)(double),
                                  cfx_error *err)
 {
-    cfx_object *in[1];
-    if (cfxi_w_args(w, a, "this function", NULL, 1, 1, in, err) != CFX_OK)
+    double x;
+    if (!take_reals(w, a, 1, &x, err))
         return NULL;
-    if (!cfxi_w_is_real(in[0]))
-        return cfxi_w_raise(w, err, CFXI_TypeError, "must be real number, not %s",
-                            cfxi_w_type_name(w, in[0]));
-    const double x = cfxi_w_real(in[0]);
     const double y = f(x);
     if (isnan(y) && !isnan(x))
         return cfxi_w_raise(w, err, CFXI_ValueError, "math domain error");
@@ -72,13 +85,9 @@ REAL(erf)
 
 static cfx_object *real_test(cfxi_world *w, const cfx_call_args *a, char what, cfx_error *err)
 {
-    cfx_object *in[1];
-    if (cfxi_w_args(w, a, "this function", NULL, 1, 1, in, err) != CFX_OK)
+    double x;
+    if (!take_reals(w, a, 1, &x, err))
         return NULL;
-    if (!cfxi_w_is_real(in[0]))
-        return cfxi_w_raise(w, err, CFXI_TypeError, "must be real number, not %s",
-                            cfxi_w_type_name(w, in[0]));
-    const double x = cfxi_w_real(in[0]);
     return cfxi_w_truth_object(w, what == 'n' ? isnan(x) : what == 'i' ? isinf(x) : isfinite(x));
 }
 
@@ -122,12 +131,8 @@ CFXI_BUILTIN(m_isqrt)
 
 CFXI_BUILTIN(m_atan2)
 {
-    cfx_object *in[2];
-    if (cfxi_w_args(w, a, "atan2", NULL, 2, 2, in, err) != CFX_OK)
-        return NULL;
-    if (!cfxi_w_is_real(in[0]) || !cfxi_w_is_real(in[1]))
-        return cfxi_w_raise(w, err, CFXI_TypeError, "must be real number");
-    return cfxi_w_float_object(w, atan2(cfxi_w_real(in[0]), cfxi_w_real(in[1])), err);
+    double x[2];
+    return take_reals(w, a, 2, x, err) ? cfxi_w_float_object(w, atan2(x[0], x[1]), err) : NULL;
 }
 
 /* ---- torch --------------------------------------------------------------------------------- */
@@ -216,13 +221,10 @@ CFXI_BUILTIN(torch_info)
                                                      : 0x1p-23;
         const double tiny = t == CFX_DTYPE_FLOAT16 ? 0x1p-14
                             : t == CFX_DTYPE_FLOAT64 ? 0x1p-1022 : 0x1p-126;
-        status = put_number(w, o, "max", cfxi_w_float_object(w, most, err), err);
-        if (status == CFX_OK)
-            status = put_number(w, o, "min", cfxi_w_float_object(w, -most, err), err);
-        if (status == CFX_OK)
-            status = put_number(w, o, "eps", cfxi_w_float_object(w, eps, err), err);
-        if (status == CFX_OK)
-            status = put_number(w, o, "tiny", cfxi_w_float_object(w, tiny, err), err);
+        static const char *const names[] = {"max", "min", "eps", "tiny", "smallest_normal"};
+        const double numbers[] = {most, -most, eps, tiny, tiny};
+        for (int i = 0; i < 5 && status == CFX_OK; i++)
+            status = put_number(w, o, names[i], cfxi_w_float_object(w, numbers[i], err), err);
     }
     if (status != CFX_OK)
         cfxi_w_clear(&o);

@@ -269,3 +269,66 @@ class Inspects(nn.Module):
         if self.bias is not None:
             x = x + self.bias  # never
         return x
+
+
+@program((randn(3), 2), (randn(2), 5), raises=[((randn(2), -1), ValueError)],
+         tags="dataclass post-init local-class")
+def checked_by_dataclass(x, n: int):
+    @dataclasses.dataclass
+    class Window:
+        data: torch.Tensor
+        size: int
+        step: int = 1
+
+        def __post_init__(self):
+            if self.size < 0:
+                raise ValueError(f"size {self.size}")
+
+    class Pair(typing.NamedTuple):
+        left: torch.Tensor
+        right: int = 7
+
+    window = Window(x, n)
+    if x.sum() > 1:
+        window.step = 3
+    pair = Pair(dataclasses.replace(window, size=4).data)
+    return window.size * pair.left, window.step, pair.right
+
+
+@dataclasses.dataclass
+class Answer(collections.OrderedDict):
+    """As libraries of transformers have them: a dict and an object."""
+
+    logits: torch.Tensor | None = None
+    loss: torch.Tensor | None = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) is not None:
+                self[field.name] = getattr(self, field.name)
+
+
+class Named(dict):
+    pass
+
+
+@program(randn(3), -randn(2), tags="dict-subclass result", no_row="classes of the user's",
+         local="classes of the user's", wraps=["Answer", "Named"])
+def gives_dicts_of_its_own(x):
+    loss = x.sum() if x.sum() > 0 else x.mean()
+    return Answer(logits=x * 2, loss=loss), [Named(loss=loss)]
+
+
+@dataclasses.dataclass
+class Step:
+    data: torch.Tensor
+    parts: list
+    kind: str = "none"
+
+
+@program(randn(3), -randn(2), tags="dataclass asdict", no_row="copy.deepcopy", wraps=["deepcopy"])
+def as_containers(x):
+    step = Step(x, [x + 1, {"n": 3}])
+    if x.sum() > 0:
+        step.kind = "some"
+    return dataclasses.asdict(step), dataclasses.astuple(step)

@@ -357,3 +357,38 @@ def sets_by_data(x, k: int):
 @program((randn(3), 1), (randn(2), 2), tags="set data-key", refused="whose keys have to be known")
 def set_of_data(x, k: int):
     return len({1, k})
+
+
+@program((randn(3), 3), (randn(2), 1), tags="list nested grown")
+def table_of_lists(x, n: int):
+    table = [[0] * (n + 1) for _ in range(n)]
+    for i in range(n):
+        table[i][0] = i
+        for j in range(n):
+            table[i][j + 1] = table[i][j] + 1
+    pairs = []
+    for i in range(n):
+        pairs.append([0, x])
+    for i in range(n):
+        pairs[i][0] = i
+    return table, pairs
+
+
+@program((randn(3), 3), (randn(2), 1), tags="alias list nested grown",
+         refused="a list or dict was put into a list whose length depends on data")
+def row_is_changed_later(x, n: int):
+    rows, row = [], [x, x]
+    for i in range(n):
+        rows.append(row)
+    row[0] = x + 1
+    return rows
+
+
+@program((randn(3), 3), (randn(2), 1), tags="alias list nested grown",
+         refused="a list or dict was put into a list whose length depends on data")
+def rows_are_one(x, n: int):
+    rows, row = [], [x, x]
+    for i in range(n):
+        rows.append(row)
+    rows[0][0] = x + 1
+    return rows

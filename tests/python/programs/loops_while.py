@@ -192,3 +192,13 @@ def bisection(target):
         low = torch.where(too_low, middle, low)
         high = torch.where(too_low, high, middle)
     return (low + high) / 2
+
+
+@program(torch.ones(2), torch.zeros(3), tags="while constant break")
+def never(x):
+    while 0:
+        d = x.sum()
+        if d > 3:
+            break
+        x = x + 1
+    return x
