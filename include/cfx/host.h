@@ -63,6 +63,10 @@ typedef struct cfx_host {
      * (optional) */
     void (*retarget)(void *ctx, cfx_node *n);
 
+    /* A node with a binding gives another tuple than before, or the output of a region does: what
+     * the host has noted of its value holds no more. Must not edit the graph. (optional) */
+    void (*outdate)(void *ctx, cfx_node *n);
+
     /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
      * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for
      * call_module. (optional: no effect) */

@@ -230,7 +230,9 @@ class _ToTorch(_Copy):
     def nodes(self) -> list[Any]:
         self.parameters: set[str] = set()
         copy = self.graph._clone()
-        self.originals = dict(zip(copy.nodes, self.graph.nodes))
+        copy._pass("while_loops")  # torch has no others
+        names = {node.name: node for node in self.graph.nodes}
+        self.originals = {n: names[n.name] for n in copy.nodes if n.name in names}
         copy._pass("lift_attrs")
         functions = {known[0].__name__: target for target, known in reversed(_OPERATORS.items())}
         regions = copy._outline(functions, lambda path: hasattr(self.root, path))

@@ -151,6 +151,18 @@ static void retarget(void *ctx, cfx_node *n)
         PyErr_Clear();  /* out of memory: the Node goes on showing what it showed */
 }
 
+/* What shape propagation and its like have put there. */
+static void outdate(void *ctx, cfx_node *n)
+{
+    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
+    PyNode *node = cfx_node_binding(n);
+    (void)ctx;
+    for (size_t i = 0; node->meta && i < sizeof keys / sizeof *keys; i++)
+        if (PyDict_GetItemString(node->meta, keys[i]) &&
+            PyDict_DelItemString(node->meta, keys[i]) < 0)
+            PyErr_Clear();  /* out of memory */
+}
+
 static int is_impure(void *ctx, cfx_node *n)
 {
     module_state *st = ctx;
@@ -178,6 +190,7 @@ void host_init(module_state *st)
         .bind_region = bind_region,
         .unbind = unbind,
         .retarget = retarget,
+        .outdate = outdate,
         .is_impure = is_impure,
         .ctx = st,
     };

@@ -216,6 +216,23 @@ static cfx_status renumber(const cfxi_control *c, cfxi_changes *changes, const b
     return status;
 }
 
+static void outdate(cfx_node *n)
+{
+    const cfx_host *host = n->graph->host;
+    if (n->binding && host && host->outdate)
+        host->outdate(host->ctx, n);
+}
+
+/* It gives a tuple of other items than before: what is known of that one does not hold. */
+static cfx_status forget_results(const cfxi_control *c, cfx_error *err)
+{
+    CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));
+    outdate(c->node);
+    for (size_t i = cfxi_control_is_loop(c) ? cfxi_control_body(c) : 0; i < c->n_regions; i++)
+        outdate(c->outputs[i]);
+    return CFX_OK;
+}
+
 static cfx_status cut_output(const cfxi_control *c, cfxi_changes *changes, size_t i,
                              const bool *keep, cfx_error *err)
 {
@@ -231,7 +248,7 @@ cfx_status cfxi_control_drop_results(cfxi_control *c, const bool *keep, cfx_erro
     for (size_t i = 0; status == CFX_OK && i < c->n_regions; i++)
         status = cut_output(c, &changes, i, keep, err);
     CFX_TRY(cfxi_changes_end(&changes, status));
-    CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));  /* it was that of another tuple */
+    CFX_TRY(forget_results(c, err));
     cfxi_control_of(c->node, c);
     return CFX_OK;
 }
@@ -265,7 +282,7 @@ cfx_status cfxi_control_drop_inputs(cfxi_control *c, const bool *keep, cfx_error
     for (size_t i = 0; i < c->n_regions; i++)
         CFX_TRY(erase_inputs(c, i, keep, err));
     if (loop)
-        CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));
+        CFX_TRY(forget_results(c, err));
     cfxi_control_of(c->node, c);
     return CFX_OK;
 }
@@ -389,7 +406,7 @@ static cfx_status add_inputs(cfxi_control *c, const cfx_value *values,
     }
     CFX_TRY(status);
     if (cfxi_control_is_loop(c))
-        CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));
+        CFX_TRY(forget_results(c, err));
     cfxi_control_of(c->node, c);
     return CFX_OK;
 }

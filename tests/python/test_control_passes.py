@@ -73,3 +73,66 @@ def test_programs_are_what_they_should_be():
     assert sum("cfx.while_loop" in t for t in texts) > len(texts) / 5
     assert sum("cfx.for_loop" in t for t in texts) > len(texts) / 5
     assert sum("_](" in t.replace("not_](", "") for t in texts) > len(texts) / 5
+
+
+# ---- what is known of values ---------------------------------------------------------------------
+
+RESULTS = """graph():
+  %x = placeholder[target=x]()
+  %s = call_method[target=sum](%x)
+  %p = call_function[target=operator.gt](%s, 0)
+  %two = call_function[target=operator.add](1, 1)
+  %e = call_method[target=exp](%x)
+  %loop = call_function[target=cfx.for_loop](TURNS, graph {
+      %i = placeholder[target=i]()
+      %acc = placeholder[target=acc]()
+      %y = placeholder[target=y]()
+      %k = placeholder[target=k]()
+      %t = placeholder[target=t]()
+      %exp = call_method[target=exp](%y)
+      %add = call_function[target=operator.add](%acc, %exp)
+      %mul = call_function[target=operator.mul](%add, %t)
+      %reshape = call_method[target=reshape](%y, -1)
+      output((%mul, %y, %reshape, %t))
+    }, (%e, %x, %x, %two))
+  %g = call_function[target=operator.getitem](%loop, 0)
+  %c = call_function[target=cfx.cond](%p, graph {
+      %a = placeholder[target=a]()
+      %r = call_method[target=reshape](%a, -1)
+      %neg = call_function[target=torch.neg](%a)
+      output((%r, %neg))
+    }, graph {
+      %a = placeholder[target=a]()
+      %r = call_method[target=reshape](%a, -1)
+      %abs_1 = call_method[target=abs](%a)
+      output((%r, %abs_1))
+    }, (%g,))
+  %h = call_function[target=operator.getitem](%c, 1)
+  output(%h)
+"""
+
+
+def all_nodes(graph):
+    for node in graph.nodes:
+        yield node
+        for argument in node.args:
+            if isinstance(argument, cfx.Graph):
+                yield from all_nodes(argument)
+
+
+@pytest.mark.parametrize("name", ["dce", "hoist", "cse", "const_fold", "unroll"])
+@pytest.mark.parametrize("turns", [2, 3])
+def test_metadata_is_not_stale(name, turns):
+    """What a pass leaves in `meta` is what shape propagation puts there afterwards: of a branch or
+    loop that gives another tuple then, nothing."""
+    from cfx.passes.shape_prop import ShapeProp
+
+    text = RESULTS.replace("TURNS", str(turns))
+    module = cfx.GraphModule(torch.nn.Module(), cfx.parse(text))
+    ShapeProp(module).propagate(torch.ones(2, 3))
+    assert all("tensor_meta" in n.meta for n in module.graph.nodes if n.name in ("loop", "c"))
+    assert cfx.passes.run(module, name)
+    kept = [(n, n.meta["tensor_meta"]) for n in all_nodes(module.graph) if "tensor_meta" in n.meta]
+    ShapeProp(module).propagate(torch.ones(2, 3))
+    assert len(kept) > 3
+    assert [(n.name, m) for n, m in kept] == [(n.name, n.meta["tensor_meta"]) for n, _ in kept]

@@ -146,8 +146,10 @@ def test_random_graphs_from_torch(seeds, wild):
 
 
 def lifted(graph):
-    """What torch makes of a graph: the branches of a cond read nothing themselves."""
+    """What torch makes of a graph: no loop counts, and the branches of a cond read nothing
+    themselves."""
     graph = copy.deepcopy(graph)
+    graph._pass("while_loops")
     graph._pass("lift_attrs")
     return graph
 
@@ -286,17 +288,44 @@ def test_torch_loop_that_is_read_as_a_whole():
     assert all(map(torch.equal, to_torch(ours)(*inputs), want))
 
 
-def test_for_loop_stays_a_call():
+def targets(module):
+    """What a GraphModule of torch's calls, in its branches and loops, too."""
+    for inner in module.modules():
+        if isinstance(inner, torch.fx.GraphModule):
+            yield from (n.target for n in inner.graph.nodes if n.op == "call_function")
+
+
+def counted(x, n: int):
+    total, x = torch.zeros(()), x * 2
+    for i in range(n):
+        x = x + i
+        for j in range(i):
+            total = total + x[j % 2] * j
+    return x, total
+
+
+@pytest.mark.parametrize("n", [-1, 0, 1, 5])
+def test_for_loops_become_while_loops(n):
+    """torch has none that count: they run without cfx then."""
+    module = cfx.script(counted)
+    theirs = to_torch(module)
+    homes = {(getattr(t, "__module__", None) or "").split(".")[0] for t in targets(theirs)}
+    assert "cfx" not in homes
+    assert torch.ops.higher_order.while_loop in targets(theirs)
+    x = torch.tensor([1.0, 3.0])
+    torch.testing.assert_close(theirs(x, n), counted(x, n), rtol=0, atol=0)
+    again = from_torch(theirs)
+    cfx.passes.run(module, "while_loops")
+    assert cfx.equal(again.graph, lifted(module.graph))
+
+
+def test_for_loop_that_is_read_as_a_whole():
     body = region("i", "x", result=lambda g, i, x: (call(g, torch.add, x, i),))
-
-    def outer(g, n, x):
-        return call(g, operator.getitem, call(g, cfx.for_loop, n, body, (x,)), 0)
-
-    graph = region("n", "x", result=outer)
+    graph = region("n", "x", result=lambda g, n, x: call(g, cfx.for_loop, n, body, (x,)))
     theirs = to_torch(graph)
-    assert any(node.target is cfx.for_loop for node in theirs.nodes)
-    assert theirs.owning_module(4, torch.tensor(1.0)).item() == 7.0
-    assert cfx.equal(from_torch(theirs), graph)
+    assert torch.ops.higher_order.while_loop in targets(theirs.owning_module)
+    (result,) = theirs.owning_module(4, torch.tensor(1.0))
+    assert result.item() == 7.0
 
 
 @pytest.mark.parametrize("literal", [0.5, None, [1, 2], "text"])
