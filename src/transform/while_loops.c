@@ -129,17 +129,18 @@ static cfx_node *make_call(const new_loop *l, cfx_error *err)
     cfx_node *old = l->old->node;
     cfx_graph *g = old->graph;
     const cfx_insert_point was = cfx_graph_insert_point(g);
-    cfx_value args[3] = {cfx_value_region(g, l->test, err), cfx_invalid(), cfx_invalid()};
+    cfx_value args[3] = {cfx_value_retain(cfx_value_region(g, l->test, err)), cfx_invalid(),
+                         cfx_invalid()};
     if (args[0].kind != CFX_KIND_INVALID)
-        args[1] = cfx_value_region(g, l->body, err);
+        args[1] = cfx_value_retain(cfx_value_region(g, l->body, err));
     if (args[1].kind != CFX_KIND_INVALID)
-        args[2] = make_state(l, err);
+        args[2] = cfx_value_retain(make_state(l, err));
     cfx_node *made = NULL;
     if (args[2].kind != CFX_KIND_INVALID &&
         cfx_graph_set_insert_point(g, (cfx_insert_point){old, false}, err) == CFX_OK)
         made = cfxi_add_function(g, "cfx.while_loop", args, 3, err);
-    for (size_t i = 0; !made && i < 3; i++)
-        cfx_value_discard(g, args[i]);
+    for (size_t i = 0; i < 3; i++)
+        cfx_value_release(g, args[i]);
     if (made)
         cfxi_place_like(made, old);
     cfx_graph_set_insert_point(g, was, NULL);
@@ -153,15 +154,14 @@ static cfx_node *old_results(const cfxi_control *c, cfx_node *made, cfx_error *e
 {
     cfx_graph *g = made->graph;
     const cfx_insert_point was = cfx_graph_insert_point(g);
-    const cfx_value slice = cfx_value_slice(g, cfx_int(1), cfx_int((int64_t)c->n_results + 1),
-                                            cfx_none(), err);
+    const cfx_value slice = cfx_value_retain(cfx_value_slice(
+        g, cfx_int(1), cfx_int((int64_t)c->n_results + 1), cfx_none(), err));
     const cfx_value args[] = {cfx_from_node(made), slice};
     cfx_node *all = NULL;
     if (slice.kind != CFX_KIND_INVALID &&
         cfx_graph_set_insert_point(g, (cfx_insert_point){c->node, false}, err) == CFX_OK)
         all = cfxi_add_function(g, "operator.getitem", args, 2, err);
-    if (!all)
-        cfx_value_discard(g, slice);
+    cfx_value_release(g, slice);
     cfx_graph_set_insert_point(g, was, NULL);
     return all;
 }

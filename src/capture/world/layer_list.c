@@ -1,8 +1,7 @@
 /* layer_list.c - the children of modules, and the containers of torch.nn. */
 #include "world_impl.h"
 
-/* Whether it is, or derives from, the builtin class of that name. */
-static bool is_named(const cfx_object *cls, const char *name)
+bool cfxi_w_is_named(const cfx_object *cls, const char *name)
 {
     const cfx_object *mro = cls->as.cls.mro;
     for (size_t i = 0; i < mro->as.seq.n; i++)
@@ -14,7 +13,7 @@ static bool is_named(const cfx_object *cls, const char *name)
 
 bool cfxi_w_holds_parameters(const cfx_object *cls)
 {
-    return is_named(cls, "ParameterList") || is_named(cls, "ParameterDict");
+    return cfxi_w_is_named(cls, "ParameterList") || cfxi_w_is_named(cls, "ParameterDict");
 }
 
 /* ---- children ------------------------------------------------------------------------------ */
@@ -74,7 +73,7 @@ cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
                             cfxi_w_type_name(w, o));
     const bool keys = o->as.module->nn == CFX_NN_ModuleDict ||
-                      is_named(o->cls, "ParameterDict");
+                      cfxi_w_is_named(o->cls, "ParameterDict");
     return cfxi_w_layer_list(w, o, keys ? 'k' : 'c', false, err);
 }
 
@@ -115,13 +114,13 @@ cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx
 {
     const cfx_nn nn = o->as.module->nn;
     const bool list = nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList ||
-                      is_named(o->cls, "ParameterList");
+                      cfxi_w_is_named(o->cls, "ParameterList");
     if (list && key->type == CFXI_TYPE_SLICE && nn != CFX_NN_NONE)
         return sliced(w, o, key, err);
     if (list)
         return item_at(w, o, key, err);
     if (key->type == CFXI_TYPE_STR && (nn == CFX_NN_ModuleDict ||
-                                       is_named(o->cls, "ParameterDict"))) {
+                                       cfxi_w_is_named(o->cls, "ParameterDict"))) {
         cfx_object *made = cfxi_module_find(o->as.module, key->as.text.data, key->as.text.size)
                                ? cfxi_w_get(w, o, key->as.text.data, err) : NULL;
         return made || err->status != CFX_OK

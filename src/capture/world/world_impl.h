@@ -369,6 +369,7 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
 cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
                               cfx_error *err);
 bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of);
+bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
 /* Whether a class is, or derives from, one of a class or a tuple of them, for that function: 1, 0,
  * -1. */
 int cfxi_w_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
