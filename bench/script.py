@@ -291,8 +291,8 @@ def times(options):
         print(f"{topic + '.' + name:44} {ours * 1e6:9.0f} us {theirs * 1e6:9.0f} us "
               f"{ratios[-1]:7.1f}x")
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    print(f"{len(ratios)} programs; torch.jit.script over cfx.script: {total[1] / total[0]:.1f}x for "
-          f"all of them ({total[0] * 1e3:.1f} ms, {total[1] * 1e3:.1f} ms), {mean:.1f}x as the "
+    print(f"{len(ratios)} programs; torch.jit.script over cfx.script: {total[1] / total[0]:.1f}x "
+          f"for all of them ({total[0] * 1e3:.1f} ms, {total[1] * 1e3:.1f} ms), {mean:.1f}x as the "
           f"geometric mean, {min(ratios):.1f}x to {max(ratios):.1f}x for one")
 
 

@@ -6832,6 +6832,25 @@ static inline cfx_var cfx_setitem_at(cfx_at at, cfx_var a, cfx_var b, cfx_var c)
 }
 #define cfx_setitem(s, a, b, c) cfx_setitem_at(CFX_HERE(s), cfx_v(a), cfx_v(b), cfx_v(c))
 
+/* finfo(Any type=None) -> Any
+ * torch.finfo */
+typedef struct cfx_finfo_args { cfx_var type; } cfx_finfo_args;
+static inline cfx_var cfx_finfo_at(cfx_at at, cfx_finfo_args o)
+{
+    const cfx_var args[] = {o.type};
+    return cfx_apply_at(at, CFX_OPID_finfo, args, 1);
+}
+#define cfx_finfo(s, ...) cfx_finfo_at(CFX_HERE(s), CFX_OPTIONS(cfx_finfo_args, __VA_ARGS__))
+
+/* iinfo(Any type) -> Any
+ * torch.iinfo */
+static inline cfx_var cfx_iinfo_at(cfx_at at, cfx_var type)
+{
+    const cfx_var args[] = {type};
+    return cfx_apply_at(at, CFX_OPID_iinfo, args, 1);
+}
+#define cfx_iinfo(s, type) cfx_iinfo_at(CFX_HERE(s), cfx_v(type))
+
 /* getattr(Any(a) object, str name, Any default=None) -> Any(a)
  * builtins.getattr */
 typedef struct cfx_getattr_args { cfx_var default_; } cfx_getattr_args;
@@ -6961,6 +6980,17 @@ static inline cfx_var cfx_list_row_at(cfx_at at, cfx_list_row_args o)
 #define cfx_list_row(s, ...)                                                                       \
     cfx_list_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_list_row_args, __VA_ARGS__))
 
+/* dict(Any(a) mapping=()) -> Any(a)
+ * builtins.dict */
+typedef struct cfx_dict_row_args { cfx_var mapping; } cfx_dict_row_args;
+static inline cfx_var cfx_dict_row_at(cfx_at at, cfx_dict_row_args o)
+{
+    const cfx_var args[] = {o.mapping};
+    return cfx_apply_at(at, CFX_OPID_dict, args, 1);
+}
+#define cfx_dict_row(s, ...)                                                                       \
+    cfx_dict_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_dict_row_args, __VA_ARGS__))
+
 /* sym_max(Any a, Any b) -> Any
  * torch.sym_max */
 static inline cfx_var cfx_sym_max_at(cfx_at at, cfx_var a, cfx_var b)
@@ -7007,6 +7037,26 @@ static inline cfx_var cfx_str_row_at(cfx_at at, cfx_str_row_args o)
 }
 #define cfx_str_row(s, ...) cfx_str_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_str_row_args, __VA_ARGS__))
 
+/* repr(Any obj) -> str
+ * builtins.repr */
+static inline cfx_var cfx_repr_at(cfx_at at, cfx_var obj)
+{
+    const cfx_var args[] = {obj};
+    return cfx_apply_at(at, CFX_OPID_repr, args, 1);
+}
+#define cfx_repr(s, obj) cfx_repr_at(CFX_HERE(s), cfx_v(obj))
+
+/* format(Any value, str format_spec='') -> str
+ * builtins.format */
+typedef struct cfx_format_args { cfx_var format_spec; } cfx_format_args;
+static inline cfx_var cfx_format_at(cfx_at at, cfx_var value, cfx_format_args o)
+{
+    const cfx_var args[] = {value, o.format_spec};
+    return cfx_apply_at(at, CFX_OPID_format, args, 2);
+}
+#define cfx_format(s, value, ...)                                                                  \
+    cfx_format_at(CFX_HERE(s), cfx_v(value), CFX_OPTIONS(cfx_format_args, __VA_ARGS__))
+
 /* str_format(str self, *Any values) -> str
  * Tensor.format */
 static inline cfx_var cfx_str_format_at(cfx_at at, cfx_var self, cfx_var values)
@@ -7015,6 +7065,44 @@ static inline cfx_var cfx_str_format_at(cfx_at at, cfx_var self, cfx_var values)
     return cfx_apply_at(at, CFX_OPID_str_format, args, 2);
 }
 #define cfx_str_format(s, self, values) cfx_str_format_at(CFX_HERE(s), cfx_v(self), cfx_v(values))
+
+/* str_startswith(Any self, Any prefix) -> bool
+ * Tensor.startswith */
+static inline cfx_var cfx_str_startswith_at(cfx_at at, cfx_var self, cfx_var prefix)
+{
+    const cfx_var args[] = {self, prefix};
+    return cfx_apply_at(at, CFX_OPID_str_startswith, args, 2);
+}
+#define cfx_str_startswith(s, self, prefix)                                                        \
+    cfx_str_startswith_at(CFX_HERE(s), cfx_v(self), cfx_v(prefix))
+
+/* str_endswith(Any self, Any suffix) -> bool
+ * Tensor.endswith */
+static inline cfx_var cfx_str_endswith_at(cfx_at at, cfx_var self, cfx_var suffix)
+{
+    const cfx_var args[] = {self, suffix};
+    return cfx_apply_at(at, CFX_OPID_str_endswith, args, 2);
+}
+#define cfx_str_endswith(s, self, suffix)                                                          \
+    cfx_str_endswith_at(CFX_HERE(s), cfx_v(self), cfx_v(suffix))
+
+/* str_lower(Any self) -> str
+ * Tensor.lower */
+static inline cfx_var cfx_str_lower_at(cfx_at at, cfx_var self)
+{
+    const cfx_var args[] = {self};
+    return cfx_apply_at(at, CFX_OPID_str_lower, args, 1);
+}
+#define cfx_str_lower(s, self) cfx_str_lower_at(CFX_HERE(s), cfx_v(self))
+
+/* str_upper(Any self) -> str
+ * Tensor.upper */
+static inline cfx_var cfx_str_upper_at(cfx_at at, cfx_var self)
+{
+    const cfx_var args[] = {self};
+    return cfx_apply_at(at, CFX_OPID_str_upper, args, 1);
+}
+#define cfx_str_upper(s, self) cfx_str_upper_at(CFX_HERE(s), cfx_v(self))
 
 /* isinstance(Any obj, Any cls) -> bool
  * builtins.isinstance */
@@ -7302,6 +7390,17 @@ static inline cfx_var cfx_math_isnan_at(cfx_at at, cfx_var x)
 }
 #define cfx_math_isnan(s, x) cfx_math_isnan_at(CFX_HERE(s), cfx_v(x))
 
+/* math_isclose(Any a, Any b, *, Any rel_tol=1e-09, Any abs_tol=0.0) -> bool */
+typedef struct cfx_math_isclose_args { cfx_var rel_tol, abs_tol; } cfx_math_isclose_args;
+static inline cfx_var cfx_math_isclose_at(cfx_at at, cfx_var a, cfx_var b, cfx_math_isclose_args o)
+{
+    const cfx_var args[] = {a, b, o.rel_tol, o.abs_tol};
+    return cfx_apply_at(at, CFX_OPID_math_isclose, args, 4);
+}
+#define cfx_math_isclose(s, a, b, ...)                                                             \
+    cfx_math_isclose_at(CFX_HERE(s), cfx_v(a), cfx_v(b), CFX_OPTIONS(cfx_math_isclose_args,        \
+        __VA_ARGS__))
+
 /* math_atan2(Any y, Any x) -> float */
 static inline cfx_var cfx_math_atan2_at(cfx_at at, cfx_var y, cfx_var x)
 {
@@ -7399,6 +7498,18 @@ static inline cfx_var cfx_builtin_sum_at(cfx_at at, cfx_var iterable, cfx_builti
 }
 #define cfx_builtin_sum(s, iterable, ...)                                                          \
     cfx_builtin_sum_at(CFX_HERE(s), cfx_v(iterable), CFX_OPTIONS(cfx_builtin_sum_args,             \
+        __VA_ARGS__))
+
+/* builtin_sorted(Any iterable, *, bool reverse=False) -> Any
+ * builtins.sorted */
+typedef struct cfx_builtin_sorted_args { cfx_var reverse; } cfx_builtin_sorted_args;
+static inline cfx_var cfx_builtin_sorted_at(cfx_at at, cfx_var iterable, cfx_builtin_sorted_args o)
+{
+    const cfx_var args[] = {iterable, o.reverse};
+    return cfx_apply_at(at, CFX_OPID_builtin_sorted, args, 2);
+}
+#define cfx_builtin_sorted(s, iterable, ...)                                                       \
+    cfx_builtin_sorted_at(CFX_HERE(s), cfx_v(iterable), CFX_OPTIONS(cfx_builtin_sorted_args,       \
         __VA_ARGS__))
 
 /* builtin_any(Any iterable) -> bool

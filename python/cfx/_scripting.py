@@ -76,18 +76,27 @@ def script_is_users(file):
     return not file.startswith(_STANDARD) or any(part in file for part in _PACKAGES)
 
 
+_codes: dict[str, tuple[list, set]] = {}  # of files that were written late
+
+
+def _all_codes(file, lines):
+    try:
+        todo = [compile("".join(lines), file, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return set()
+    found = set()
+    while todo:
+        found.add(now := todo.pop())
+        todo += [c for c in now.co_consts if isinstance(c, types.CodeType)]
+    return found
+
+
 def _same_code(code, lines):
     """Whether compiling the text gives that very code."""
-    try:
-        todo = [compile("".join(lines), code.co_filename, "exec", dont_inherit=True)]
-    except (SyntaxError, ValueError):
-        return False
-    while todo:
-        now = todo.pop()
-        if now == code:
-            return True
-        todo += [c for c in now.co_consts if isinstance(c, types.CodeType)]
-    return False
+    file = code.co_filename
+    if file not in _codes or _codes[file][0] is not lines:
+        _codes[file] = lines, _all_codes(file, lines)
+    return code in _codes[file][1]
 
 
 def _changed_late(file):

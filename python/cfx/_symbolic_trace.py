@@ -235,12 +235,19 @@ class Tracer(_core.Tracer):
     _evaluation: tuple[Any, int, int] | None = None
     _first: Any = None
     _adopts = False  # whether modules from outside become part of the root
+    _fresh: tuple[Any, dict[str, int]] | None = None  # the root, and numbers that it has not got
 
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name that starts with `prefix` and that the root has not got yet."""
-        number = 0
+        if self._fresh is None or self._fresh[0] is not self.root:
+            self._fresh = self.root, {}
+        numbers = self._fresh[1]
+        number = numbers.get(prefix, 0)  # those before it were there
+        if number > 0 and not hasattr(self.root, f"{prefix}{number - 1}"):
+            number = 0
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1
+        numbers[prefix] = number
         return f"{prefix}{number}"
 
     __deepcopy__ = deepcopy_tracer

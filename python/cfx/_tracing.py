@@ -111,7 +111,7 @@ def torch_target(fn):
 def module_paths(root):
     """{module: path} of all modules below a root, as its class lists them."""
     if type(root).named_modules is torch.nn.Module.named_modules:
-        return _core._module_tree(root)[0]
+        return _core._module_paths(root)
     return {module: path for path, module in root.named_modules()}
 
 

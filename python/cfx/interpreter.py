@@ -126,7 +126,7 @@ def _tracer_class() -> Any:
             self.graph = graph
             self.tensor_attrs: dict[Any, str] = {}
             self.root = root
-            self.submodule_paths = _core._module_tree(root)[0]
+            self.submodule_paths = _core._module_paths(root)
 
         def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
             return True

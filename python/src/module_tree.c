@@ -4,7 +4,7 @@
 typedef struct tree {
     module_state *st;
     PyObject *paths;    /* {module: path}, the first one found */
-    PyObject *tensors;  /* {tensor: path}, the last one found, as in torch.fx */
+    PyObject *tensors;  /* {tensor: path}, the last one found, as in torch.fx; NULL: not wanted */
     PyTypeObject *others[16];  /* classes that are known to be none of tensors */
     unsigned n_others;
 } tree;
@@ -79,7 +79,7 @@ static int visit_children(tree *t, PyObject *children, place *at)
 static int visit_inside(tree *t, PyObject *attributes, PyObject *path)
 {
     place at = {path, NULL};
-    int failed = add_tensors(t, attributes, &at);
+    int failed = t->tensors ? add_tensors(t, attributes, &at) : 0;
     PyObject *children = failed ? NULL : PyDict_GetItemWithError(attributes, t->st->str_modules);
     if (children && PyDict_Check(children) && PyDict_GET_SIZE(children) > 0 &&
         Py_EnterRecursiveCall(" while looking at the modules of a model") == 0) {
@@ -222,6 +222,15 @@ PyObject *member_path(PyTracer *t, bool or_buffer, PyObject *value)
     }
     Py_XDECREF(root);
     return path;
+}
+
+PyObject *module_paths(PyObject *module, PyObject *root)
+{
+    module_state *st = PyModule_GetState(module);
+    tree t = {.st = st, .paths = PyDict_New()};
+    if (t.paths && visit(&t, root, st->str_empty) < 0)
+        Py_CLEAR(t.paths);
+    return t.paths;
 }
 
 PyObject *module_tree(PyObject *module, PyObject *root)

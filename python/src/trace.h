@@ -198,6 +198,8 @@ extern PyType_Spec wrapped_spec;
 
 /* _module_tree(root): ({module: path}, {tensor: path}). */
 PyObject *module_tree(PyObject *module, PyObject *root);
+/* _module_paths(root): {module: path}. */
+PyObject *module_paths(PyObject *module, PyObject *root);
 /* An entry of the dict `kind` ("_parameters", "_buffers", "_modules") of a module: borrowed, or
  * NULL, perhaps with an exception. */
 PyObject *module_entry(PyObject *module, PyObject *kind, PyObject *name);

@@ -766,6 +766,7 @@ PyMethodDef trace_functions[] = {
     {"_hook_call", (PyCFunction)(void (*)(void))hook_call, METH_FASTCALL, NULL},
     {"_hook_getattr", (PyCFunction)(void (*)(void))hook_getattr, METH_FASTCALL, NULL},
     {"_module_tree", module_tree, METH_O, NULL},
+    {"_module_paths", module_paths, METH_O, NULL},
     {"_is_tracing", is_tracing, METH_NOARGS, NULL},
     {"_find_proxy", py_find_proxy, METH_O, NULL},
     {NULL, NULL, 0, NULL},

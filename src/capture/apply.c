@@ -157,15 +157,6 @@ static cfx_node *note_call(cfx_at at, const callee *f, const cfx_var *args, size
     return call;
 }
 
-cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
-{
-    const callee f = {.op = op, .row = cfxi_row_of(at.scope, op)};
-    if (f.row)
-        return note_call(at, &f, args, n);
-    cfx_fail(at, CFX_E_NOMEM, "out of memory");
-    return NULL;
-}
-
 /* What the rule says of the result, if all is known of the arguments: INVALID without a failure if
  * not; the scope fails if they do not fit. */
 static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n)

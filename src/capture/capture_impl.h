@@ -221,8 +221,6 @@ struct cfxi_trace {
 
 /* A path of the module below the root, or NULL. */
 const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m);
-/* Gives a new node its line and its module. */
-cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n);
 /* What is known of a tensor while tracing: its type and shape, if shapes are; the caller's. */
 cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
@@ -264,12 +262,6 @@ void cfxi_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed
 const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op);
 cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator);
 void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
-
-/* ---- operators (apply.c) -------------------------------------------------------------------- */
-
-/* Appends a call of a function: of `args` empty ones are left out, and what follows a gap, or is
- * keyword-only, is passed by name. NULL, and the scope fails. */
-cfx_node *cfxi_note_call(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
 
 /* ---- inputs (inputs.c) ---------------------------------------------------------------------- */
 

@@ -16,7 +16,8 @@ const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n)
+/* Gives a new node its line and its module. */
+static cfx_status mark_node(cfx_at at, cfx_node *n)
 {
     cfx_error err = {0};
     cfxi_trace *t = at.scope->trace;
@@ -29,7 +30,7 @@ cfx_status cfxi_trace_mark(cfx_at at, cfx_node *n)
 
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 {
-    if (cfxi_trace_mark(at, n) != CFX_OK || cfxi_fact_set(at, n, known) != CFX_OK) {
+    if (mark_node(at, n) != CFX_OK || cfxi_fact_set(at, n, known) != CFX_OK) {
         cfx_datum_release(known);
         return cfx_var_empty();
     }

@@ -162,8 +162,6 @@ void cfxi_py_put_text(cfx_pycode *gen, const char *text, size_t size);
 void cfxi_py_begin_line(cfx_pycode *gen); /* indentation */
 void cfxi_py_end_line(cfx_pycode *gen);   /* newline, line map */
 void cfxi_py_end_piece(cfx_pycode *gen);  /* where a transformer sees a boundary */
-void cfxi_py_note_line(cfx_pycode *gen);  /* one more line of the current node */
-void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size); /* whole lines */
 
 /* The constructor of a file: lines that stand before `forward` in the class, and what they make. */
 typedef struct cfxi_py_init {
@@ -199,8 +197,6 @@ cfx_status cfxi_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 void cfxi_py_refresh(cfxi_py_frame *frame);
 /* "a = b = " for what `n` uses last; returns how many names. */
 size_t cfxi_py_dead_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
-/* ";  a = b = None" if there are any. */
-void cfxi_py_clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
 
 /* Looks ahead in a graph with regions: which nodes conditions take in, and what is called after the
  * state of a loop. */
@@ -256,8 +252,6 @@ cfx_status cfxi_py_takes_item(cfx_pycode *gen, const cfx_use *use, size_t size, 
 /* ---- expressions (pyexpr.c) ---------------------------------------------------------------- */
 
 cfx_status cfxi_py_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err);
-cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
-                        cfx_error *err);
 cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err);
 cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
                            bool copy, cfx_error *err);

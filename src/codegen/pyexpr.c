@@ -679,8 +679,8 @@ static cfx_status put_infix(cfx_pycode *gen, const cfx_node *n, const cfxi_py_ca
     return drop_extra(gen, n, 2, err);
 }
 
-cfx_status cfxi_py_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
-                        cfx_error *err)
+static cfx_status put_call(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
+                           cfx_error *err)
 {
     switch (callee->form) {
     case CFXI_PY_INFIX:
@@ -741,7 +741,7 @@ cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *calle
     size_t start = gen->body.size;
     const cfx_str *target = n->callee->ref->name;
     if (n->op == CFX_OP_CALL_FUNCTION)
-        return cfxi_py_call(gen, n, callee, err);
+        return put_call(gen, n, callee, err);
     if (!target || n->callee->ref->kind != CFXI_REF_NAME)
         return cfxi_py_fail(n, CFX_E_TYPE, err, "the target of %s must be a string",
                             cfx_opcode_name((cfx_opcode)n->op));

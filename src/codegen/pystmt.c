@@ -129,7 +129,8 @@ static size_t dead_names(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *
     return dead;
 }
 
-void cfxi_py_clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
+/* ";  a = b = None" if there are any. */
+static void clear_dead(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n)
 {
     size_t start = gen->body.size;
     CFXI_PY_LIT(gen, ";  ");
@@ -324,7 +325,7 @@ static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
     else
         CFX_TRY(assignment(gen, n, callee, err));
     cfxi_py_end_piece(gen);
-    cfxi_py_clear_dead(gen, frame, n);
+    clear_dead(gen, frame, n);
     cfxi_py_end_line(gen);
     return CFX_OK;
 }

@@ -18,7 +18,8 @@ void cfxi_py_put_slow(cfx_pycode *gen, const char *text, size_t size)
         gen->nomem = true;
 }
 
-void cfxi_py_note_line(cfx_pycode *gen)
+/* One more line of the current node. */
+static void note_line(cfx_pycode *gen)
 {
     cfxi_vec *lines = &gen->memory->lines;
     if (lines->size == lines->capacity &&
@@ -55,7 +56,7 @@ void cfxi_py_end_line(cfx_pycode *gen)
     if (gen->use_pieces)
         cfxi_py_end_piece(gen);
     else
-        cfxi_py_note_line(gen);
+        note_line(gen);
 }
 
 void cfxi_py_put_text(cfx_pycode *gen, const char *text, size_t size)
@@ -74,7 +75,8 @@ void cfxi_py_put_text(cfx_pycode *gen, const char *text, size_t size)
     cfxi_py_put(gen, text, size);
 }
 
-void cfxi_py_put_lines(cfx_pycode *gen, const char *text, size_t size)
+/* Whole lines. */
+static void put_lines(cfx_pycode *gen, const char *text, size_t size)
 {
     if (gen->use_pieces) {
         cfxi_py_put(gen, text, size);
@@ -113,7 +115,7 @@ static cfx_status put_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
     cfx_sink out = cfxi_py_scratch(gen);
     CFX_TRY(gen->options->comment(gen->options->ctx, gen, n, out, err));
     if (gen->scratch.size)
-        cfxi_py_put_lines(gen, gen->scratch.data, gen->scratch.size);
+        put_lines(gen, gen->scratch.data, gen->scratch.size);
     return CFX_OK;
 }
 
@@ -154,12 +156,12 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
 static cfx_status write_body(cfx_pycode *gen, cfx_error *err)
 {
     if (gen->options->record_func)
-        cfxi_py_put_lines(gen, RECORD_GRAPH, sizeof RECORD_GRAPH - 1);
+        put_lines(gen, RECORD_GRAPH, sizeof RECORD_GRAPH - 1);
     CFX_TRY(write_nodes(gen, err));
     if (gen->options->record_func)
-        cfxi_py_put_lines(gen, RECORD_GRAPH_END, sizeof RECORD_GRAPH_END - 1);
+        put_lines(gen, RECORD_GRAPH_END, sizeof RECORD_GRAPH_END - 1);
     else if (gen->graph->size == 0)
-        cfxi_py_put_lines(gen, "pass\n", 5);
+        put_lines(gen, "pass\n", 5);
     return gen->nomem ? cfxi_nomem(err) : CFX_OK;
 }
 
@@ -433,7 +435,7 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
         CFX_TRY(transform_body(gen, err));
     else
         cfxi_py_begin_line(gen); /* what follows the last newline is a line, too */
-    cfxi_py_note_line(gen);
+    note_line(gen);
     CFX_TRY(join(gen, prefix, result, err));
     return finish(gen, result, err);
 }

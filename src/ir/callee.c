@@ -8,7 +8,7 @@
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
-cfxi_callee *cfxi_callee_find(const cfx_ref *ref, cfx_opcode op)
+static cfxi_callee *find_callee(const cfx_ref *ref, cfx_opcode op)
 {
     for (cfxi_callee *callee = ref->callees; callee; callee = callee->next_of_ref)
         if (callee->op == op)
@@ -18,7 +18,7 @@ cfxi_callee *cfxi_callee_find(const cfx_ref *ref, cfx_opcode op)
 
 cfxi_callee *cfxi_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
 {
-    cfxi_callee *callee = cfxi_callee_find(ref, op);
+    cfxi_callee *callee = find_callee(ref, op);
     if (callee)
         return callee;
     callee = cfxi_arena_alloc(&g->arena, sizeof *callee);
@@ -149,7 +149,7 @@ cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *targ
         return CFX_E_VALUE;
     if (target) {
         const cfx_ref *ref = cfxi_ref_find(g, *target);
-        const cfxi_callee *callee = ref ? cfxi_callee_find(ref, op) : NULL;
+        const cfxi_callee *callee = ref ? find_callee(ref, op) : NULL;
         return callee ? each_node(callee, fn, ctx) : CFX_OK;
     }
     for (const cfxi_callee *callee = g->callees[op]; callee; callee = callee->next)

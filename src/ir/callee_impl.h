@@ -4,8 +4,6 @@
 
 #include "graph_impl.h"
 
-cfxi_callee *cfxi_callee_find(const cfx_ref *ref, cfx_opcode op);
-
 /* The entry for a target, made if need be; NULL with *err set. An entry without nodes must be
  * tidied away. */
 cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err);

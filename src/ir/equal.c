@@ -289,12 +289,14 @@ static uint64_t hash_region(cfxi_hasher *c, uint64_t h, cfx_graph *region)
     return cfxi_hash_mix(h, inner);
 }
 
+static uint64_t hash_value(cfxi_hasher *c, cfx_value v);
+
 uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq)
 {
     uint32_t size = seq ? seq->size : 0;
     h = cfxi_hash_mix(h, size);
     for (uint32_t i = 0; i < size; i++)
-        h = cfxi_hash_mix(h, cfxi_hash_value(c, seq->items[i]));
+        h = cfxi_hash_mix(h, hash_value(c, seq->items[i]));
     return h;
 }
 
@@ -302,11 +304,11 @@ static uint64_t hash_set(cfxi_hasher *c, uint64_t h, const cfx_seq *seq)
 {
     uint64_t sum = seq->size;
     for (uint32_t i = 0; i < seq->size; i++)
-        sum += cfxi_hash_value(c, seq->items[i]);
+        sum += hash_value(c, seq->items[i]);
     return cfxi_hash_mix(h, sum);
 }
 
-uint64_t cfxi_hash_value(cfxi_hasher *c, cfx_value v)
+static uint64_t hash_value(cfxi_hasher *c, cfx_value v)
 {
     uint64_t h = cfxi_hash_mix(0, v.kind);
     if (cfxi_is_str(v))
@@ -356,7 +358,7 @@ static uint64_t hash_node(cfxi_hasher *c, uint64_t h, const cfx_node *n)
         h = cfxi_hash_ref(c, h, n->callee->ref);
     h = cfxi_hash_items(c, h, n->args);
     h = cfxi_hash_items(c, h, n->kwargs);
-    h = cfxi_hash_mix(h, cfxi_hash_value(c, cfx_node_type(n)));
+    h = cfxi_hash_mix(h, hash_value(c, cfx_node_type(n)));
     if (c->shape_only)
         return h;
     const cfxi_location *where = cfxi_location_of(n);

@@ -320,7 +320,6 @@ typedef struct cfxi_hasher {
 } cfxi_hasher;
 
 /* The host may be asked for names: freeze the graph meanwhile. */
-uint64_t cfxi_hash_value(cfxi_hasher *c, cfx_value v);
 uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq);
 uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
 

@@ -392,12 +392,6 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     return result;
 }
 
-cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
-                        const cfx_datum *args, size_t n, cfx_error *err)
-{
-    return cfxi_call_watched(rt, dims, infer, NULL, op, args, n, err);
-}
-
 bool cfxi_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)
 {
     if (cfxi_expect(rt, "runtime", err) != CFX_OK)
@@ -414,7 +408,7 @@ static cfx_datum call(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator 
     cfx_error own = {0};  /* *err is written to only if this call fails */
     if (!cfxi_all_given(rt, args, n, err))
         return cfx_datum_invalid();
-    cfx_datum result = cfxi_call_run(rt, dims, infer, op, args, n, &own);
+    cfx_datum result = cfxi_call_watched(rt, dims, infer, NULL, op, args, n, &own);
     if (result.kind == CFX_DATUM_INVALID && err)
         *err = own;
     return result;
@@ -434,7 +428,7 @@ cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
 
 cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
 {
-    return cfxi_call_run(c->rt, c->dims, c->infer, op, args, n, c->err);
+    return cfxi_call_watched(c->rt, c->dims, c->infer, NULL, op, args, n, c->err);
 }
 
 cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)

@@ -133,9 +133,6 @@ cfxi_dim_expr *cfxi_dim_new_symbol(cfx_dims *dims, const char *name, size_t size
 /* The atom `kind` of a and b, made if it is new; CFX_DIM_UNKNOWN with *err set. */
 int64_t cfxi_dim_atom(cfx_dims *dims, cfxi_dim_kind kind, int64_t a, int64_t b, cfx_error *err);
 const cfxi_monomial *cfxi_monomial_one(cfx_dims *dims, cfx_error *err);  /* without atoms */
-/* The product of two monomials; NULL with *err set. */
-const cfxi_monomial *cfxi_monomial_mul(cfx_dims *dims, const cfxi_monomial *a,
-                                       const cfxi_monomial *b, cfx_error *err);
 /* a / b if b divides a; *out is NULL if it does not. */
 cfx_status cfxi_monomial_div(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
                              const cfxi_monomial **out, cfx_error *err);

@@ -56,8 +56,9 @@ const cfxi_monomial *cfxi_monomial_one(cfx_dims *dims, cfx_error *err)
     return monomial_of(dims, NULL, 0, err);
 }
 
-const cfxi_monomial *cfxi_monomial_mul(cfx_dims *dims, const cfxi_monomial *a,
-                                       const cfxi_monomial *b, cfx_error *err)
+/* The product of two monomials; NULL with *err set. */
+static const cfxi_monomial *monomial_mul(cfx_dims *dims, const cfxi_monomial *a,
+                                         const cfxi_monomial *b, cfx_error *err)
 {
     uint32_t atoms[2 * CFXI_DIM_DEGREE];
     size_t n = 0;
@@ -168,7 +169,7 @@ cfx_status cfxi_poly_add(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfx
     size_t i = 0;
     for (size_t k = 0; factor && k < q->n; k++) {
         int64_t f;
-        const cfxi_monomial *product = cfxi_monomial_mul(dims, q->t[k].m, m, err);
+        const cfxi_monomial *product = monomial_mul(dims, q->t[k].m, m, err);
         if (!product)
             return err->status;
         if (__builtin_mul_overflow(q->t[k].factor, factor, &f))

@@ -113,6 +113,42 @@ cfx_datum cfxi_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b)
     return join(c, a, 1, b);
 }
 
+/* d | e: the keys of both, the values of the second. Dicts of graphs are small, and have no index.
+ * */
+static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
+{
+    size_t n;
+    size_t m;
+    size_t bytes;
+    const cfx_datum *left = cfx_datum_items(a, &n);
+    const cfx_datum *right = cfx_datum_items(b, &m);
+    cfx_datum *all = cfxi_mul_size(n + m + 1, sizeof *all, 0, &bytes) ? cfxi_scratch(c->rt, bytes)
+                                                                      : NULL;
+    cfx_datum result = cfxi_invalid();
+    if (!all) {
+        cfxi_nomem(c->err);
+        return result;
+    }
+    if (n > 0)
+        memcpy(all, left, n * sizeof *all);
+    for (size_t i = 0; i < m; i += 2) {
+        cfxi_truth same = CFXI_FALSE;
+        size_t at = 0;
+        for (; at < n; at += 2)
+            if (cfxi_python_equal(c, all[at], right[i], &same) != CFX_OK || same == CFXI_TRUE)
+                break;
+        if (c->err->status != CFX_OK)
+            break;
+        all[at] = at < n ? all[at] : right[i];
+        all[at + 1] = right[i + 1];
+        n = at < n ? n : n + 2;
+    }
+    if (c->err->status == CFX_OK)
+        result = cfx_datum_seq(CFX_DATUM_DICT, all, n, c->rt->allocator, c->err);
+    cfxi_scratch_free(c->rt, all);
+    return result;
+}
+
 static cfx_datum repeat(cfxi_call *c, cfx_datum sequence, cfx_datum times)
 {
     if (times.symbolic)
@@ -223,6 +259,8 @@ cfx_datum cfxi_python_call(cfxi_call *c)
         return cfxi_python_choose(c, x, y, a == CFXI_PY_MAX);
     if (a == CFXI_PY_ADD && is_sequence(x))
         return cfxi_python_concat(c, x, y);
+    if (a == CFXI_PY_OR && x.kind == CFX_DATUM_DICT && y.kind == CFX_DATUM_DICT)
+        return unite(c, x, y);
     if (a == CFXI_PY_MUL && is_sequence(x) && cfxi_py_is_integral(y))
         return repeat(c, x, y);
     if (a == CFXI_PY_MUL && is_sequence(y) && cfxi_py_is_integral(x))

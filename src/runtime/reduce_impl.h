@@ -72,9 +72,6 @@ extern const cfxi_floats cfxi_floats_plain;
 extern const cfxi_floats cfxi_floats_avx2;
 extern const cfxi_floats cfxi_floats_avx512;
 
-/* A sum of any length. (kernels/reduce.c) */
-double cfxi_sum_floats(const cfxi_floats *f, const float *x, int64_t n);
-
 /* ---- reductions (reduce.c) ----------------------------------------------------------------- */
 
 typedef struct cfxi_reduction cfxi_reduction;

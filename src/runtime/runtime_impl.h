@@ -1,6 +1,6 @@
 /* runtime_impl.h - what rules and kernels are written with.
  *
- * An operator is computed in three steps, by cfxi_call_run (call.c):
+ * An operator is computed in three steps, by cfxi_call_watched (call.c):
  *
  *   1. arguments   are brought into the form that the schema promises: one datum for each
  *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
@@ -150,10 +150,6 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 #define CFX_HOST_ONLY(id, schema, spellings, flags)
 #include <cfx/ops.def>
 #undef CFX_OPERATOR
-
-/* Runs `op` on arguments by its row's parameters; see cfx_operator_run and cfx_operator_infer. */
-cfx_datum cfxi_call_run(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator op,
-                        const cfx_datum *args, size_t n, cfx_error *err);
 
 /* What calls cost. (cost.c) */
 typedef struct cfxi_meter cfxi_meter;

@@ -71,11 +71,6 @@ cfx_status cfxi_result_format(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx
 /* Dense strides with the channels (dimension 1) innermost, for 4 or 5 dimensions. */
 void cfxi_channels_last_strides(cfx_tensor *t);
 
-/* Writes a number as an element of that type; CFX_E_SHAPE if it cannot hold it. (factory.c) */
-cfx_status cfxi_store_number(cfxi_call *c, cfx_dtype dtype, void *at, cfx_datum d);
-/* The element at `at` as a number of Python's. (cast.c) */
-cfx_datum cfxi_element(cfx_dtype dtype, const void *at);
-
 /* Fails unless argument i is None or names the CPU: cfx computes nowhere else. */
 cfx_status cfxi_check_device(cfxi_call *c, size_t i);
 

@@ -51,7 +51,7 @@ void cfxi_alias_union(cfxi_aliases *a, const cfx_node *m, const cfx_node *n)
 }
 
 /* Called before `n` joins another set. */
-void cfxi_alias_same(cfxi_aliases *a, const cfx_node *n, const cfx_node *x)
+static void alias_same(cfxi_aliases *a, const cfx_node *n, const cfx_node *x)
 {
     cfxi_alias *own = &a->sets[cfxi_alias_place(a, n)];
     own->object = own->owner = a->sets[cfxi_alias_place(a, x)].object;
@@ -108,7 +108,7 @@ static cfx_status join_call(cfxi_aliases *a, cfx_node *n, cfx_error *err)
     if (!op || cfx_operator_regions(op) > 0 || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
         share_unknown(a, n);
     else if (written)
-        cfxi_alias_same(a, n, written);
+        alias_same(a, n, written);
     else if (writes)
         share_all(a, n);
     else

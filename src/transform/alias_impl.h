@@ -68,8 +68,6 @@ cfx_status cfxi_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err);
  * to be frozen: the host is asked for effects. */
 cfx_status cfxi_aliases_note_writes(cfxi_aliases *a, cfx_error *err);
 void cfxi_alias_union(cfxi_aliases *a, const cfx_node *x, const cfx_node *y);
-/* Says that `n`, the result of an in-place call, is the same tensor as `x`. */
-void cfxi_alias_same(cfxi_aliases *a, const cfx_node *n, const cfx_node *x);
 /* 1 + the place of the last use of a member of the set of `n` that is another tensor than `n`. */
 uint32_t cfxi_alias_last_other(const cfxi_aliases *a, const cfx_node *n);
 

@@ -122,14 +122,6 @@ cfx_value cfxi_control_result(const cfxi_control *c, size_t i, size_t k)
     return cfx_value_items(v, NULL)[k];
 }
 
-bool cfxi_control_keeps(const cfxi_control *c, size_t k)
-{
-    const size_t body = cfxi_control_body(c);
-    const cfx_value v = cfxi_control_result(c, body, k);
-    return v.kind == CFX_KIND_NODE && v.as.node->op == CFX_OP_PLACEHOLDER &&
-           v.as.node == cfxi_control_input(c, body, k);
-}
-
 size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user)
 {
     const cfx_value of = cfx_node_arg(user, 0);
@@ -172,48 +164,6 @@ bool cfxi_control_is_alone(const cfxi_control *c)
         if (ref_of(c, i)->refs > 1)
             return false;
     return true;
-}
-
-/* The arguments with copies of the regions; INVALID if that fails. */
-static cfx_value copy_regions(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, cfx_error *err)
-{
-    const size_t bytes = seq->size * sizeof(cfx_value);
-    cfx_value *items = cfxi_alloc(g->allocator, bytes);
-    cfx_value all = cfx_invalid();
-    bool good = items != NULL;
-    uint32_t n = 0;
-    for (; good && n < seq->size; n++) {
-        cfx_graph *region = cfx_value_graph(seq->items[n]);
-        cfx_graph *copy = region ? cfx_graph_clone(region, NULL, err) : NULL;
-        items[n] = copy ? cfx_value_region(g, copy, err) : region ? cfx_invalid() : seq->items[n];
-        good = items[n].kind != CFX_KIND_INVALID;
-        cfx_graph_release(copy);
-    }
-    if (good)
-        all = cfx_value_seq(g, kind, items, seq->size, err);
-    for (uint32_t i = 0; items && all.kind == CFX_KIND_INVALID && i < n; i++)
-        if (items[i].kind == CFX_KIND_GRAPH)
-            cfx_value_discard(g, items[i]);
-    if (!items)
-        cfxi_nomem(err);
-    cfxi_free(g->allocator, items, bytes);
-    return all;
-}
-
-cfx_status cfxi_control_own(cfxi_control *c, cfx_error *err)
-{
-    cfx_node *n = c->node;
-    if (cfxi_control_is_alone(c))
-        return CFX_OK;
-    cfxi_changes changes = {.allocator = n->graph->allocator};
-    cfx_value args = n->args ? copy_regions(n->graph, CFX_KIND_TUPLE, n->args, err)
-                             : cfx_node_args(n);
-    cfx_value kwargs = n->kwargs && args.kind != CFX_KIND_INVALID
-                           ? copy_regions(n->graph, CFX_KIND_DICT, n->kwargs, err)
-                           : cfx_node_kwargs(n);
-    CFX_TRY(cfxi_changes_end(&changes, cfxi_changes_add(&changes, n, args, kwargs, err)));
-    cfxi_control_of(n, c);
-    return CFX_OK;
 }
 
 /* ---- changing it --------------------------------------------------------------------------- */
@@ -424,9 +374,12 @@ static cfx_status add_operands(const cfxi_control *c, cfxi_changes *changes, cfx
                             more_items(n->graph, cfx_node_kwargs(n), entry, 2, err), err);
 }
 
-cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
-                                   cfx_node *const *names, size_t n, cfx_node **made,
-                                   cfx_error *err)
+/* Adds operands, or state that never changes, and their inputs, which are called after `names` and
+ * go to `made`: those of the first region, then those of the second. The users of a loop must be
+ * such as cfxi_control_taken knows: it gives more than before. */
+static cfx_status add_inputs(cfxi_control *c, const cfx_value *values,
+                             cfx_node *const *names, size_t n, cfx_node **made,
+                             cfx_error *err)
 {
     const size_t body = cfxi_control_body(c);
     size_t count = 0;
@@ -469,7 +422,7 @@ cfx_status cfxi_control_hand_in(cfxi_control *c, cfx_node *const *nodes, size_t 
     cfx_node **made = (cfx_node **)(values + n);
     for (size_t k = 0; k < n; k++)
         values[k] = cfx_node_map_get(outside, nodes[k]);
-    cfx_status status = cfxi_control_add_inputs(c, values, nodes, n, made, err);
+    cfx_status status = add_inputs(c, values, nodes, n, made, err);
     for (size_t k = 0; status == CFX_OK && k < n; k++) {
         const size_t i = nodes[k]->graph == c->regions[0] ? 0 : 1;
         status = cfx_node_replace_uses(nodes[k], cfx_from_node(made[i * n + k]), NULL, NULL, NULL,

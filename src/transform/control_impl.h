@@ -6,7 +6,7 @@
  *     for_loop(count, body, state)            state k is input k + 1 of the body, and its result k
  *
  * Whether a loop may change state k is seen in its body: state that comes back as it went in, which
- * is what a loop has instead of operands, does not (cfxi_control_keeps).
+ * is what a loop has instead of operands, does not (cfxi_control_each_kept).
  */
 #ifndef CFXI_CONTROL_IMPL_H
 #define CFXI_CONTROL_IMPL_H
@@ -59,8 +59,6 @@ cfx_status cfxi_control_each_kept(const cfxi_control *c, size_t i, cfxi_kept_fn 
 cfx_status cfxi_control_number_inputs(const cfxi_control *c, cfx_node_map *inputs, cfx_error *err);
 /* What region i gives as result k; of the test of a loop, what it gives. */
 cfx_value cfxi_control_result(const cfxi_control *c, size_t i, size_t k);
-/* Whether state k of a loop is never changed. Linear in k. */
-bool cfxi_control_keeps(const cfxi_control *c, size_t k);
 /* The number of the result that `user`, of this node, takes and does no more; SIZE_MAX if it does
  * more, or not only that. */
 size_t cfxi_control_taken(const cfxi_control *c, const cfx_node *user);
@@ -69,10 +67,8 @@ bool cfxi_control_is_apart(const cfxi_control *c);
 /* For cfx_node_replace_uses: what an output hands on stays. */
 int cfxi_is_not_output(void *ctx, cfx_node *user);
 
-/* Whether nobody else has its regions. One that does must not be changed: cfxi_control_own gives it
- * copies (both of them, if it is twice the same), after which `c` is what it is then. */
+/* Whether nobody else has its regions. One of which somebody has must not be changed. */
 bool cfxi_control_is_alone(const cfxi_control *c);
-cfx_status cfxi_control_own(cfxi_control *c, cfx_error *err);
 
 /* ---- changing it ---------------------------------------------------------------------------- */
 
@@ -85,12 +81,6 @@ cfx_status cfxi_control_drop_results(cfxi_control *c, const bool *keep, cfx_erro
 /* Drops operands that no region reads; of a loop, state that is only handed on and that nobody
  * takes: its results are dropped with it. */
 cfx_status cfxi_control_drop_inputs(cfxi_control *c, const bool *keep, cfx_error *err);
-/* Adds operands, or state that never changes, and their inputs, which are called after `names` and
- * go to `made`: those of the first region, then those of the second. The users of a loop must be
- * such as cfxi_control_taken knows: it gives more than before. */
-cfx_status cfxi_control_add_inputs(cfxi_control *c, const cfx_value *values,
-                                   cfx_node *const *names, size_t n, cfx_node **made,
-                                   cfx_error *err);
 /* Lets inputs that are added take the places of nodes of its regions, which have the same values as
  * those that `outside` maps them to. The nodes stay, without users. */
 cfx_status cfxi_control_hand_in(cfxi_control *c, cfx_node *const *nodes, size_t n,

@@ -59,6 +59,14 @@ static bool is_number(cfx_value v)
 
 enum { MOST_ARGS = 2 };
 
+/* A number, or what is known of a node; INVALID if nothing is. */
+static cfx_value known_value(const cfx_node_map *known, cfx_value v)
+{
+    if (v.kind == CFX_KIND_NODE)
+        return known ? cfx_node_map_get(known, v.as.node) : cfx_invalid();
+    return v;
+}
+
 /* What a call of a function of `operator` gives, with what is known of its arguments. */
 static cfx_value call_with(const cfx_node *n, const cfx_node_map *known)
 {
@@ -67,7 +75,7 @@ static cfx_value call_with(const cfx_node *n, const cfx_node_map *known)
     if (n->op != CFX_OP_CALL_FUNCTION || n->kwargs || count == 0 || count > MOST_ARGS)
         return cfx_invalid();
     for (size_t i = 0; i < count; i++) {
-        args[i] = cfxi_known_value(known, cfx_node_arg(n, i));
+        args[i] = known_value(known, cfx_node_arg(n, i));
         if (!is_number(args[i]))
             return cfx_invalid();
     }
@@ -92,14 +100,8 @@ cfx_value cfxi_call_known(const cfx_node *n)
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-cfx_value cfxi_known_value(const cfx_node_map *known, cfx_value v)
-{
-    if (v.kind == CFX_KIND_NODE)
-        return known ? cfx_node_map_get(known, v.as.node) : cfx_invalid();
-    return v;
-}
-
-cfx_status cfxi_region_known(cfx_graph *region, cfx_node_map *known, cfx_error *err)
+/* Fills `known` with what a region computes, from what `known` has of its inputs: numbers only. */
+static cfx_status know_region(cfx_graph *region, cfx_node_map *known, cfx_error *err)
 {
     for (cfx_node *n = region->root.next; n != &region->root; n = n->next) {
         const cfx_value v = call_with(n, known);
@@ -125,17 +127,17 @@ static cfx_status count_trips(const cfxi_control *c, cfx_value *state, size_t mo
 {
     for (size_t done = 0; done <= most; done++) {
         CFX_TRY(note_inputs(c, 0, state, known, err));
-        CFX_TRY(cfxi_region_known(c->regions[0], known, err));
-        const cfx_value test = cfxi_known_value(known, cfxi_control_result(c, 0, 0));
+        CFX_TRY(know_region(c->regions[0], known, err));
+        const cfx_value test = known_value(known, cfxi_control_result(c, 0, 0));
         const cfxi_truth3 more = cfxi_known_truth(test);
         if (more != CFXI_IS_TRUE) {
             *trips = more == CFXI_IS_FALSE ? done : SIZE_MAX;
             return CFX_OK;
         }
         CFX_TRY(note_inputs(c, 1, state, known, err));
-        CFX_TRY(cfxi_region_known(c->regions[1], known, err));
+        CFX_TRY(know_region(c->regions[1], known, err));
         for (size_t k = 0; k < c->n; k++)
-            state[k] = cfxi_known_value(known, cfxi_control_result(c, 1, k));
+            state[k] = known_value(known, cfxi_control_result(c, 1, k));
     }
     return CFX_OK;
 }
@@ -172,10 +174,10 @@ cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
     cfx_node_map *known = cfx_node_map_new(c->node->graph->allocator, err);
     cfx_status status = known ? note_inputs(c, 0, c->operands, known, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
-        status = cfxi_region_known(c->regions[0], known, err);
+        status = know_region(c->regions[0], known, err);
     *runs = false;
     if (status == CFX_OK) {
-        const cfx_value test = cfxi_known_value(known, cfxi_control_result(c, 0, 0));
+        const cfx_value test = known_value(known, cfxi_control_result(c, 0, 0));
         *runs = cfxi_known_truth(test) == CFXI_IS_TRUE;
     }
     cfx_node_map_free(known);

@@ -16,7 +16,8 @@ void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op)
     }
 }
 
-void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v)
+/* Passes `v` for the parameter of this name. */
+static void set_param(cfxi_lowered *c, const char *param, cfx_value v)
 {
     const size_t i = cfx_operator_find_param(c->op, param);
     if (i < c->n)
@@ -155,14 +156,14 @@ static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
             last[i] = cfx_int(i - v.as.i);
             first[i] = cfx_int(i);
         }
-        cfxi_lowered_set(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
-        cfxi_lowered_set(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
+        set_param(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
+        set_param(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
         return l->err->status == CFX_OK;
     }
     if ((v.kind != CFX_KIND_LIST && v.kind != CFX_KIND_TUPLE) || n != 2)
         return false;
-    cfxi_lowered_set(c, "dims_self", items[0]);
-    cfxi_lowered_set(c, "dims_other", items[1]);
+    set_param(c, "dims_self", items[0]);
+    set_param(c, "dims_other", items[1]);
     return true;
 }
 
@@ -334,12 +335,13 @@ static void tell_choices(cfxi_lowered *c, const cfx_param *param, cfx_value v)
         add_why(c, ", which is ", param->type);
 }
 
-/* [x] + [y], (1, 2) == (1, 2), "a" * 3: rows that do with containers what Python does. */
+/* [x] + [y], (1, 2) == (1, 2), "a" * 3, d | e: rows that do with containers what Python does. */
 static bool is_sign_of_python(const cfx_node *n, cfx_operator op)
 {
     static const cfx_operator signs[] = {CFX_OPID_add, CFX_OPID_add_, CFX_OPID_mul, CFX_OPID_mul_,
                                          CFX_OPID_eq, CFX_OPID_ne, CFX_OPID_lt, CFX_OPID_le,
-                                         CFX_OPID_gt, CFX_OPID_ge};
+                                         CFX_OPID_gt, CFX_OPID_ge, CFX_OPID_bitwise_or,
+                                         CFX_OPID_bitwise_or_};
     const char *spelling = cfxi_node_spelling(n);
     if (!spelling || (*spelling && strncmp(spelling, "operator.", 9) != 0))
         return false;
@@ -354,8 +356,9 @@ static bool is_container(const cfxi_lower *l, cfx_value v)
 {
     const cfxi_what what = cfxi_lower_what(l, v);
     return v.kind == CFX_KIND_LIST || v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_STR ||
-           v.kind == CFX_KIND_NONE || what == CFXI_WHAT_TENSORS || what == CFXI_WHAT_NUMBERS ||
-           what == CFXI_WHAT_NONE || what == CFXI_WHAT_DTYPE || what == CFXI_WHAT_DEVICE;
+           v.kind == CFX_KIND_DICT || v.kind == CFX_KIND_NONE || what == CFXI_WHAT_TENSORS ||
+           what == CFXI_WHAT_NUMBERS || what == CFXI_WHAT_NONE || what == CFXI_WHAT_DTYPE ||
+           what == CFXI_WHAT_DEVICE;
 }
 
 /* Checks one argument of the row; None for what cannot be None is not given. */

@@ -89,8 +89,6 @@ void cfxi_lower_unbind(cfxi_lower *l, cfxi_lowered *c);
 bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c);
 /* Starts an empty call of a row. */
 void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op);
-/* Passes `v` for the parameter of this name. */
-void cfxi_lowered_set(cfxi_lowered *c, const char *param, cfx_value v);
 
 /* ---- operators of a library (lower_library.c) ---------------------------------------------- */
 

@@ -181,9 +181,6 @@ bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span);
 /* Whether `n` is one of the matched calls, not what a placeholder is bound to. (match_check.c) */
 bool cfxi_search_inside(const cfxi_search *s, const cfx_node *n);
 
-/* Finds all matches of one pattern in one graph (matches.c). */
-cfx_status cfxi_search_run(cfxi_search *s);
-
 /* Says that another candidate is tried from now on, NULL for none: what is known of the last one is
  * kept, unless that was a `match`. (match_explain.c) */
 void cfxi_miss_begin(cfxi_search *s, const cfx_node *candidate, bool match);

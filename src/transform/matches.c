@@ -295,7 +295,8 @@ static cfx_status search_levels(cfxi_search *s, level *levels)
     }
 }
 
-cfx_status cfxi_search_run(cfxi_search *s)
+/* Finds all matches of one pattern in one graph. */
+static cfx_status run_search(cfxi_search *s)
 {
     const cfx_allocator *allocator = s->graph->allocator;
     const size_t bytes = s->pattern->n_anchors * sizeof(level);
@@ -328,7 +329,7 @@ static cfx_status search_with(cfxi_search *s)
         cfxi_vec_reserve(&s->trail, n, sizeof(size_t), allocator)) {
         memset(s->bound, 0, n * sizeof *s->bound);
         memset(s->taken, 0, s->n_taken * sizeof *s->taken);
-        status = cfxi_search_run(s);
+        status = run_search(s);
     } else {
         cfxi_nomem(s->err);
     }

@@ -20,11 +20,6 @@ bool cfxi_is_constant(cfx_value v);
  * that is not known. A host may be asked for its name. */
 cfx_value cfxi_call_known(const cfx_node *n);
 
-/* Fills `known` with what a region computes, from what `known` has of its inputs: numbers only. */
-cfx_status cfxi_region_known(cfx_graph *region, cfx_node_map *known, cfx_error *err);
-/* A number, or what is known of a node; INVALID if nothing is. */
-cfx_value cfxi_known_value(const cfx_node_map *known, cfx_value v);
-
 /* How often the body of a loop is run: up to `most`, or SIZE_MAX if that is not known or more. */
 cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, cfx_error *err);
 

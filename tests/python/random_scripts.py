@@ -7,7 +7,21 @@ not be.
 """
 import random
 
-HEADER = "import torch\n"
+HEADER = """import dataclasses
+
+import torch
+
+
+@dataclasses.dataclass
+class Box:
+    t: torch.Tensor
+    n: int = 0
+
+    def add(self, t, n):
+        self.t = self.t + t
+        self.n += n
+        return self
+"""
 
 
 class Writer:
@@ -20,6 +34,7 @@ class Writer:
         self.lines = []
         self.fresh = 0
         self.tensors, self.numbers, self.lists = [], [], []
+        self.dicts, self.boxes = [], []
         self.loops = 0  # around this line
         self.used = set()  # kinds of statements
 
@@ -42,6 +57,8 @@ class Writer:
             f"({a} + {b}) % 7", f"({a} - {b}) % 5", f"({a} * {b}) % 7", f"-({a})",
             f"({a} // 2)", f"({a} if {self.test(True)} else {b})", f"len({rng.choice(self.lists)})",
             f"{rng.choice(self.tensors)}.shape[0]", f"int({rng.choice(self.tensors)}.sum() > {a})",
+            f"({a} {rng.choice(['and', 'or'])} {b})", *(f"{box}.n % 7" for box in self.boxes),
+            *(f"len({table})" for table in self.dicts),
         ])
 
     def tensor(self):
@@ -53,6 +70,7 @@ class Writer:
             f"torch.maximum({a}, {b})", f"torch.where({a} > {b}, {a}, {b} - 1)",
             f"{a}.cumsum(0).clamp(-8, 8)", f"({a} if {self.test(True)} else {b})",
             f"torch.stack([{a}, {b}]).amax(0)", f"{rng.choice(self.lists)}[-1] + 1", a,
+            *(f"{box}.t" for box in self.boxes), *(f"{d}['a'] + {d}['b']" for d in self.dicts),
         ]
         if self.helpers:
             forms += [f"{rng.choice(self.helpers)}({a}, {self.number(True)})"] * 2
@@ -67,6 +85,8 @@ class Writer:
             f"({a} > 0).any()", f"{a}.min() < {rng.choice(self.tensors)}.max()",
             f"{rng.choice(self.numbers)} > {number}", f"{rng.choice(self.numbers)} % 2 == 0",
             f"len({rng.choice(self.lists)}) > 2", f"-2 <= {a}[0] < 3",
+            f"{number} < {a}.max() <= {rng.choice(self.numbers)} + 2", *(
+                f"{box}.t.sum() > {box}.n" for box in self.boxes),
         ]
         if not simple and rng.random() < 0.3:
             word = rng.choice(["and", "or"])
@@ -107,6 +127,98 @@ class Writer:
         items = self.rng.choice(self.lists)
         self.line(depth, f"{items}.append({self.tensor()})")
 
+    def two_names(self, depth):
+        """For one list, dict or object."""
+        rng = self.rng
+        names = rng.choice([self.lists, self.dicts or self.lists, self.boxes or self.lists])
+        name = self.new({id(self.lists): "l", id(self.dicts): "d"}.get(id(names), "b"))
+        one, other = rng.choice(names), rng.choice(names)
+        chosen = f"{one} if {self.test()} else {other}" if rng.random() < 0.2 else one
+        self.line(depth, f"{name} = {chosen}")
+        names.append(name)
+
+    def rows(self, depth):
+        """Lists that a list holds which grows as data say."""
+        rng = self.rng
+        rows, row = self.new("o"), self.new("r")
+        self.line(depth, f"{rows} = []")
+        self.line(depth, f"for {row} in {rng.choice(self.tensors)}:")
+        held = rng.choice([f"[{row}, {row} + 1]", f"[{row}, {row} * 2]", rng.choice(self.lists)])
+        self.line(depth + 1, f"{rows}.append({held})")
+        self.line(depth, f"if {self.test()}:")
+        self.line(depth + 1, f"{rows}[0][-1] = {self.tensor()}")
+        name = self.new("t")
+        self.line(depth, f"{name} = {rng.choice(self.tensors)} + {rows}[-1][-1].sum()")
+        self.tensors.append(name)
+
+    def list_of_lists(self, depth):
+        """A list, and another one that holds it."""
+        outer, inner = self.new("o"), self.rng.choice(self.lists)
+        self.line(depth, f"{outer} = [{inner}, [{self.tensor()}]]")
+        self.line(depth, f"{outer}[{self.rng.randint(0, 1)}].append({self.tensor()})")
+        self.line(depth, f"if {self.test()}:")
+        self.line(depth + 1, f"{outer}[0][-1] = {self.tensor()}")
+        self.line(depth + 1, f"{outer}[{self.rng.randint(-1, 1)}].append({self.tensor()})")
+        name = self.new("t")
+        self.line(depth, f"{name} = {outer}[{self.rng.randint(0, 1)}][-1]")
+        self.tensors.append(name)
+
+    def table(self, depth):
+        """A dict: a new one, or one that changes."""
+        if not self.dicts or self.rng.random() < 0.3:
+            name = self.new("d")
+            self.line(depth, f"{name} = {{'a': {self.tensor()}, 'b': {self.tensor()}}}")
+            self.dicts.append(name)
+        else:
+            key = self.rng.choice("ab")
+            self.line(depth, f"{self.rng.choice(self.dicts)}['{key}'] = {self.tensor()}")
+
+    def box(self, depth):
+        """An object: a new one, or one that changes."""
+        rng = self.rng
+        if not self.boxes or rng.random() < 0.3:
+            name = self.new("b")
+            self.line(depth, f"{name} = Box({self.tensor()}, {self.number(True)})")
+            self.boxes.append(name)
+            return
+        box = rng.choice(self.boxes)
+        self.line(depth, rng.choice([
+            f"{box}.t = {self.tensor()}", f"{box}.n = {self.number()}", f"{box}.n += 1",
+            f"{box}.add({rng.choice(self.tensors)}, {self.number(True)})",
+            f"{box}.t += {rng.randint(1, 2)}",
+        ]))
+
+    def tuple_of_branch(self, depth):
+        a, k = self.new("t"), self.new("k")
+        name = self.new("p")
+        self.line(depth, f"{name} = {self.tensor()}, ({self.number()}, 'left')")
+        self.line(depth, f"if {self.test()}:")
+        self.line(depth + 1, f"{name} = {self.tensor()}, ({self.number()}, 'right')")
+        self.line(depth, f"{a}, ({k}, _) = {name}")
+        self.tensors.append(a)
+        self.numbers.append(k)
+
+    def in_place(self, depth):
+        """On a tensor that has two names, perhaps."""
+        name = self.new("t")
+        copied = self.rng.choice(["", ".clone()", ".clone()"])
+        self.line(depth, f"{name} = {self.rng.choice(self.tensors)}{copied}")
+        self.tensors.append(name)
+        changed = self.rng.choice(self.tensors[-2:])
+        self.line(depth, f"if {self.test()}:")
+        self.line(depth + 1, self.rng.choice([
+            f"{changed}.add_({self.number(True)})", f"{changed}[0] = {self.number(True)}",
+            f"{changed}.clamp_(-4, 4)", f"{changed} = {self.tensor()}", f"{changed} -= 1",
+        ]))
+
+    def finally_(self, depth):
+        self.line(depth, "try:")
+        self.nested(depth + 1, 2)
+        if self.rng.random() < 0.5:
+            self.leave(depth + 1)
+        self.line(depth, "finally:")
+        self.line(depth + 1, f"{self.rng.choice(self.numbers)} += 1")
+
     def leave(self, depth):
         """Out of the loop, or of the function."""
         words = ["return"] + ["break", "continue"] * 2 * bool(self.loops)
@@ -123,10 +235,11 @@ class Writer:
 
     def nested(self, depth, most=4):
         """Statements whose new names do not outlive them."""
-        before = self.tensors[:], self.numbers[:], self.lists[:]
+        kinds = ("tensors", "numbers", "lists", "dicts", "boxes")
+        before = {kind: getattr(self, kind)[:] for kind in kinds}
         for _ in range(self.rng.randint(1, most)):
             self.statement(depth)
-        self.tensors, self.numbers, self.lists = before
+        vars(self).update(before)
 
     def branch(self, depth):
         self.line(depth, f"if {self.test()}:")
@@ -186,8 +299,9 @@ class Writer:
         self.body(depth + 1)
         self.numbers, self.tensors = kept
 
-    SIMPLE = (assign, assign, assign, augment, swap, append, fail, leave, define_in_branch)
-    DEEP = (branch, branch, while_loop, for_loop)
+    SIMPLE = (assign, assign, assign, augment, swap, append, fail, leave, define_in_branch,
+              two_names, list_of_lists, rows, table, box, tuple_of_branch, in_place)
+    DEEP = (branch, branch, while_loop, for_loop, finally_)
 
     def statement(self, depth):
         kinds = self.SIMPLE + (self.DEEP if depth <= self.deepest else ())
@@ -197,8 +311,11 @@ class Writer:
 
     def result(self):
         """Of one structure, but for a few."""
-        names = [self.rng.choice(self.tensors), self.tensors[-1], self.rng.choice(self.numbers),
-                 self.numbers[-1], "items"]
+        tensors = [*self.tensors, *(f"{box}.t" for box in self.boxes),
+                   *(f"{table}['b']" for table in self.dicts)]
+        numbers = [*self.numbers, *(f"{box}.n" for box in self.boxes)]
+        names = [self.rng.choice(tensors), tensors[-1], self.rng.choice(numbers), numbers[-1],
+                 self.rng.choice(["items", "items", self.lists[-1]])]
         return ", ".join(names if self.rng.random() < 0.97 else names[1:3])
 
     def function(self, name, size):

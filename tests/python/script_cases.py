@@ -362,6 +362,8 @@ from enum import Enum, IntEnum, StrEnum, auto, unique
 class A(str, Enum):
     X = "x"
     Y = "y"
+class Z(str, Enum):
+    K = auto()
 class B(IntEnum):
     P = 1
     Q = auto()
@@ -383,7 +385,7 @@ class Twice(Enum):
     ONE = 1
     UNO = 1
 print(A.X, str(A.X), f"{A.X}", repr(A.X), f"{A.X:>5}|", A.X + "z", A.X == "x", A("y"))
-print(A["X"].value)
+print(A["X"].value, Z.K.value)
 print(B.P, str(B.Q), f"{B.Q}", repr(B.Q), f"{B.Q:03d}", B.Q + 1, B.Q == 2, B(1).name)
 print([5, 6, 7][B.Q])
 print(C.R, f"{C.S}", repr(C.S), list(C), len(C), C.R.value, list(C.__members__), C.S.shout())
@@ -450,6 +452,12 @@ for bad in (lambda: C(), lambda: asdict(3), lambda: replace(c, zz=1), lambda: C(
         print(bad())
     except TypeError as e:
         print("TypeError")
+import copy
+near, far = copy.copy(c), copy.deepcopy(c)
+near.n, far.n = 1, 2
+near.inner.a = 70
+far.inner.b.append(9)
+print(c.n, near.n, far.n, c.inner, near.inner is c.inner, far.inner, far.half)
 from collections import namedtuple
 from typing import NamedTuple
 P = namedtuple("P", "x y", defaults=[5])

@@ -908,6 +908,26 @@ def test_a_changed_source(tmp_path, monkeypatch):
     del sys.modules["changing"]
 
 
+def test_a_late_source_is_compiled_once(tmp_path, monkeypatch):
+    """Not once for each function that is evaluated."""
+    count = 20
+    text = "".join(f"def f{i}(x):\n    return x + {i}\n" for i in range(count))
+    calls = "".join(f"    x = f{i}(x)\n" for i in range(count))
+    write_module(tmp_path, text + f"def all_of_them(x):\n{calls}    return x\n", "late")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("late")
+    compiled = []
+
+    def counting(text, *args, **kwargs):
+        compiled.append(text)
+        return compile(text, *args, **kwargs)
+
+    monkeypatch.setattr("cfx._scripting.compile", counting, raising=False)
+    same(module.all_of_them, UP, DOWN)
+    assert len(compiled) == 1
+    del sys.modules["late"]
+
+
 # ---- what is refused ---------------------------------------------------------------------------
 
 SEEN = []

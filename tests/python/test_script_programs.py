@@ -192,9 +192,9 @@ def in_order(program, given, named):
 
 def thaw(x):
     """An interpreter gives the containers that are in the graph, as torch.fx's does."""
-    if isinstance(x, cfx.immutable_dict):
+    if type(x) in (dict, cfx.immutable_dict):
         return {k: thaw(v) for k, v in x.items()}
-    if isinstance(x, cfx.immutable_list):
+    if type(x) in (list, cfx.immutable_list):
         return [thaw(v) for v in x]
     return tuple(map(thaw, x)) if type(x) is tuple else x
 

@@ -721,3 +721,27 @@ def test_inputs_made_of_a_pytree_come_from_the_function():
     assert [n._location for n in graph.find_nodes(op="placeholder")] == [here] * 3
     mul = graph.find_nodes(op="call_function", target=operator.mul)[0]
     assert mul._location == (here[0], here[1] + 1)
+
+
+def test_many_constants_cost_no_more_than_few_each():
+    """Neither their names nor the tensors of the root are gone through for each."""
+    asked = []
+
+    class Root(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tensors = [torch.ones(1) for _ in range(50)]
+
+        def __getattribute__(self, name):
+            asked.append(name)
+            return super().__getattribute__(name)
+
+        def forward(self, x):
+            for t in self.tensors:
+                x = x + t
+            return x
+
+    module = cfx.symbolic_trace(Root())
+    assert torch.equal(module(torch.zeros(1)), torch.full((1,), 50.0))
+    assert hasattr(module, "_tensor_constant49") and not hasattr(module, "_tensor_constant50")
+    assert sum(name.startswith("_tensor_constant") for name in asked) < 250

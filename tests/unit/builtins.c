@@ -106,6 +106,27 @@ TEST(what_is_not_known_yet_is_not_refused)
     cfx_runtime_free(rt);
 }
 
+/* The order of sizes that nobody knows is not known, and so is no item. */
+TEST(sorted_sizes_are_unknown)
+{
+    cfx_error err = {0};
+    cfx_dims *dims = cfx_dims_new(NULL, &err);
+    cfx_runtime *rt = cfx_runtime_new(NULL, &err);
+    const cfx_datum both[] = {cfx_datum_parse(dims, "N", 1, NULL, &err), cfx_datum_int(3)};
+    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, both, 2, NULL, &err);
+    size_t n;
+    CHECK_STR_EQ("", err.message);
+    cfx_datum sorted = cfx_operator_infer(rt, dims, CFX_OPID_builtin_sorted, &list, 1, &err);
+    const cfx_datum *items = cfx_datum_items(sorted, &n);
+    CHECK_STR_EQ("", err.message);
+    if (CHECK(items && n == 2))
+        CHECK(items[0].kind == CFX_DATUM_INT && items[0].symbolic && items[1].symbolic);
+    cfx_datum_release(sorted);
+    cfx_datum_release(list);
+    cfx_runtime_free(rt);
+    cfx_dims_free(dims);
+}
+
 static cfx_status sweep(const cfx_allocator *a, void *arg)
 {
     cfx_error err = {0};
@@ -116,6 +137,14 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
     const cfx_datum pair[] = {cfx_datum_int(-7), cfx_datum_int(2)};
     d = err.status == CFX_OK ? run(a, CFX_OPID_builtin_divmod, pair, 2, &err) : d;
     if (d.kind == CFX_DATUM_TUPLE)
+        cfx_datum_release(d);
+    if (err.status == CFX_OK)
+        d = of_two(a, CFX_OPID_builtin_sorted, cfx_datum_int(3), cfx_datum_float(2), &err);
+    if (d.kind == CFX_DATUM_LIST)
+        cfx_datum_release(d);
+    const cfx_datum type = cfx_datum_dtype(CFX_DTYPE_FLOAT16);
+    d = err.status == CFX_OK ? run(a, CFX_OPID_finfo, &type, 1, &err) : d;
+    if (d.kind == CFX_DATUM_DICT)
         cfx_datum_release(d);
     return err.status;
 }

@@ -1,5 +1,5 @@
 /* capture.c - programs in C: run on tensors, captured, transformed and run again; and mistakes. */
-#include "test_alloc.h"
+#include "scope_test.h"
 
 #include <cfx/cfx.h>
 
@@ -624,14 +624,9 @@ TEST(a_list_without_integers_is_an_error)
 
 /* ---- memory that runs out -------------------------------------------------------------------- */
 
-static cfx_status everything(const cfx_allocator *a, void *ctx)
+static void everything(cfx_scope *s, const cfx_allocator *a)
 {
-    const cfx_scope_options options = {.allocator = a, .threads = 1};
-    cfx_error err = {0};
-    cfx_scope *s = cfx_scope_new(&options, &err);
-    (void)ctx;
-    if (!s)
-        return err.status;
+    (void)a;
     cfx_module *t = cfx_trace(s, net(s), .shapes = "x=float32[N, 3]");
     cfx_transform(s, t, "dce");
     cfx_call(s, t, input(s));
@@ -642,9 +637,6 @@ static cfx_status everything(const cfx_allocator *a, void *ctx)
     cfx_state *state = cfx_module_state(s, t);
     cfx_module_take(s, t, state, 0);
     cfx_state_free(state);
-    const cfx_status status = cfx_scope_error(s)->status;
-    cfx_scope_free(s);
-    return status;
 }
 
-TEST(memory_may_run_out_anywhere) { test_oom_sweep(everything, NULL); }
+TEST(memory_may_run_out_anywhere) { scope_oom_sweep(everything); }

@@ -1,6 +1,6 @@
 /* capture_edges.c - captured programs that were edited, mistaken or strange: nothing goes wrong
  * quietly. */
-#include "test_alloc.h"
+#include "scope_test.h"
 
 #include <cfx/cfx.h>
 
@@ -329,23 +329,15 @@ TEST(what_a_region_reads_is_brought_along_however_it_is_passed)
 
 /* ---- memory that runs out -------------------------------------------------------------------- */
 
-static cfx_status everything(const cfx_allocator *a, void *ctx)
+static void everything(cfx_scope *s, const cfx_allocator *a)
 {
-    const cfx_scope_options options = {.allocator = a, .threads = 1};
-    cfx_error err = {0};
-    cfx_scope *s = cfx_scope_new(&options, &err);
-    (void)ctx;
-    if (!s)
-        return err.status;
+    (void)a;
     cfx_var x = cfx_ones(s, cfx_ints(3));
     cfx_call(s, trace_of(s, &constant_class, three), x);
     cfx_call(s, cfx_trace(s, around(s)), x);
-    const cfx_status status = cfx_scope_error(s)->status;
-    cfx_scope_free(s);
-    return status;
 }
 
-TEST(memory_may_run_out_anywhere) { test_oom_sweep(everything, NULL); }
+TEST(memory_may_run_out_anywhere) { scope_oom_sweep(everything); }
 
 /* ---- many, and deep -------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* facts.c - a trace knows which of its variables are numbers, and calls Python's functions then. */
-#include "test_alloc.h"
+#include "scope_test.h"
 
 #include <cfx/cfx.h>
 
@@ -207,20 +207,12 @@ TEST(a_number_has_no_sizes)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static cfx_status everything(const cfx_allocator *a, void *arg)
+static void everything(cfx_scope *s, const cfx_allocator *a)
 {
-    cfx_error err = {0};
-    (void)arg;
-    const cfx_scope_options options = {.allocator = a, .threads = 1};
-    cfx_scope *s = cfx_scope_new(&options, &err);
-    if (!s)
-        return err.status;
+    (void)a;
     cfx_module *m = cfx_module_new(s, &numbers_class);
     cfx_trace(s, m);
     cfx_trace(s, m, .shapes = "x=float32[N, 2]");
-    const cfx_status status = cfx_scope_error(s)->status;
-    cfx_scope_free(s);
-    return status;
 }
 
-TEST(memory_may_run_out_anywhere) { CHECK(test_oom_sweep(everything, NULL) > 50); }
+TEST(memory_may_run_out_anywhere) { CHECK(scope_oom_sweep(everything) > 50); }

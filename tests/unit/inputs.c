@@ -1,5 +1,5 @@
 /* inputs.c - inputs of modules in C: names, defaults, those that are fixed, any number of them. */
-#include "test_alloc.h"
+#include "scope_test.h"
 
 #include <cfx/cfx.h>
 
@@ -206,18 +206,10 @@ TEST(there_is_any_number_of_inputs_and_variables)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static cfx_status everything(const cfx_allocator *a, void *arg)
+static void everything(cfx_scope *s, const cfx_allocator *a)
 {
-    cfx_error err = {0};
-    (void)arg;
-    const cfx_scope_options options = {.allocator = a, .threads = 1};
-    cfx_scope *s = cfx_scope_new(&options, &err);
-    if (!s)
-        return err.status;
+    (void)a;
     cfx_trace(s, cfx_module_new(s, &masked_class), .concrete_args = "mask=None");
-    const cfx_status status = cfx_scope_error(s)->status;
-    cfx_scope_free(s);
-    return status;
 }
 
 /* All of it is too much for a sweep: some of its allocations fail, too. */
@@ -225,7 +217,7 @@ TEST(memory_may_run_out_anywhere)
 {
     test_alloc ta;
     cfx_allocator a = test_alloc_init(&ta);
-    CHECK(test_oom_sweep(everything, NULL) > 20);
+    CHECK(scope_oom_sweep(everything) > 20);
     for (size_t fail_at = 11; fail_at < 4000; fail_at += 97) {
         const cfx_scope_options options = {.allocator = &a, .threads = 1};
         ta.count = 0;

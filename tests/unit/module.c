@@ -1,5 +1,5 @@
 /* module.c - trees of modules: in many places at once, and changed for one owner only. */
-#include "test_alloc.h"
+#include "scope_test.h"
 
 #include <cfx/cfx.h>
 
@@ -215,14 +215,9 @@ TEST(a_part_that_outlived_its_tree_is_nobodys)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static cfx_status everything(const cfx_allocator *a, void *arg)
+static void everything(cfx_scope *s, const cfx_allocator *a)
 {
-    cfx_error err = {0};
-    (void)arg;
-    const cfx_scope_options options = {.allocator = a, .threads = 1};
-    cfx_scope *s = cfx_scope_new(&options, &err);
-    if (!s)
-        return err.status;
+    (void)a;
     cfx_module *t = cfx_trace(s, net(s));
     cfx_module *last = cfx_trace(s, net(s));
     cfx_module *m = cfx_module_new(s, NULL);
@@ -236,9 +231,6 @@ static cfx_status everything(const cfx_allocator *a, void *arg)
     if (state)
         cfx_module_take(s, tied(s), state, 0);
     cfx_state_free(state);
-    const cfx_status status = cfx_scope_error(s)->status;
-    cfx_scope_free(s);
-    return status;
 }
 
-TEST(memory_may_run_out_anywhere) { CHECK(test_oom_sweep(everything, NULL) > 50); }
+TEST(memory_may_run_out_anywhere) { CHECK(scope_oom_sweep(everything) > 50); }

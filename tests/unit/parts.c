@@ -1,5 +1,5 @@
 /* parts.c - programs that make all that a graph names: what is tied, what has a taken name. */
-#include "test_alloc.h"
+#include "scope_test.h"
 
 #include <cfx/cfx.h>
 
@@ -105,23 +105,14 @@ TEST(what_is_tied_is_made_once)
     cfx_scope_free(s);
 }
 
-static cfx_status everything(const cfx_allocator *a, void *arg)
+static void everything(cfx_scope *s, const cfx_allocator *a)
 {
-    cfx_error err = {0};
-    (void)arg;
-    const cfx_scope_options options = {.allocator = a, .threads = 1};
-    cfx_scope *s = cfx_scope_new(&options, &err);
-    if (!s)
-        return err.status;
     cfx_module *t = cfx_trace(s, net(s));
     cfx_buffer text;
     cfx_buffer_init(&text, a);
     generate(s, t, true, &text);
     generate(s, t, false, &text);
-    const cfx_status status = cfx_scope_error(s)->status;
     cfx_buffer_free(&text);
-    cfx_scope_free(s);
-    return status;
 }
 
-TEST(memory_may_run_out_anywhere) { CHECK(test_oom_sweep(everything, NULL) > 50); }
+TEST(memory_may_run_out_anywhere) { CHECK(scope_oom_sweep(everything) > 50); }

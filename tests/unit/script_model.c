@@ -105,9 +105,16 @@ TEST(failures_have_a_place)
     CHECK_STR_EQ("m.py:1: '(' was never closed\n  def f(\n       ^",
                  failure("def f(\n", none, &status));
     CHECK_INT_EQ(CFX_E_SYNTAX, status);
-    CHECK_STR_EQ("m.py: there is no 'g' in it",
+    CHECK_STR_EQ("m.py: there is no 'g' in it, but f",
                  failure("def f(x): return x\n", (cfx_model_options){.name = "g"}, &status));
-    CHECK_STR_EQ("<call>:1: NameError: name 'g' is not defined",
+    CHECK_STR_EQ("m.py: there is no 'g' in it",
+                 failure("x = 1\n", (cfx_model_options){.name = "g"}, &status));
+    CHECK_STR_EQ("m.py: there are several functions (f, g): say by its name which is to be "
+                 "captured",
+                 failure("def f(x): return x\ndef g(x): return x\n", none, &status));
+    CHECK_STR_EQ("m.py: the call 'f; f' is no expression: expected ')' or ',', found ';'",
+                 failure("def f(x): return x\n", (cfx_model_options){.call = "f; f"}, &status));
+    CHECK_STR_EQ("<call>:1: NameError: name 'g' is not defined\n  g(1)\n  ^",
                  failure("def f(x): return x\n", (cfx_model_options){.call = "g(1)"}, &status));
     CHECK_STR_EQ("m.py: a module or a function can be captured, not an object of the class 'int'",
                  failure("def f(x): return x\n", (cfx_model_options){.call = "3"}, &status));
@@ -164,6 +171,50 @@ TEST(memory_may_run_out)
         "        self.w = nn.Parameter(torch.ones(2))\n"
         "    def forward(self, x):\n"
         "        return self.fc(x) * self.w if x.sum() > 0 else x\n";
+    static char settings[] =
+        "import itertools, torch\n"
+        "from collections import namedtuple\n"
+        "from dataclasses import asdict, dataclass, field, replace\n"
+        "from enum import Enum, IntEnum, auto\n"
+        "from torch import nn\n"
+        "Pair = namedtuple('Pair', 'a b')\n"
+        "class Act(str, Enum):\n"
+        "    RELU = 'relu'\n"
+        "    TANH = auto()\n"
+        "class Mode(IntEnum):\n"
+        "    FAST = 1\n"
+        "    SLOW = auto()\n"
+        "@dataclass\n"
+        "class Config:\n"
+        "    act: Act = Act('relu')\n"
+        "    sizes: list = field(default_factory=lambda: [2, 3])\n"
+        "    first: int = field(init=False, default=0)\n"
+        "def make(spec):\n"
+        "    match spec:\n"
+        "        case ('linear', int(i), int(o)): return nn.Linear(i, o)\n"
+        "        case {'act': Act.RELU, **rest}: return nn.ReLU()\n"
+        "        case _: raise ValueError(f'{spec!r:>9}')\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        c = replace(Config(), sizes=[2, 2])\n"
+        "        self.names = [f'{a}{b:02d}' for a, b in itertools.product(Act, Mode)]\n"
+        "        self.parts = nn.ModuleList([make(('linear', *c.sizes)), make(asdict(c))])\n"
+        "        self.w = nn.ParameterDict({'a': nn.Parameter(torch.ones(2))})\n"
+        "        self.size = torch.finfo(torch.float16).max\n"
+        "    def forward(self, x, mask=None):\n"
+        "        p = Pair(x, len(Mode))._replace(b=2)\n"
+        "        for k, w in self.w.items():\n"
+        "            p = p._replace(a=self.parts[0](p.a) * w)\n"
+        "        n = 0\n"
+        "        while p.a.norm() > 3 and n not in (4, 5):\n"
+        "            p, n = p._replace(a=p.a / 2), n + 1\n"
+        "        if mask is not None:\n"
+        "            p = p._replace(a=p.a.masked_fill(mask, torch.finfo(x.dtype).min))\n"
+        "        assert n < 9, f'{n:>3} of {p.a.sum():.2f}'\n"
+        "        return self.parts[1](p.a), n, [*itertools.accumulate([1, n])], p.b\n";
+    CHECK_INT_EQ(CFX_OK, capture(NULL, settings));
+    CHECK(test_oom_sweep(capture, settings) > 100);
     static char control[] =
         "def f(x, n):\n"
         "    unread, k, best, a, b = x, 0, x, 0, 1\n"

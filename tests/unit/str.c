@@ -40,6 +40,14 @@ TEST(fields_are_filled_one_after_the_other)
     CHECK_STR_EQ("(0.5, -3) and {-3}", text);
 }
 
+TEST(fields_have_formats)
+{
+    cfx_error err = {0};
+    char text[64] = "";
+    CHECK_INT_EQ(CFX_OK, format(NULL, "{!r}|{:>4d}", cfx_datum_int(-3), false, text, &err));
+    CHECK_STR_EQ("(0.5, -3)|  -3", text);
+}
+
 TEST(what_nobody_knows_is_left_out)
 {
     cfx_error err = {0};
@@ -54,8 +62,12 @@ TEST(messages)
 {
     static const struct { const char *text; cfx_status status; const char *words; } cases[] = {
         {"{} {} {}", CFX_E_INDEX, "Replacement index 2 out of range"},
-        {"{:>4}", CFX_E_UNSUPPORTED, "only the field {} can be filled here"},
-        {"{", CFX_E_UNSUPPORTED, "only the field {} can be filled here"},
+        {"{:>4}", CFX_E_TYPE, "unsupported format string passed to tuple.__format__"},
+        {"{} {:>4dd}", CFX_E_VALUE, "Invalid format specifier '>4dd' for object of type 'int'"},
+        {"{} {:s}", CFX_E_VALUE, "Unknown format code 's' for object of type 'int'"},
+        {"{0}", CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be filled"},
+        {"{:{}}", CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be filled"},
+        {"{", CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be filled"},
         {"a } b", CFX_E_VALUE, "Single '}' encountered"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -73,7 +85,7 @@ static cfx_status fill_fields(const cfx_allocator *a, void *arg)
     cfx_error err = {0};
     char text[64];
     (void)arg;
-    return format(a, "{} and {}, and a text that is long enough for a block of its own: {{}}",
+    return format(a, "{!r} and {:>40}, and a text that is long enough for a block of its own: {{}}",
                   cfx_datum_bool(true), false, text, &err);
 }
 

@@ -144,7 +144,8 @@ static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const 
     cfxi_merge m;
     cfxi_form *code = NULL, *result = NULL, *given = NULL;
     const uint32_t returns = bit(CFXI_FLOW_RETURN);
-    const unsigned gone = (a->out.mask == returns) + 2u * (b->out.mask == returns);
+    const bool ends = ev->frame->finals == 0;
+    const unsigned gone = ends ? (a->out.mask == returns) + 2u * (b->out.mask == returns) : 0;
     const unsigned dead = (a->out.mask == 0) + 2u * (b->out.mask == 0) + (gone < 3 ? 4 * gone : 0);
     cfxi_merged_places *places = NULL;
     *out = (cfxi_outcome){.mask = a->out.mask | b->out.mask};

@@ -418,6 +418,41 @@ static bool eval_args(cfx_evaluator *ev, const cfxi_Call *c, bool sizes, cfx_cal
            join_args(ev, &positional, &n, args);
 }
 
+/* The special function that a call by name is of; CFX_SPECIALS: none, or it fails elsewhere. */
+static cfx_special special_of(cfx_evaluator *ev, cfx_object *f)
+{
+    cfx_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    if (!f || ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK)
+        return CFX_SPECIALS;
+    return callee.kind == CFX_CALLEE_SPECIAL ? callee.special : CFX_SPECIALS;
+}
+
+/* list(range(n)) and its like, where what stands in it may depend on data. */
+static bool lists_a_head(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f)
+{
+    if (c->args.count != 1 || c->keywords.count > 0 || c->func->kind != CFXI_AST_Name ||
+        c->args.items[0]->kind != CFXI_AST_Call)
+        return false;
+    const cfxi_Call *inner = cfxi_as_Call(c->args.items[0]);
+    const cfx_special outer = special_of(ev, f);
+    if (inner->func->kind != CFXI_AST_Name ||
+        (outer != CFX_SPECIAL_LIST && outer != CFX_SPECIAL_TUPLE))
+        return false;
+    const cfx_special which = special_of(ev, cfxi_eval(ev, inner->func));
+    return which == CFX_SPECIAL_RANGE || which == CFX_SPECIAL_ENUMERATE ||
+           which == CFX_SPECIAL_ZIP || which == CFX_SPECIAL_REVERSED;
+}
+
+static cfx_object *eval_listing(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f)
+{
+    bool is_new = false;
+    cfx_object *all = cfxi_listed(ev, c->args.items[0], &is_new);
+    cfxi_at(ev, &c->ast);
+    if (all && is_new && special_of(ev, f) == CFX_SPECIAL_LIST)
+        return all;
+    return all ? cfxi_call(ev, f, cfxi_args(&all, 1)) : NULL;
+}
+
 cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
 {
     cfx_call_args args;
@@ -425,7 +460,9 @@ cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
     const cfxi_ast *of = is_method ? cfxi_as_Attribute(c->func)->value : c->func;
     const char *name = is_method ? cfxi_mangle(ev, cfxi_as_Attribute(c->func)->attr) : "";
     cfx_object *f = name ? (is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of)) : NULL;
-    if (!f || !eval_args(ev, c, takes_sizes(ev, f, name), &args))
+    if (f && !is_method && lists_a_head(ev, c, f))
+        return eval_listing(ev, c, f);
+    if (!f || ev->err->status != CFX_OK || !eval_args(ev, c, takes_sizes(ev, f, name), &args))
         return NULL;
     cfxi_at(ev, &c->ast);
     return is_method ? cfxi_call_method(ev, f, name, args) : cfxi_call(ev, f, args);

@@ -562,31 +562,19 @@ static int by_place(const void *x, const void *y)
     return a->ast->column < b->ast->column ? -1 : a->ast->column > b->ast->column;
 }
 
-static size_t ast_place(const cfx_script *script, const cfxi_ast *ast)
-{
-    const size_t mask = script->by_ast_size - 1;
-    size_t i = cfxi_hash_pointer(ast) & mask;
-    while (script->by_ast[i] && script->by_ast[i]->ast != ast)
-        i = (i + 1) & mask;
-    return i;
-}
-
 static bool keep_defs(builder *b)
 {
     cfx_script *script = b->script;
-    size_t size = 8;
-    while (size < b->defs.size * 2)
-        size *= 2;
-    script->by_ast_size = size;
-    script->by_ast = cfxi_arena_zeros(b->arena, size, sizeof *script->by_ast);
     script->defs = cfxi_arena_zeros(b->arena, b->defs.size, sizeof *script->defs);
-    if (!script->by_ast || !script->defs)
+    if (!script->defs)
         return out_of_memory(b);
     script->n_defs = b->defs.size;
     memcpy(script->defs, b->defs.data, b->defs.size * sizeof *script->defs);
     qsort(script->defs, script->n_defs, sizeof *script->defs, by_place);
     for (size_t i = 0; i < script->n_defs; i++)
-        script->by_ast[ast_place(script, script->defs[i]->ast)] = script->defs[i];
+        if (!cfxi_pointers_set(&script->by_ast, script->defs[i]->ast, script->defs[i],
+                               b->allocator))
+            return out_of_memory(b);
     return true;
 }
 
@@ -660,6 +648,7 @@ void cfx_script_release(cfx_script *script)
     if (!script || atomic_fetch_sub_explicit(&script->count, 1, memory_order_acq_rel) != 1)
         return;
     const cfx_allocator *allocator = script->tree->allocator;
+    cfxi_pointers_free(&script->by_ast, allocator);
     cfxi_script_free(script->tree);
     cfxi_free(allocator, script, sizeof *script);
 }
@@ -670,7 +659,7 @@ const char *cfx_script_file(const cfx_script *script) { return script->file; }
 
 const cfx_def *cfxi_def_of(const cfx_script *script, const cfxi_ast *ast)
 {
-    return script->by_ast[ast_place(script, ast)];
+    return cfxi_pointers_get(&script->by_ast, ast);
 }
 
 const char *cfxi_script_name(const cfx_script *script, const char *name)

@@ -307,6 +307,18 @@ static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const 
     return true;
 }
 
+/* A variable that a round may leave unbound: that matters to who reads it. */
+static bool poison_unbound(attempt *a, carried *c, const cfxi_state *after)
+{
+    cfxi_poison *p = cfxi_ev_alloc(a->ev, sizeof *p);
+    if (!p)
+        return false;
+    *p = (cfxi_poison){.why = CFXI_POISON_ONE_SIDE, .line = {c->before.line, c->before.line}};
+    a->again = a->again || !c->poison;
+    c->poison = after->poison ? after->poison : p;
+    return true;
+}
+
 static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state *after)
 {
     if (c->poison || (!after->value && c->place.kind == CFXI_PLACE_LOCAL && !c->before.value))
@@ -318,6 +330,8 @@ static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state
     cfx_object *to = after->value;
     if (!from && !to)
         return true;
+    if (!to && c->place.kind == CFXI_PLACE_LOCAL)
+        return poison_unbound(a, c, after);
     if ((!c->born && !from) || !to) {
         cfxi_fail(a->ev, a->loop->at, CFX_E_UNSUPPORTED, "'%s' is bound or deleted in a loop whose "
                   "end depends on data; bind it before the loop", name_of(c));

@@ -102,8 +102,7 @@ struct cfx_script {
     cfx_def *module;
     cfx_def **defs;                /* all, in the order of the source */
     size_t n_defs;
-    cfx_def **by_ast;              /* hash table of them */
-    size_t by_ast_size;
+    cfxi_pointers by_ast;          /* cfxi_ast -> its cfx_def */
 };
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
@@ -156,6 +155,7 @@ typedef struct cfxi_frame {
                                    0: none runs */
     bool captured;              /* a function was made in it, which may read its slots later */
     uint32_t guards;            /* try statements with handlers that are being run in it */
+    uint32_t finals;            /* those with `finally`, which reads variables behind a return */
 } cfxi_frame;
 
 /* ---- the evaluator ------------------------------------------------------------------------- */
@@ -457,6 +457,9 @@ cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s);
  * then): for comprehensions. ON, RAISE or FAIL. `round` may not break or return. */
 typedef cfxi_flow cfxi_round(cfx_evaluator *ev, void *ctx, cfx_object *item);
 cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx);
+/* What range, enumerate, zip or reversed gives, as it stands in list(...): the world's own iterable
+ * if all is known, else a list: *is_new. */
+cfx_object *cfxi_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new);
 /* range(...), enumerate, zip, reversed where an argument is a graph value: for special.c. What a
  * `for` finds directly in its head it takes apart itself. */
 cfx_object *cfxi_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
@@ -475,6 +478,8 @@ bool cfxi_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
 /* o.name(args) on a list that is growing; *done false: it is none. */
 cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                 cfx_call_args args, bool *done);
+/* Before a + b of a known list and a graph value: what the known one holds, that will hold, too. */
+bool cfxi_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b);
 bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
                            bool *done);
 

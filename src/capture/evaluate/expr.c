@@ -53,6 +53,8 @@ static cfx_object *eval_binary(cfx_evaluator *ev, const cfxi_BinOp *b)
     if (!right)
         return NULL;
     cfxi_at(ev, &b->ast);
+    if (b->op == CFXI_AST_Add && !cfxi_join_lists(ev, &left, &right))
+        return NULL;
     return cfxi_binary(ev, cfxi_sign_of(b->op), left, right);
 }
 

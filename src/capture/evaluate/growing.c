@@ -140,7 +140,7 @@ static cfx_object *anew(cfx_evaluator *ev, cfx_object *v)
     size_t n;
     if (cfxi_current(ev, v) != v || cfxi_node(ev, v) ||
         ev->w->kind(ev->w->ctx, v) != CFX_OBJECT_LIST)
-        return v;
+        return cfxi_current_deep(ev, v);
     if (!cfxi_contents(ev, v, &items, &n))
         return NULL;
     cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
@@ -228,6 +228,16 @@ static cfx_object *items_of(cfx_evaluator *ev, cfx_object *o)
         if (!(all[i] = handed_over(ev, items[i])))
             return NULL;
     return all ? cfxi_list(ev, all, n) : NULL;
+}
+
+bool cfxi_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b)
+{
+    const bool left = cfxi_node(ev, cfxi_current(ev, *a)) != NULL;
+    cfx_object **known = left ? b : a;
+    if (left == (cfxi_node(ev, cfxi_current(ev, *b)) != NULL) ||
+        ev->w->kind(ev->w->ctx, *known) != CFX_OBJECT_LIST)
+        return true;
+    return (*known = items_of(ev, *known)) != NULL;
 }
 
 static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)

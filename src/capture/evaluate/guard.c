@@ -278,12 +278,10 @@ static cfxi_flow way_final(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return cfxi_exec_block(ev, ((const cfxi_Try *)ctx)->finalbody);
 }
 
-cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t)
+static cfxi_flow run_final(cfx_evaluator *ev, const cfxi_Try *t)
 {
     const size_t base = cfxi_pendings(ev);
     const cfxi_flow flow = run_guarded(ev, t);
-    if (t->finalbody.count == 0)
-        return flow;
     if (!is_bad(flow))
         return cfxi_finally(ev, base, flow, way_final, (void *)t);
     const aside a = put_aside(ev, flow);
@@ -293,6 +291,17 @@ cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t)
         return take_up(ev, &a);
     }
     return last;
+}
+
+cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t)
+{
+    cfxi_frame *frame = ev->frame;
+    if (t->finalbody.count == 0)
+        return run_guarded(ev, t);
+    frame->finals++;
+    const cfxi_flow flow = run_final(ev, t);
+    frame->finals--;
+    return flow;
 }
 
 /* ---- with ---------------------------------------------------------------------------------- */

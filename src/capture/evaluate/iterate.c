@@ -23,6 +23,18 @@ static cfxi_sequence *parts_of(cfx_evaluator *ev, cfxi_sequence *s, size_t n)
     return s->parts;
 }
 
+/* Whether it is a dict, or one of its views: those have items, but not by index. */
+static bool has_keys(cfx_evaluator *ev, cfx_object *o)
+{
+    static const char views[][8] = {"keys", "values", "items"};
+    const cfx_node *n = cfxi_node(ev, o);
+    const char *name = cfx_node_op(n) == CFX_OP_CALL_METHOD ? cfx_node_target(n, NULL, NULL) : NULL;
+    for (size_t i = 0; name && cfx_node_num_args(n) == 1 && i < 3; i++)
+        if (strcmp(name, views[i]) == 0)
+            return true;
+    return cfxi_kind(ev, o) == CFX_OBJECT_DICT;
+}
+
 /* A value by itself. */
 static bool plain(cfx_evaluator *ev, cfx_object *o, cfxi_sequence *s)
 {
@@ -37,6 +49,8 @@ static bool plain(cfx_evaluator *ev, cfx_object *o, cfxi_sequence *s)
         s->object = v ? cfxi_pool(ev, v) : s->object;
     }
     s->graph = s->object && cfxi_node(ev, s->object);
+    if (s->graph && has_keys(ev, s->object))
+        s->object = cfxi_record(ev, "builtins.list", &s->object, 1);
     return s->object != NULL;
 }
 

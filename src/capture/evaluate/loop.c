@@ -328,13 +328,10 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
     }
 }
 
-static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *iterable)
+static cfxi_flow run_over(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequence *s)
 {
     const size_t base = cfxi_pendings(ev);
     known_items known = {0};
-    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
-    if (!s || !cfxi_sequence_of(ev, iterable, s))
-        return cfxi_failed_flow(ev);
     if (!s->graph) {
         if (s->kind == CFXI_SEQUENCE_RANGE
                 ? !cfxi_items(ev, s->object, &known.items, &known.n)
@@ -348,6 +345,12 @@ static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *ite
     }
     loop->over = s;
     return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
+}
+
+static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *iterable)
+{
+    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
+    return s && cfxi_sequence_of(ev, iterable, s) ? run_over(ev, loop, s) : cfxi_failed_flow(ev);
 }
 
 static cfxi_flow for_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
@@ -374,6 +377,29 @@ cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *rou
     const cfxi_flow flow = run_for(ev, &loop, iterable);
     frame->loop = was;
     return flow;
+}
+
+static cfxi_flow append_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    return cfxi_call_method(ev, ctx, "append", cfxi_args(&item, 1)) ? CFXI_FLOW_ON
+                                                                    : cfxi_failed_flow(ev);
+}
+
+cfx_object *cfxi_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new)
+{
+    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
+    if (!s || !cfxi_sequence_of(ev, iterable, s))
+        return NULL;
+    *is_new = s->graph;
+    if (!s->graph)
+        return s->object;
+    cfx_object *list = cfxi_list(ev, NULL, 0);
+    cfxi_loop loop = {.at = iterable, .round = append_round, .ctx = list};
+    cfxi_frame *frame = ev->frame;
+    const uint64_t was = enter(ev, iterable);
+    const cfxi_flow flow = list ? run_over(ev, &loop, s) : CFXI_FLOW_FAIL;
+    frame->loop = was;
+    return flow == CFXI_FLOW_ON ? list : NULL;
 }
 
 /* ---- torch.while_loop ---------------------------------------------------------------------- */

@@ -125,6 +125,8 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
     char text[sizeof ev->err->message];
     ev->failed = true;
     note_trace(ev, at);
+    if (ev->err->status == CFX_E_NOMEM)  /* what is wrong is for lack of memory */
+        return;
     if (!ev->frame) {
         cfx_error_set(ev->err, status, "%s", what);
         return;

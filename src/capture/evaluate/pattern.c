@@ -289,6 +289,8 @@ static const char *positional_name(cfx_evaluator *ev, const cfxi_MatchClass *m, 
     size_t size = 0;
     if (matches_itself(ev, class) && m->patterns.count == 1)
         return "";
+    if (ev->err->status == CFX_E_NOMEM)
+        return NULL;
     cfx_object *args = cfxi_try_get(ev, class, "__match_args__", &missing);
     if (!args && !missing)
         return NULL;
@@ -296,8 +298,8 @@ static const char *positional_name(cfx_evaluator *ev, const cfxi_MatchClass *m, 
         return NULL;
     const char *text = i < n ? ev->w->text(ev->w->ctx, names[i], &size) : NULL;
     char *copy = text ? cfxi_ev_alloc(ev, size + 1) : NULL;
-    if (copy)
-        return memcpy(copy, text, size);
+    if (text)
+        return copy ? memcpy(copy, text, size) : NULL;
     return cfxi_fail_as(ev, &m->ast, CFX_E_TYPE, "TypeError", "the class accepts %zu positional "
                         "sub-patterns (%zu given)", n, m->patterns.count);
 }

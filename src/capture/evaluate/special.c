@@ -126,7 +126,9 @@ cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, boo
     cfx_object *class = exc ? cfxi_builtin(ev, "AttributeError") : NULL;
     cfxi_forget_failure(ev);
     const int matches = class ? ev->w->matches(ev->w->ctx, exc, class, ev->err) : 0;
-    if (matches > 0)
+    if (exc && !class)
+        cfxi_nomem(ev->err);
+    else if (matches > 0)
         *missing = true;
     else if (matches == 0 && exc)
         ev->w->raise(ev->w->ctx, exc, NULL, ev->err);

@@ -212,5 +212,8 @@ cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name)
 {
     cfx_error ignored = {0};
     cfx_object *globals = ev->frame ? ev->frame->globals : NULL;
-    return cfxi_pool(ev, ev->w->global(ev->w->ctx, globals, name, &ignored));
+    cfx_object *found = cfxi_pool(ev, ev->w->global(ev->w->ctx, globals, name, &ignored));
+    if (!found && ignored.status == CFX_E_NOMEM)  /* it may be there */
+        cfxi_nomem(ev->err);
+    return found;
 }

@@ -31,19 +31,13 @@ static cfx_object *choose(cfxi_world *w, cfx_object *best, cfx_object *other, cf
     return better < 0 ? NULL : better ? other : best;
 }
 
-/* Sizes of the graph have a function for the larger of two. */
+/* Which of values of the graph it is, the graph tells. */
 static cfx_object *choose_value(cfxi_world *w, const cfx_object *items, bool larger, cfx_error *err)
 {
-    cfx_object *best = cfxi_w_ref(items->as.seq.items[0]);
-    for (size_t i = 1; best && i < items->as.seq.n; i++) {
-        cfx_object *args[] = {best, items->as.seq.items[i]};
-        cfx_object *next = cfxi_w_record(w, CFX_OP_CALL_FUNCTION,
-                                         larger ? "torch.sym_max" : "torch.sym_min",
-                                         &(cfx_call_args){.args = args, .n = 2}, err);
-        cfxi_w_unref(best);
-        best = next;
-    }
-    return best;
+    const cfx_call_args all = {.args = items->as.seq.items, .n = items->as.seq.n};
+    return all.n == 1 ? cfxi_w_ref(all.args[0])
+                      : cfxi_w_record(w, CFX_OP_CALL_FUNCTION,
+                                      larger ? "builtins.max" : "builtins.min", &all, err);
 }
 
 static cfx_object *extreme(cfxi_world *w, const cfx_call_args *a, bool larger, cfx_error *err)

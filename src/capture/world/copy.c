@@ -60,6 +60,23 @@ static cfx_object *copy_items(cfxi_world *w, cfx_object *o, cfx_error *err)
     return made;
 }
 
+cfx_object *cfxi_w_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cfx_error *err)
+{
+    /* Of an enum there is one. */
+    const bool plain = !o->cls || !o->cls->as.cls.own || o->cls->cls;
+    cfx_object *made = plain ? cfxi_w_ref(o) : cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
+    if (plain || !made)
+        return made;
+    made->cls = cfxi_w_ref(o->cls);
+    if (!o->attrs)
+        return made;
+    made->attrs = deep ? cfxi_w_deep_copy(w, o->attrs, err)
+                       : cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    if (!made->attrs || (!deep && cfxi_w_dict_update(made->attrs, o->attrs, err) != CFX_OK))
+        cfxi_w_clear(&made);
+    return made;
+}
+
 cfx_object *cfxi_w_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_object *made;
@@ -67,6 +84,7 @@ cfx_object *cfxi_w_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err)
         return NULL;
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_MODULE: made = copy_module(w, o, err); break;
+    case CFXI_TYPE_INSTANCE: made = cfxi_w_copy_instance(w, o, true, err); break;
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_TUPLE:
     case CFXI_TYPE_DICT: made = copy_items(w, o, err); break;

@@ -202,14 +202,19 @@ cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err)
 
 /* ---- a class of the user's ----------------------------------------------------------------- */
 
-/* What auto() stands for: the number behind the last, or the name in small letters. */
+/* What auto() stands for: the number behind the last, or the name of a StrEnum in small letters. */
 static cfx_object *next_value(cfxi_world *w, const cfx_object *cls, cfx_object *name, int64_t last,
                               cfx_error *err)
 {
     static const cfx_call_args none = {0};
-    if (cls->as.cls.layout == CFXI_TYPE_STR)
+    if (cfxi_w_is_named(cls, "StrEnum"))
         return cfxi_w_text_method(CFXI_TYPE_STR, "lower")->fn(w, name, &none, err);
-    return cfxi_w_int_object(w, last + 1, err);
+    cfx_object *number = cfxi_w_int_object(w, last + 1, err);
+    if (!number || cls->as.cls.layout != CFXI_TYPE_STR)
+        return number;
+    cfx_object *text = cfxi_w_shown(w, number, false, err);  /* of a class(str, Enum) */
+    cfxi_w_unref(number);
+    return text;
 }
 
 /* An object of the class's layout that is worth `value`. */

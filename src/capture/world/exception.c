@@ -53,7 +53,7 @@ cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error
     return cfxi_w_ref(cls);
 }
 
-cfx_object *cfxi_w_new_exception(cfxi_world *w, cfx_object *cls, cfx_object *args, cfx_error *err)
+static cfx_object *new_exception(cfxi_world *w, cfx_object *cls, cfx_object *args, cfx_error *err)
 {
     cfx_object *o = cfxi_w_make(w, cls, err);
     if (o && cfxi_w_set(w, o, "args", args, err) != CFX_OK)
@@ -66,7 +66,7 @@ static cfx_object *make(cfxi_world *w, cfxi_exception kind, cfx_object *arg, cfx
 {
     cfx_object *cls = cfxi_w_exception_class(w, kind, err);
     cfx_object *args = cls ? cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, &arg, 1, err) : NULL;
-    cfx_object *o = args ? cfxi_w_new_exception(w, cls, args, err) : NULL;
+    cfx_object *o = args ? new_exception(w, cls, args, err) : NULL;
     cfxi_w_unref(args);
     cfxi_w_unref(cls);
     return o;

@@ -559,8 +559,8 @@ static cfx_status percent_one(percent *p, const char **at, const char *end, cfx_
         const double f = cfxi_w_real(o);
         if (!cfxi_w_is_whole(o) && !(fabs(f) < 0x1p63))
             return cfxi_w_throw(p->w, err, CFXI_OverflowError, "cannot convert float to integer");
-        return thrown(p->w, cfxi_spec_int(&s, cfxi_w_is_whole(o) ? cfxi_w_whole(o) : (int64_t)f, out,
-                                          err), err);
+        const int64_t i = cfxi_w_is_whole(o) ? cfxi_w_whole(o) : (int64_t)f;
+        return thrown(p->w, cfxi_spec_int(&s, i, out, err), err);
     }
     return thrown(p->w, cfxi_spec_float(&s, cfxi_w_real(o), out, err), err);
 }

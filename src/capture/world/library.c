@@ -183,53 +183,23 @@ CFXI_BUILTIN(torch_default_dtype)
     return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, CFX_DTYPE_FLOAT32, err);
 }
 
-static cfx_status put_number(cfxi_world *w, cfx_object *o, const char *name, cfx_object *number,
+/* torch.finfo and torch.iinfo: what a type can hold. Of a type that the graph knows it is asked
+ * there. */
+static cfx_object *type_info(cfxi_world *w, const char *name, const cfx_call_args *a,
                              cfx_error *err)
 {
-    cfx_status status = number ? cfxi_w_set(w, o, name, number, err) : err->status;
-    cfxi_w_unref(number);
-    return status;
-}
-
-/* torch.finfo and torch.iinfo: what a type can hold. */
-CFXI_BUILTIN(torch_info)
-{
-    cfx_object *in[1];
-    if (cfxi_w_args(w, a, "finfo", NULL, 0, 1, in, err) != CFX_OK)
-        return NULL;
-    const cfx_dtype t = in[0] && in[0]->type == CFXI_TYPE_DTYPE ? (cfx_dtype)in[0]->as.i
-                                                                : CFX_DTYPE_FLOAT32;
-    const int bits = (int)cfx_dtype_size(t) * 8;
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
-    cfx_status status = o ? put_number(w, o, "bits", cfxi_w_int_object(w, bits, err), err)
-                          : err->status;
-    if (status == CFX_OK && cfx_dtype_is_integer(t)) {
-        const bool plain = t == CFX_DTYPE_UINT8 || t == CFX_DTYPE_UINT16 || t == CFX_DTYPE_UINT32;
-        const int64_t most = plain ? (INT64_C(1) << bits) - 1
-                                   : (int64_t)(UINT64_MAX >> (65 - bits));
-        status = put_number(w, o, "max", cfxi_w_int_object(w, most, err), err);
-        if (status == CFX_OK)
-            status = put_number(w, o, "min", cfxi_w_int_object(w, plain ? 0 : -most - 1, err), err);
-    } else if (status == CFX_OK) {
-        const double most = t == CFX_DTYPE_FLOAT16    ? 65504
-                            : t == CFX_DTYPE_BFLOAT16 ? 0x1.fep127
-                            : t == CFX_DTYPE_FLOAT64  ? 0x1.fffffffffffffp1023
-                                                      : 0x1.fffffep127;
-        const double eps = t == CFX_DTYPE_FLOAT16    ? 0x1p-10
-                           : t == CFX_DTYPE_BFLOAT16 ? 0x1p-7
-                           : t == CFX_DTYPE_FLOAT64  ? 0x1p-52
-                                                     : 0x1p-23;
-        const double tiny = t == CFX_DTYPE_FLOAT16 ? 0x1p-14
-                            : t == CFX_DTYPE_FLOAT64 ? 0x1p-1022 : 0x1p-126;
-        static const char *const names[] = {"max", "min", "eps", "tiny", "smallest_normal"};
-        const double numbers[] = {most, -most, eps, tiny, tiny};
-        for (int i = 0; i < 5 && status == CFX_OK; i++)
-            status = put_number(w, o, names[i], cfxi_w_float_object(w, numbers[i], err), err);
-    }
-    if (status != CFX_OK)
-        cfxi_w_clear(&o);
+    if (cfxi_w_any_value(a, false))
+        return cfxi_w_record(w, CFX_OP_CALL_FUNCTION, name, a, err);
+    cfx_object *facts = cfxi_w_compute(w, CFX_OP_CALL_FUNCTION, name, a, err);
+    cfx_object *o = facts ? cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err) : NULL;
+    if (o)
+        o->attrs = cfxi_w_ref(facts);
+    cfxi_w_unref(facts);
     return o;
 }
+
+CFXI_BUILTIN(torch_finfo) { return type_info(w, "torch.finfo", a, err); }
+CFXI_BUILTIN(torch_iinfo) { return type_info(w, "torch.iinfo", a, err); }
 
 /* ---- collections and functools ------------------------------------------------------------- */
 
@@ -269,8 +239,8 @@ CFXI_BUILTIN(named_dict)
 const cfxi_builtin cfxi_w_named_methods[] = {
     {"_replace", named_replace}, {"_asdict", named_dict}, {NULL, NULL}};
 
-cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
-                               cfx_object *defaults, cfx_error *err)
+static cfx_object *make_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
+                                    cfx_object *defaults, cfx_error *err)
 {
     const char *names[] = {"_fields", "_field_defaults"};
     cfx_object *values[] = {fields, defaults};
@@ -332,7 +302,7 @@ CFXI_BUILTIN(named_tuple)
     if (fields && !good)
         cfxi_w_raise(w, err, CFXI_TypeError, "the names of fields must be str");
     cfx_object *defaults = good ? field_defaults(w, fields, in[2], err) : NULL;
-    cfx_object *cls = defaults ? cfxi_w_named_tuple(w, in[0]->as.text.data, fields, defaults, err)
+    cfx_object *cls = defaults ? make_named_tuple(w, in[0]->as.text.data, fields, defaults, err)
                                : NULL;
     cfxi_w_unref(defaults);
     cfxi_w_unref(fields);
@@ -397,6 +367,8 @@ CFXI_BUILTIN(shallow_copy)
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "copy", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
+    if (in[0]->type == CFXI_TYPE_INSTANCE)
+        return cfxi_w_copy_instance(w, in[0], false, err);
     const cfxi_builtin *row = cfxi_w_sequence_method((cfxi_type)in[0]->type, "copy");
     return row ? row->fn(w, in[0], &(cfx_call_args){.n = 0}, err) : cfxi_w_ref(in[0]);
 }
@@ -414,7 +386,7 @@ CFXI_BUILTIN(deep_copy)
 static const cfxi_builtin functions[] = {
     {"torch.device", torch_device}, {"torch.Size", torch_size},
     {"torch.is_tensor", torch_is_tensor}, {"torch.get_default_dtype", torch_default_dtype},
-    {"torch.finfo", torch_info}, {"torch.iinfo", torch_info}, {"torch.manual_seed", torch_seed},
+    {"torch.finfo", torch_finfo}, {"torch.iinfo", torch_iinfo}, {"torch.manual_seed", torch_seed},
     {"torch.set_default_dtype", nothing}, {"torch.no_grad", context},
     {"torch.enable_grad", context}, {"torch.inference_mode", context},
     {"torch.set_grad_enabled", context}, {"torch.autocast", context},

@@ -47,9 +47,9 @@ static cfx_status bound(cfxi_world *w, cfx_object *o, int64_t n, int64_t low, in
     return CFX_OK;
 }
 
-cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
-                           int64_t *step,
-                         int64_t *count, cfx_error *err)
+/* The three numbers of a slice for a sequence of n: *count items from *start in steps of *step. */
+static cfx_status slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
+                           int64_t *step, int64_t *count, cfx_error *err)
 {
     cfx_object *const *part = slice->as.seq.items;
     int64_t stop;
@@ -97,7 +97,7 @@ static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *slice, int64
     int64_t start;
     int64_t step;
     int64_t count;
-    if (cfxi_w_slice_of(w, slice, n, &start, &step, &count, err) != CFX_OK)
+    if (slice_of(w, slice, n, &start, &step, &count, err) != CFX_OK)
         return NULL;
     if (o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_BYTES)
         return cfxi_w_text_slice(w, o, start, step, count, err);
@@ -217,7 +217,7 @@ static cfx_status set_slice(cfxi_world *w, cfx_object *list, cfx_object *slice, 
     int64_t start;
     int64_t step;
     int64_t count;
-    CFX_TRY(cfxi_w_slice_of(w, slice, (int64_t)list->as.seq.n, &start, &step, &count, err));
+    CFX_TRY(slice_of(w, slice, (int64_t)list->as.seq.n, &start, &step, &count, err));
     cfx_object *with = v ? cfxi_w_collect(w, CFXI_TYPE_LIST, v, err) : NULL;
     if (v && !with)
         return err->status;

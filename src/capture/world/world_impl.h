@@ -307,10 +307,6 @@ cfx_status cfxi_w_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *er
 int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_concat(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
 cfx_object *cfxi_w_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error *err);
-/* The three numbers of a slice for a sequence of n: *count items from *start in steps of *step. */
-cfx_status cfxi_w_slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
-                           int64_t *step,
-                         int64_t *count, cfx_error *err);
 /* An index into `o`, which has n items, from the end if negative: *i. */
 cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
                            cfx_error *err);
@@ -393,7 +389,6 @@ cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, 
 cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_object *const *args,
                          size_t n, bool *found, cfx_error *err);
 const char *cfxi_w_type_name(cfxi_world *w, const cfx_object *o);
-cfx_object *cfxi_w_new_exception(cfxi_world *w, cfx_object *cls, cfx_object *args, cfx_error *err);
 /* Calls anything: through the evaluator. */
 cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cfx_error *err);
 cfx_object *cfxi_w_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
@@ -432,8 +427,6 @@ cfx_status cfxi_w_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, 
 /* A function of itertools; NULL without an error if there is none of that name. */
 cfx_object *cfxi_w_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
 extern const cfxi_builtin cfxi_w_named_methods[];  /* of named tuples */
-cfx_object *cfxi_w_named_tuple(cfxi_world *w, const char *name, cfx_object *fields,
-                             cfx_object *defaults, cfx_error *err);
 
 /* ---- modules (layer*.c, init.c) ------------------------------------------------------------ */
 
@@ -477,6 +470,8 @@ cfx_status cfxi_w_scope_failed(cfxi_world *w, cfx_error *err);
 /* A call of a module of torch.nn: a node, or computed. */
 cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
                                cfx_error *err);
+/* Of a class of the user's: with the same attributes, or copies of them. */
+cfx_object *cfxi_w_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cfx_error *err);
 cfx_object *cfxi_w_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_args *a,

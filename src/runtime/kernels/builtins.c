@@ -1,4 +1,5 @@
-/* builtins.c - Python's functions of numbers and lists: min, max, round, sum, any, all, divmod. */
+/* builtins.c - Python's functions of numbers and lists: min, max, sorted, round, sum, any, all,
+ * divmod. */
 #include "../python_impl.h"
 
 #include <math.h>
@@ -68,6 +69,91 @@ static cfx_status extreme(cfxi_call *c, bool larger)
 
 cfx_status cfxi_rule_builtin_min(cfxi_call *c) { return extreme(c, false); }
 cfx_status cfxi_rule_builtin_max(cfxi_call *c) { return extreme(c, true); }
+
+/* ---- sorted -------------------------------------------------------------------------------- */
+
+/* Whether `a` comes before `b`: what nobody knows leaves them as they are, and *known false. */
+static cfx_status comes_first(cfxi_call *c, cfx_datum a, cfx_datum b, bool *first, bool *known)
+{
+    const bool reverse = cfxi_bool(c, 1);
+    const bool tensors = a.kind == CFX_DATUM_TENSOR || b.kind == CFX_DATUM_TENSOR;
+    const cfx_datum both[] = {reverse ? b : a, reverse ? a : b};
+    cfx_datum less = tensors ? cfxi_sub(c, CFX_OPID_lt, both, 2)
+                             : cfxi_py_compare(c, CFXI_PY_LT, both[0], both[1]);
+    cfxi_truth t;
+    if (less.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    const cfx_status status = cfxi_python_truth(c, less, &t);
+    cfx_datum_release(less);
+    *first = status == CFX_OK && t == CFXI_TRUE;
+    *known = *known && t != CFXI_DEPENDS;
+    return status;
+}
+
+/* Two sorted runs, of `half` and of n - half, as one; equal ones stay in their order. */
+static cfx_status merge(cfxi_call *c, const cfx_datum *from, size_t half, size_t n, cfx_datum *to,
+                        bool *known)
+{
+    size_t a = 0;
+    size_t b = half;
+    for (size_t i = 0; i < n; i++) {
+        bool second = a == half;
+        if (!second && b < n)
+            CFX_TRY(comes_first(c, from[b], from[a], &second, known));
+        to[i] = from[second ? b++ : a++];
+    }
+    return CFX_OK;
+}
+
+/* Sorts n items of a[0], with a[1] for the runs; they end up in a[0]. Nothing is retained. */
+static cfx_status sort_items(cfxi_call *c, cfx_datum *a[2], size_t n, bool *known)
+{
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t at = 0; at < n; at += 2 * run) {
+            const size_t rest = n - at;
+            const size_t size = rest < 2 * run ? rest : 2 * run;
+            CFX_TRY(merge(c, a[0] + at, rest < run ? rest : run, size, a[1] + at, known));
+        }
+        cfx_datum *sorted = a[1];
+        a[1] = a[0];
+        a[0] = sorted;
+    }
+    return CFX_OK;
+}
+
+/* Where the order is not known, neither is any number of the result. */
+static void forget_numbers(cfx_datum *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (cfxi_is_number(items[i]))
+            items[i] = cfxi_py_unknown((cfx_datum_kind)items[i].kind);
+}
+
+cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
+{
+    size_t n;
+    size_t bytes;
+    bool known = true;
+    cfx_datum all = items_of(c, c->args[0]);
+    if (all.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    const cfx_datum *items = cfx_datum_items(all, &n);
+    cfx_datum *room = cfxi_mul_size(n + 1, 2 * sizeof *room, 0, &bytes)
+                          ? cfxi_scratch(c->rt, bytes) : NULL;
+    cfx_status status = room ? CFX_OK : cfxi_nomem(c->err);
+    if (room) {
+        cfx_datum *a[2] = {room, room + n};
+        memcpy(room, items, n * sizeof *room);
+        status = sort_items(c, a, n, &known);
+        if (!known)
+            forget_numbers(a[0], n);
+        if (status == CFX_OK)
+            status = give(c, cfx_datum_seq(CFX_DATUM_LIST, a[0], n, c->rt->allocator, c->err));
+        cfxi_scratch_free(c->rt, room);
+    }
+    cfx_datum_release(all);
+    return status;
+}
 
 /* ---- round --------------------------------------------------------------------------------- */
 

@@ -209,7 +209,7 @@ cfx_status cfxi_rule_itself(cfxi_call *c)
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 /* The element at `at` as a number of Python's. */
-cfx_datum cfxi_element(cfx_dtype dtype, const void *at)
+static cfx_datum element_at(cfx_dtype dtype, const void *at)
 {
     if (dtype == CFX_DTYPE_BOOL)
         return cfx_datum_bool(cfxi_load_int(dtype, at) != 0);
@@ -226,7 +226,7 @@ cfx_datum cfxi_element(cfx_dtype dtype, const void *at)
 static cfx_datum unknown_number(cfxi_call *c, cfx_dtype dtype)
 {
     static const char zero[16];
-    cfx_datum d = cfxi_element(dtype, zero);
+    cfx_datum d = element_at(dtype, zero);
     if (d.kind == CFX_DATUM_INT)
         return cfxi_unknown_int(c);
     d.symbolic = 1;
@@ -249,7 +249,7 @@ cfx_status cfxi_rule_item(cfxi_call *c)
 cfx_status cfxi_kernel_item(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_tensor(c, 0);
-    cfxi_result_datum(c, 0, cfxi_element((cfx_dtype)x->dtype, x->data));
+    cfxi_result_datum(c, 0, element_at((cfx_dtype)x->dtype, x->data));
     return CFX_OK;
 }
 
@@ -258,7 +258,7 @@ static cfx_datum list_of(cfxi_call *c, const cfx_tensor *x, const char *at, size
 {
     cfx_datum none = cfx_datum_none();
     if (d == x->ndim)
-        return cfxi_element((cfx_dtype)x->dtype, at);
+        return element_at((cfx_dtype)x->dtype, at);
     size_t n = (size_t)x->size[d];
     cfx_datum *room = cfxi_scratch(c->rt, (n + 1) * sizeof *room);
     if (!room) {

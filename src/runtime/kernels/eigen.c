@@ -132,8 +132,11 @@ static void svd_tall(cfxi_z *a, int64_t m, int64_t n, double *s, cfxi_z *u, int6
         complete_basis(u, m, rank, u_columns);
 }
 
-void cfxi_svd(const cfxi_z *a, int64_t m, int64_t n, double *s, cfxi_z *u, int64_t u_columns,
-              cfxi_z *v, int64_t v_columns, cfxi_z *work)
+/* Singular values of m x n (any), descending, in s[min(m, n)]. Unless u is NULL: u is m x m (its
+ * first `columns` columns are wanted), v n x n: a = u s v^H. `work` has 2 * max(m, n)^2 + m * n
+ * numbers. */
+static void decompose_svd(const cfxi_z *a, int64_t m, int64_t n, double *s, cfxi_z *u,
+                          int64_t u_columns, cfxi_z *v, int64_t v_columns, cfxi_z *work)
 {
     if (m >= n) {
         memcpy(work, a, (size_t)(m * n) * sizeof *a);
@@ -204,7 +207,7 @@ cfx_status cfxi_kernel_linalg_svd(cfxi_call *c)
                                "because the input matrix contained non-finite values.");
             break;
         }
-        cfxi_svd(z, m, n, s, u, u_columns, v, v_columns, work);
+        decompose_svd(z, m, n, s, u, u_columns, v, v_columns, work);
         for (int64_t r = 0; r < m; r++)
             memmove(u + r * u_columns, u + r * m, (size_t)u_columns * sizeof *u);
         for (int64_t r = 0; r < v_columns; r++)
@@ -235,7 +238,7 @@ cfx_tensor *cfxi_singular_values(cfxi_call *c, const cfx_tensor *t)
     for (int64_t i = 0, count = cfxi_matrix_count(t); i < count; i++) {
         double *s = (double *)(z + 2 * m * n);
         cfxi_matrix_load(t, cfxi_matrix_at(t, t, i), z);
-        cfxi_svd(z, m, n, s, NULL, 0, NULL, 0, z + m * n);
+        decompose_svd(z, m, n, s, NULL, 0, NULL, 0, z + m * n);
         store_values(out, i * least(m, n), s, least(m, n));
     }
     cfxi_scratch_free(c->rt, z);

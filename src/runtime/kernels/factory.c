@@ -32,7 +32,8 @@ static bool in_range(cfx_dtype dtype, double f)
     return f > -ldexp(1, bits - 1) - 1 && f < ldexp(1, bits - 1);
 }
 
-cfx_status cfxi_store_number(cfxi_call *c, cfx_dtype dtype, void *at, cfx_datum d)
+/* Writes a number as an element of that type; CFX_E_SHAPE if it cannot hold it. */
+static cfx_status store_number(cfxi_call *c, cfx_dtype dtype, void *at, cfx_datum d)
 {
     bool imaginary = d.kind == CFX_DATUM_COMPLEX && d.as.c[1] != 0 &&
                      !cfx_dtype_is_complex(dtype) && dtype != CFX_DTYPE_BOOL;
@@ -71,7 +72,7 @@ static cfx_status fill(cfxi_call *c, cfx_tensor *y, cfx_datum value)
     size_t item = cfxi_itemsize(y);
     size_t size = (size_t)cfxi_numel(y) * item;
     char element[16] = {0};
-    CFX_TRY(cfxi_store_number(c, (cfx_dtype)y->dtype, element, value));
+    CFX_TRY(store_number(c, (cfx_dtype)y->dtype, element, value));
     bool zero = true;
     for (size_t i = 0; i < item; i++)
         zero = zero && element[i] == 0;
@@ -260,7 +261,7 @@ static cfx_status write_data(cfxi_call *c, cfx_datum d, cfx_dtype dtype, char **
     }
     cfx_datum number;
     CFX_TRY(cfxi_python_number(c, d, &number));
-    CFX_TRY(cfxi_store_number(c, dtype, *at, number));
+    CFX_TRY(store_number(c, dtype, *at, number));
     *at += cfx_dtype_size(dtype);
     return CFX_OK;
 }

@@ -118,7 +118,9 @@ cfxi_z *cfxi_matrix_scratch(cfxi_call *c, int64_t n)
 
 static double size_of(cfxi_z x) { return fabs(creal(x)) + fabs(cimag(x)); }
 
-int cfxi_lu(cfxi_z *a, int64_t n, int64_t *rows, int64_t *zero)
+/* a = P L U in place, n x n; rows[i] is the row that came to be row i. Returns the sign of the
+ * permutation, and in *zero the first zero on the diagonal (counted from 1), or 0. */
+static int decompose_lu(cfxi_z *a, int64_t n, int64_t *rows, int64_t *zero)
 {
     int sign = 1;
     *zero = 0;
@@ -194,7 +196,7 @@ cfx_status cfxi_kernel_linalg_det(cfxi_call *c)
     for (int64_t i = 0, count = cfxi_matrix_count(a); i < count; i++) {
         int64_t zero;
         cfxi_matrix_load(a, cfxi_matrix_at(a, a, i), lu);
-        cfxi_z det = cfxi_lu(lu, n, (int64_t *)(lu + n * n), &zero);
+        cfxi_z det = decompose_lu(lu, n, (int64_t *)(lu + n * n), &zero);
         for (int64_t k = 0; k < n; k++)
             det = cfxi_z_mul(det, lu[k * n + k]);
         const double x[2] = {creal(det), cimag(det)};
@@ -230,7 +232,7 @@ cfx_status cfxi_kernel_linalg_inv(cfxi_call *c)
     for (int64_t i = 0, count = cfxi_matrix_count(a); i < count && status == CFX_OK; i++) {
         int64_t zero;
         cfxi_matrix_load(a, cfxi_matrix_at(a, a, i), lu);
-        cfxi_lu(lu, n, rows, &zero);
+        decompose_lu(lu, n, rows, &zero);
         lu_solve(lu, rows, n, unit, n, x);
         if (zero)
             status = cfxi_fail(c, CFX_E_SHAPE, "linalg.inv: The diagonal element %lld is zero, the "
@@ -324,7 +326,7 @@ cfx_status cfxi_kernel_linalg_solve(cfxi_call *c)
         int64_t zero;
         cfxi_matrix_load(&a, cfxi_matrix_at(&a, &out, i), lu);
         cfxi_matrix_load(&b, cfxi_matrix_at(&b, &out, i), right);
-        cfxi_lu(lu, n, rows, &zero);
+        decompose_lu(lu, n, rows, &zero);
         lu_solve(lu, rows, n, right, k, x);
         if (zero)
             status = cfxi_fail(c, CFX_E_SHAPE, "torch.linalg.solve: The solver failed because the "

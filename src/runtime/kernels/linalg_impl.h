@@ -48,16 +48,6 @@ cfxi_z *cfxi_matrix_scratch(cfxi_call *c, int64_t n);
 
 /* ---- decompositions ------------------------------------------------------------------------ */
 
-/* a = P L U in place, n x n; rows[i] is the row that came to be row i. Returns the sign of the
- * permutation, and in *zero the first zero on the diagonal (counted from 1), or 0. */
-int cfxi_lu(cfxi_z *a, int64_t n, int64_t *rows, int64_t *zero);
-
-/* Singular values of m x n (any), descending, in s[min(m, n)]. Unless u is NULL: u is m x m (its
- * first `columns` columns are wanted), v n x n: a = u s v^H. `work` has 2 * max(m, n)^2 + m * n
- * numbers. */
-void cfxi_svd(const cfxi_z *a, int64_t m, int64_t n, double *s, cfxi_z *u, int64_t u_columns,
-              cfxi_z *v, int64_t v_columns, cfxi_z *work);
-
 /* Of [..., m, n]: a new tensor [..., min(m, n)], or NULL with c->err set. */
 cfx_tensor *cfxi_singular_values(cfxi_call *c, const cfx_tensor *t);
 

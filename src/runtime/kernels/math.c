@@ -223,6 +223,28 @@ cfx_status cfxi_rule_math_whole(cfxi_call *c)
     return give_int(c, function_of(c->op)(x), known);
 }
 
+/* math.isclose: as near to each other as a part of the larger one, or as a number. */
+cfx_status cfxi_rule_math_isclose(cfxi_call *c)
+{
+    double v[4];
+    bool all = true;
+    for (size_t i = 0; i < 4; i++) {
+        bool known;
+        CFX_TRY(number(c, i, &v[i], &known));
+        all = all && known;
+    }
+    if (all && (v[2] < 0 || v[3] < 0))
+        return cfxi_fail(c, CFX_E_VALUE, "tolerances must be non-negative");
+    const double apart = fabs(v[0] - v[1]);
+    const bool near = v[0] == v[1] || (isfinite(apart) &&
+                                       (apart <= v[2] * fmax(fabs(v[0]), fabs(v[1])) ||
+                                        apart <= v[3]));
+    cfx_datum d = cfx_datum_bool(near);
+    d.symbolic = !all;
+    cfxi_result_datum(c, 0, d);
+    return CFX_OK;
+}
+
 /* math.log(x, base) */
 cfx_status cfxi_rule_math_log(cfxi_call *c)
 {

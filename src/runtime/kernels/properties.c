@@ -177,6 +177,101 @@ static cfx_datum device_attribute(cfxi_call *c, cfx_datum object, const char *na
     return cfx_datum_invalid();
 }
 
+/* ---- what a type can hold: torch.finfo, torch.iinfo ---------------------------------------- */
+
+enum { MOST_FACTS = 7 };
+
+/* Names and values in turn, as a dict has them. */
+typedef struct facts {
+    const char *names[MOST_FACTS];
+    cfx_datum values[MOST_FACTS];
+    size_t n;
+} facts;
+
+static void add_fact(facts *f, const char *name, cfx_datum value)
+{
+    f->names[f->n] = name;
+    f->values[f->n++] = value;
+}
+
+static bool float_facts(cfx_dtype t, facts *f)
+{
+    static const struct {
+        uint8_t dtype, bits;
+        double max, eps, tiny, resolution;
+    } rows[] = {
+        {CFX_DTYPE_FLOAT16, 16, 65504, 0x1p-10, 0x1p-14, 1e-3},
+        {CFX_DTYPE_BFLOAT16, 16, 0x1.fep127, 0x1p-7, 0x1p-126, 1e-2},
+        {CFX_DTYPE_FLOAT32, 32, 0x1.fffffep127, 0x1p-23, 0x1p-126, 1e-6},
+        {CFX_DTYPE_FLOAT64, 64, 0x1.fffffffffffffp1023, 0x1p-52, 0x1p-1022, 1e-15},
+    };
+    t = t == CFX_DTYPE_COMPLEX64 ? CFX_DTYPE_FLOAT32 : t == CFX_DTYPE_COMPLEX128 ? CFX_DTYPE_FLOAT64
+                                                                                 : t;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].dtype == t) {
+            add_fact(f, "bits", cfx_datum_int(rows[i].bits));
+            add_fact(f, "max", cfx_datum_float(rows[i].max));
+            add_fact(f, "min", cfx_datum_float(-rows[i].max));
+            add_fact(f, "eps", cfx_datum_float(rows[i].eps));
+            add_fact(f, "tiny", cfx_datum_float(rows[i].tiny));
+            add_fact(f, "smallest_normal", cfx_datum_float(rows[i].tiny));
+            add_fact(f, "resolution", cfx_datum_float(rows[i].resolution));
+            return true;
+        }
+    return false;
+}
+
+static bool int_facts(cfx_dtype t, facts *f)
+{
+    const int bits = (int)cfx_dtype_size(t) * 8;
+    const bool plain = t == CFX_DTYPE_UINT8 || t == CFX_DTYPE_UINT16 || t == CFX_DTYPE_UINT32;
+    if (!cfx_dtype_is_integer(t) || (bits == 64 && t != CFX_DTYPE_INT64))
+        return false;
+    const int64_t most = plain ? (INT64_C(1) << bits) - 1 : (int64_t)(UINT64_MAX >> (65 - bits));
+    add_fact(f, "bits", cfx_datum_int(bits));
+    add_fact(f, "max", cfx_datum_int(most));
+    add_fact(f, "min", cfx_datum_int(plain ? 0 : -most - 1));
+    return true;
+}
+
+cfx_status cfxi_rule_type_info(cfxi_call *c)
+{
+    const bool whole = c->op == CFX_OPID_iinfo;
+    const cfx_dtype t = cfxi_is_none(c, 0) ? CFX_DTYPE_FLOAT32 : (cfx_dtype)c->args[0].as.i;
+    facts f = {.n = 0};
+    cfx_datum items[2 * MOST_FACTS];
+    cfx_datum made = cfx_datum_invalid();
+    size_t n = 0;
+    if ((!cfxi_is_none(c, 0) && c->args[0].kind != CFX_DATUM_DTYPE) ||
+        !(whole ? int_facts(t, &f) : float_facts(t, &f)))
+        return cfxi_fail(c, CFX_E_TYPE, "torch.%s() requires %s input type", whole ? "iinfo"
+                         : "finfo", whole ? "an integer" : "a floating point");
+    for (; n < f.n; n++) {
+        items[2 * n] = cfx_datum_text(CFX_DATUM_STR, f.names[n], strlen(f.names[n]),
+                                      c->rt->allocator, c->err);
+        if (items[2 * n].kind == CFX_DATUM_INVALID)
+            break;
+        items[2 * n + 1] = f.values[n];
+    }
+    if (n == f.n)
+        made = cfx_datum_seq(CFX_DATUM_DICT, items, 2 * n, c->rt->allocator, c->err);
+    while (n-- > 0)
+        cfx_datum_release(items[2 * n]);
+    if (made.kind != CFX_DATUM_INVALID)
+        cfxi_result_datum(c, 0, made);
+    return made.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
+}
+
+static cfx_datum dict_attribute(cfx_datum d, const char *name)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i + 1 < n; i += 2)
+        if (items[i].kind == CFX_DATUM_STR && strcmp(cfx_datum_str(items[i], NULL), name) == 0)
+            return cfx_datum_retain(items[i + 1]);
+    return cfx_datum_invalid();
+}
+
 cfx_status cfxi_rule_getattr(cfxi_call *c)
 {
     cfx_datum object = c->args[0];
@@ -190,6 +285,7 @@ cfx_status cfxi_rule_getattr(cfxi_call *c)
     case CFX_DATUM_INT:
     case CFX_DATUM_FLOAT:
     case CFX_DATUM_COMPLEX: found = number_attribute(object, name); break;
+    case CFX_DATUM_DICT: found = dict_attribute(object, name); break;  /* of finfo */
     case CFX_DATUM_DTYPE: found = dtype_attribute((cfx_dtype)object.as.i, name); break;
     case CFX_DATUM_DEVICE: found = device_attribute(c, object, name); break;
     default: found = cfx_datum_invalid(); break;

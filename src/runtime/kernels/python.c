@@ -103,6 +103,18 @@ static cfx_status collect(cfxi_call *c, cfx_datum_kind kind)
 cfx_status cfxi_rule_tuple(cfxi_call *c) { return collect(c, CFX_DATUM_TUPLE); }
 cfx_status cfxi_rule_list(cfxi_call *c) { return collect(c, CFX_DATUM_LIST); }
 
+cfx_status cfxi_rule_dict(cfxi_call *c)
+{
+    const cfx_datum d = c->args[0];
+    size_t n = 0;
+    cfx_datum_items(d, &n);
+    if (d.kind == CFX_DATUM_DICT)
+        return give(c, cfx_datum_retain(d));
+    if (d.kind != CFX_DATUM_INVALID && n > 0)
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is no dict", kind_of(d));
+    return give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
+}
+
 cfx_status cfxi_rule_operator_concat(cfxi_call *c)
 {
     return give(c, cfxi_python_concat(c, c->args[0], c->args[1]));

@@ -74,14 +74,6 @@ static void one_begin(const cfxi_reduction *k, void *acc)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-double cfxi_sum_floats(const cfxi_floats *f, const float *x, int64_t n)
-{
-    double sum = 0;
-    for (; n > 0; n -= CFXI_RUN, x += CFXI_RUN)
-        sum += f->sum(x, n < CFXI_RUN ? n : CFXI_RUN);
-    return sum;
-}
-
 /* `by` is 0 if all elements go into one accumulator, 1 if each has its own. */
 static void add_all(const cfxi_reduction *k, sum_of *acc, size_t by, const void *x, int64_t n)
 {

@@ -26,8 +26,7 @@ def from_math(x, f: float):
     return x * scale, math.ceil(f), math.trunc(f)
 
 
-@program((randn(3), 2.0), (randn(2, 2), -0.5), (randn(1), float("nan")), tags="math more",
-         no_row="functions of math")
+@program((randn(3), 2.0), (randn(2, 2), -0.5), (randn(1), float("nan")), tags="math more")
 def from_math_more(x, f: float):
     if math.isnan(f):
         return x, 0.0, False

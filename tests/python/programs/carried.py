@@ -242,3 +242,12 @@ def swaps_on_one_way(x, y, n: int):
         y = torch.where(x > y, x, y - 1)
         n = 3
     return first, x, y, n
+
+
+@program((randn(3), 3), (-randn(3), 2), (randn(2), 0), tags="unbound never-read")
+def binds_what_nobody_reads(x, n: int):
+    y, _ = x, "before"
+    for i in range(n):
+        if x.sum() > i:
+            y, _ = x + i, ("left" if x[0] > 0 else "right")
+    return y

@@ -53,7 +53,7 @@ def raises_in_a_loop(x):
     return x
 
 
-@program((randn(3), "sum"), (randn(3), "mean"), tags="raise else str", no_row="strings",
+@program((randn(3), "sum"), (randn(3), "mean"), tags="raise else str",
          raises=[((randn(3), "median"), ValueError)])
 def unknown_option(x, reduction: str = "sum"):
     if reduction == "sum":

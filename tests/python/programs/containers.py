@@ -95,8 +95,7 @@ def dict_items(x):
 
 
 @program({"image": randn(2, 3), "scale": torch.tensor(2.0)},
-         {"image": randn(1, 4), "scale": torch.tensor(-1.0)}, tags="dict input",
-         no_row="dicts that are put together")
+         {"image": randn(1, 4), "scale": torch.tensor(-1.0)}, tags="dict input")
 def dict_input(batch):
     image = batch["image"]
     if batch["scale"] > 0:
@@ -209,8 +208,7 @@ def split_by_sizes(x, sizes: list[int]):
     return torch.stack(parts)
 
 
-@program((randn(3), randn(4)), (-randn(2), -randn(5)), tags="any all min max sorted",
-         no_row="sorted")
+@program((randn(3), randn(4)), (-randn(2), -randn(5)), tags="any all min max sorted")
 def builtins_on_lists(a, b):
     sizes = [a.numel(), b.numel()]
     both = [a.sum(), b.sum()]
@@ -392,3 +390,14 @@ def rows_are_one(x, n: int):
         rows.append(row)
     rows[0][0] = x + 1
     return rows
+
+
+@program(torch.ones(2), -torch.ones(3), tags="list nested grown")
+def holds_a_grown_list(x):
+    items = [x, x + 1]
+    if x.sum() > 0:
+        items.append(x)
+    rows = []
+    for row in x:
+        rows.append((items, row))
+    return rows, [[x]] + rows

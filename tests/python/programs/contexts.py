@@ -125,3 +125,18 @@ class NamesParts(nn.Module):
             if y.sum() > 0:
                 y = y.relu()
         return y
+
+
+@program((randn(3), 3), (-randn(3), 2), (randn(2), 0), tags="finally return break")
+def cleans_up_behind_a_return(x, n: int):
+    for i in range(2):
+        try:
+            if n % 2 == 0:
+                return x, n
+            n = (n + 3) % 7
+            if x.sum() > i:
+                break
+        finally:
+            n += 1
+            x = x - n
+    return x, -n

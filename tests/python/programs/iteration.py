@@ -171,3 +171,24 @@ def pairs_of_neighbours(x):
             total = total + (value - previous).abs()
         previous = value
     return total
+
+
+@program((randn(3), 3), (randn(2), 0), tags="list range zip enumerate reversed")
+def lists_of_heads(x, n: int):
+    order = list(range(n))
+    order.append(7)
+    pairs = list(zip(order, x))
+    return order, pairs, list(reversed(order)), list(enumerate(order, 1)), tuple(range(0, n, 2))
+
+
+@program({"a": randn(2), "b": randn(2)}, {"z": -randn(2)}, tags="dict input items",
+         no_row="methods of dicts")
+def goes_over_a_dict(table):
+    total, names = torch.zeros(2), []
+    for name, value in table.items():
+        total = total + value
+        names.append(name)
+    for name in table.keys():
+        if table[name].sum() > 0:
+            total = total * 2
+    return total, names, [value.sum() for value in table.values()]
