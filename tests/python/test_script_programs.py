@@ -232,12 +232,11 @@ def text_of(module):
 
 # What is in the first graph of a program and not in the second. `with torch.no_grad()` and its like
 # become calls that ask for the mode and set it: whoever reads them asks at once, as for
-# torch.is_grad_enabled() of a program. A list in a list of unknown length is made by a call of list,
-# whose result is known to whoever reads it.
+# torch.is_grad_enabled() of a program.
 OTHERWISE = dict.fromkeys((
     "contexts.Detaches", "contexts.no_grad_in_branch", "contexts.whole_without_gradients",
     "contexts.gradients_off_in_a_loop", "contexts.returns_from_with",
-), "torch.is_grad_enabled") | {"containers.table_of_lists": "builtins.list"}  # fmt: skip
+), "torch.is_grad_enabled")  # fmt: skip
 
 
 @every()

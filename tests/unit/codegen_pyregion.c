@@ -245,9 +245,9 @@ TEST(cond_returns)
     cfx_node *no = CALL("operator.not_", V(x));
     cfx_node *c = CALL("cfx.cond", V(no), unary_region(NULL, "x"), other, TUPLE(V(x)));
     result(TUPLE(V(c), I(1)));
-    EXPECT("def forward(self, x):\n    not_ = _operator_not_(x)\n"
-           "    if not_:\n        return (x, 1)\n"
-           "    relu = torch.relu(x)\n    relu_1 = torch.relu(relu);  relu = None\n"
+    EXPECT("def forward(self, x):\n    not_ = _operator_not_(x)\n    if not_:\n"
+           "        return (x, 1)\n    relu = torch.relu(x)\n"
+           "    relu_1 = torch.relu(relu);  relu = None\n"
            "    relu_2 = torch.relu(relu_1);  relu_1 = None\n"
            "    relu_3 = torch.relu(relu_2);  relu_2 = None\n    return (relu_3, 1)",
            NULL);

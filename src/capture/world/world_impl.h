@@ -462,6 +462,7 @@ cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, 
 /* A list of children ('c'), of pairs of their names and them ('n'), of names ('k'); `once`: without
  * those that stood there before under another name. */
 cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err);
+bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
 bool cfxi_w_holds_parameters(const cfx_object *cls);  /* ParameterList, ParameterDict */
 /* What makes modules says nothing of places: the evaluator does. */
 static inline cfx_at cfxi_w_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
