@@ -9,8 +9,7 @@
 enum { OPT_PASS, OPT_DUMP };
 
 const cli_option opt_options[] = {
-    [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run, in this order, as NAME, "
-                                              "NAME=N or NAME:OPTION=N"},
+    [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run: NAME, NAME=N, NAME:OPTION=N"},
     [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
     {NULL, NULL, false, NULL},
 };

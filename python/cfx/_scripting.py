@@ -262,7 +262,7 @@ _DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Co
 def _dict_call(tracer, value):
     """A dict of a class of the user's, as a call of the class."""
     cls, kwargs = type(value), {}
-    args: tuple[Any, ...] = ([(key, _returned(tracer, part)) for key, part in value.items()],)
+    args = ([(key, _returned(tracer, part)) for key, part in value.items()],)
     if dataclasses.is_dataclass(cls):
         names = [f.name for f in dataclasses.fields(cls) if f.init]
         args, kwargs = (), {name: _returned(tracer, getattr(value, name)) for name in names}

@@ -115,6 +115,8 @@ def _wrapped():
 
 def _mark_wrapped(graph, functions):
     """Generated code has to wrap them again, wherever in the graph they are called."""
+    if not functions:
+        return
     for fn in functions:
         for node in graph.find_nodes(op="call_function", target=fn):
             node.meta["is_wrapped"] = True
@@ -435,8 +437,8 @@ class Tracer(_core.Tracer):
         finally:
             self._evaluation = None
         _core._script_tidy(graph)
-        if _wrapped_fns_to_patch:
-            _mark_wrapped(graph, [d.get(name) for (_, name), d in _wrapped_fns_to_patch.items()])
+        wrapped = [d.get(name) for (_, name), d in _wrapped_fns_to_patch.items()]
+        _mark_wrapped(graph, [fn for fn in wrapped if fn is not None])  # it may be deleted by now
         return graph
 
 
