@@ -276,6 +276,7 @@ def times(options):
     takes = (cfx.script, torch.jit.script)
     for number in range(options.repeats + 1):
         for which in (0, 1) if number % 2 else (1, 0):
+            cfx._symbolic_trace._wrapped_fns_to_patch.clear()  # of the modules before these
             fresh = {t: anew(t, f"{number}_{which}") for t in {p.topic for p in listed}}
             made = {(p.topic, p.name): fresh[p.topic][p.name].make() for p in listed}
             gc.collect()

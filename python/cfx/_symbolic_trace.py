@@ -115,8 +115,6 @@ def _wrapped():
 
 def _mark_wrapped(graph, functions):
     """Generated code has to wrap them again, wherever in the graph they are called."""
-    if not functions:
-        return
     for fn in functions:
         for node in graph.find_nodes(op="call_function", target=fn):
             node.meta["is_wrapped"] = True
@@ -236,6 +234,7 @@ class Tracer(_core.Tracer):
     _to_inline: dict[str, torch.nn.Module]
     _evaluation: tuple[Any, int, int] | None = None
     _first: Any = None
+    _called: set  # wrapped functions that a script calls
     _adopts = False  # whether modules from outside become part of the root
     _fresh: tuple[Any, dict[str, int]] | None = None  # the root, and numbers that it has not got
 
@@ -431,14 +430,14 @@ class Tracer(_core.Tracer):
 
     def _script(self, root, concrete_args, *evaluation):
         """As `trace`, but from the source of `root`."""
-        self._evaluation = evaluation
+        self._evaluation, self._called = evaluation, set()
         try:
             graph = self.trace(root, concrete_args)
         finally:
             self._evaluation = None
         _core._script_tidy(graph)
-        wrapped = [d.get(name) for (_, name), d in _wrapped_fns_to_patch.items()]
-        _mark_wrapped(graph, [fn for fn in wrapped if fn is not None])  # it may be deleted by now
+        if self._called:
+            _mark_wrapped(graph, self._called)
         return graph
 
 

@@ -315,6 +315,8 @@ static PyObject *call_direct(PyScript *w, call *c)
     if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
         rule = RECORD_ALWAYS;
     int record = is_recorded(st, rule, c);
+    if (record > 0 && wrapped && for_all && tracer_note_wrapped(w->tracer, c->f) < 0)
+        return NULL;
     if (record != 0)
         return record < 0 ? NULL : script_record(w, c->f, c->args, c->n, c->kwargs);
     if (is_nn_module(st, c->f))

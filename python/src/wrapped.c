@@ -82,6 +82,14 @@ static int mark_wrapped(module_state *st, PyObject *proxy)
     return failed;
 }
 
+int tracer_note_wrapped(PyTracer *t, PyObject *fn)
+{
+    PyObject *called = t->script ? PyObject_GetAttrString((PyObject *)t, "_called") : NULL;
+    int failed = called ? PySet_Add(called, fn) : t->script ? -1 : 0;
+    Py_XDECREF(called);
+    return failed;
+}
+
 static PyObject *wrapped_call(PyWrapped *self, PyObject *args, PyObject *kwargs)
 {
     module_state *st = state_of(Py_TYPE(self));
@@ -97,7 +105,10 @@ static PyObject *wrapped_call(PyWrapped *self, PyObject *args, PyObject *kwargs)
                            .args = ((PyTupleObject *)args)->ob_item,
                            .n = PyTuple_GET_SIZE(args), .kwargs = kwargs};
         result = tracer_record(st, tracer, &call);
-        if (result && !self->method && mark_wrapped(st, result) < 0)
+        if (result && !self->method &&
+            (mark_wrapped(st, result) < 0 ||
+             (is_full_tracer(st, (PyTracer *)tracer) &&
+              tracer_note_wrapped((PyTracer *)tracer, self->fn) < 0)))
             Py_CLEAR(result);
     } else if (wanted == 0 && !PyErr_Occurred()) {
         result = PyObject_Call(self->fn, args, kwargs);
