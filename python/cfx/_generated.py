@@ -1,5 +1,4 @@
 """Generated source: running it, putting off writing it, and saying where it failed."""
-import copy
 import functools
 import itertools
 import linecache
@@ -136,7 +135,9 @@ def code_of(graph: Graph, old: PythonCode | None) -> PythonCode:
     codegen = graph._codegen
     stock = type(codegen) in (CodeGen, _BoxedCodeGen, _PyTreeCodeGen)
     if stock and not codegen._body_transformer and type(graph).python_code is Graph.python_code:
-        return _PendingCode(graph, copy.copy(codegen), old)
+        own = object.__new__(type(codegen))
+        vars(own).update(vars(codegen))
+        return _PendingCode(graph, own, old)
     code = graph.python_code("self")
     code._version = graph._version  # type: ignore[attr-defined]
     return code

@@ -406,8 +406,9 @@ class Tracer(_core.Tracer):
                 "co_firstlineno": code.co_firstlineno,
             }
             self._begin(code.co_filename, code.co_firstlineno)
-        scopes = [vars(module) for module in self._autowrap_search]
-        scopes.insert(0, getattr(fn, "__globals__", {}))
+        scopes = [getattr(fn, "__globals__", {})]
+        if self._evaluation is None:  # else they are wrapped before code is run that needs it
+            scopes += [vars(module) for module in self._autowrap_search]
         is_method = isinstance(root, torch.nn.Module) or self._first is not None
         fn, args = self.create_args_for_root(fn, is_method, concrete_args)
 

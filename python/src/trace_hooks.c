@@ -690,6 +690,21 @@ static int begin_wrapping(module_state *st, trace_session *session, PyObject *id
     return failed;
 }
 
+int tracer_wrap_modules(PyTracer *t)
+{
+    module_state *st = state_of(Py_TYPE(t));
+    PyObject *modules = t->session ? PyObject_GetAttrString((PyObject *)t, "_autowrap_search")
+                                   : NULL;
+    int failed = modules && PyList_Check(modules) ? 0 : t->session ? -1 : 0;
+    for (Py_ssize_t i = 0; modules && !failed && i < PyList_GET_SIZE(modules); i++) {
+        PyObject *module = PyList_GET_ITEM(modules, i);
+        failed = PyModule_Check(module)
+                     ? search_globals(st, t->session, PyModule_GetDict(module)) : 0;
+    }
+    Py_XDECREF(modules);
+    return failed;
+}
+
 static int wrap_names(module_state *st, PyObject *names)
 {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {

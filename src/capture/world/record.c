@@ -7,9 +7,8 @@
 
 typedef struct search {
     bool or_tensor;
-    uint32_t left;   /* how many more objects are looked at: then the answer is yes,
-        and whoever goes
-                        on fails */
+    uint32_t left;   /* how many more objects are looked at: then the answer is yes, and whoever
+                        goes on fails */
 } search;
 
 static bool is_value(search *s, const cfx_object *o, int depth)

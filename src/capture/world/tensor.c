@@ -165,10 +165,12 @@ static cfx_object *replaced(computing *c, cfx_object *o, cfx_error *err)
         c->next = cfx_node_next(n);
         return cfxi_w_value_object(w, n, err);
     }
-    if (!cfxi_w_has_value(o, true))
-        return cfxi_w_ref(o);
+    const bool seq = o->type == CFXI_TYPE_TUPLE || o->type == CFXI_TYPE_LIST ||
+                     o->type == CFXI_TYPE_SLICE;
+    if ((!seq && o->type != CFXI_TYPE_DICT) || !cfxi_w_has_value(o, true))
+        return cfxi_w_ref(o);  /* what else there is, no call takes: the graph will say so */
     cfx_object *made = cfxi_w_object_new(w, (cfxi_type)o->type, err);
-    for (size_t i = 0; made && o->type != CFXI_TYPE_DICT && i < o->as.seq.n; i++) {
+    for (size_t i = 0; made && seq && i < o->as.seq.n; i++) {
         cfx_object *item = replaced(c, o->as.seq.items[i], err);
         if (!item || cfxi_w_list_append(made, item, err) != CFX_OK)
             cfxi_w_clear(&made);
