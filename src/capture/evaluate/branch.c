@@ -453,7 +453,7 @@ static cfxi_truth eval_condition(cfx_evaluator *ev, const cfxi_ast *test, cfx_ob
 
 static cfxi_flow eval_way(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object **value)
 {
-    *value = cfxi_eval(ev, expr);
+    *value = cfxi_eval_raw(ev, expr);
     return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 
@@ -475,7 +475,7 @@ cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e)
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
     if (truth != CFXI_TRUTH_GRAPH)
-        return cfxi_eval(ev, truth == CFXI_TRUE ? e->body : e->orelse);
+        return cfxi_eval_raw(ev, truth == CFXI_TRUE ? e->body : e->orelse);
     cfxi_at(ev, &e->ast);
     const cfxi_flow flow = cfxi_branch(ev, pred, swap ? choose_otherwise : choose_then,
                                        swap ? choose_then : choose_otherwise, (void *)e, &value);

@@ -153,22 +153,24 @@ static cfxi_flow way_value(cfx_evaluator *ev, void *ctx, cfx_object **value)
 /* The value so far if its truth is `decides`, else what the rest gives. */
 static cfx_object *go_on(cfx_evaluator *ev, rest *r, bool decides)
 {
-    cfx_object *value = NULL;
-    const cfxi_truth truth = cfxi_truth_of(ev, &r->value);
+    cfx_object *value = NULL, *pred = r->value;
+    const cfxi_truth truth = cfxi_truth_of(ev, &pred);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
+    if (cfxi_current(ev, r->value) == r->value)  /* else it is a list that is growing: itself */
+        r->value = pred;
     if (truth != CFXI_TRUTH_GRAPH && (truth == CFXI_TRUE) == decides)
         return r->value;
     if (truth != CFXI_TRUTH_GRAPH)
         return way_rest(ev, r, &value) == CFXI_FLOW_ON ? value : NULL;
-    const cfxi_flow flow = cfxi_branch(ev, r->value, decides ? way_value : way_rest,
+    const cfxi_flow flow = cfxi_branch(ev, pred, decides ? way_value : way_rest,
                                        decides ? way_rest : way_value, r, &value);
     return flow == CFXI_FLOW_ON ? value : NULL;
 }
 
 static cfx_object *eval_bool_from(cfx_evaluator *ev, const cfxi_BoolOp *b, size_t i)
 {
-    cfx_object *value = cfxi_eval(ev, b->values.items[i]);
+    cfx_object *value = cfxi_eval_raw(ev, b->values.items[i]);
     if (!value || i + 1 == b->values.count)
         return value;
     rest r = {.bool_op = b, .i = i + 1, .value = value};

@@ -401,3 +401,13 @@ def holds_a_grown_list(x):
     for row in x:
         rows.append((items, row))
     return rows, [[x]] + rows
+
+
+@program(torch.ones(2), -torch.ones(2), torch.zeros(3), tags="alias list grown choice")
+def chosen_while_it_grows(x):
+    items = [x]
+    if x.sum() > 0:
+        items.append(x + 1)
+    same = items if x[0] < 1 else items
+    same.append(x * 2)
+    return items, len(same)
