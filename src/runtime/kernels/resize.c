@@ -311,10 +311,9 @@ static void smooth_weights(const arguments *a, size_t d, bool narrow, axis *x)
     double inverse = step >= 1 ? 1 / step : 1;
     for (int64_t o = 0; o < x->out; o++) {
         double center = step * ((double)o + 0.5);
-        int64_t lo = (int64_t)(center - support + 0.5);
-        int64_t hi = (int64_t)(center + support + 0.5);
+        int64_t lo = whole(center - support + 0.5, x->in);
+        int64_t hi = whole(center + support + 0.5, x->in);
         lo = lo < 0 ? 0 : lo;
-        hi = hi > x->in ? x->in : hi;
         double sum = 0;
         for (int64_t k = 0; k < x->taps; k++) {
             double t = ((double)(lo + k) - center + 0.5) * inverse;
@@ -334,7 +333,7 @@ static int64_t taps_of(const arguments *a, size_t d, bool narrow)
     if (a->in[d] == a->out[d] && d + a->n < CFXI_SPATIAL)
         return 0;  /* no dimension of the image */
     if (a->smooth)
-        return 2 * (int64_t)ceil(support_of(a, d, narrow)) + 1;
+        return 1 + 2 * whole(ceil(support_of(a, d, narrow)), a->in[d]);
     return a->method == LINEAR ? 2 : 4;
 }
 
