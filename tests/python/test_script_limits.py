@@ -151,6 +151,14 @@ def several_names(n):
     return "\n".join(["def f(x):", *lines, f"    return {' + '.join(f'v{i}' for i in range(n))}"])
 
 
+def several_swaps(n):
+    """Lists of which each may be all before it; whether another that changes may be one, too, is
+    asked of 2 ** 50 ways, or once of each."""
+    lines = [f"    if x[0] > {i}:\n        a, b = b, a" for i in range(2 * n + 2)]
+    lines += ["    c = [x]", "    if x[1] > 0:", "        c = [x * 2]", "    c.append(x)"]
+    return "\n".join(["def f(x):", "    a, b = [x], [x + 1]", *lines, "    return a, b, c"])
+
+
 def nodes_in(graph):
     count = 0
     for node in graph.nodes:
@@ -171,7 +179,8 @@ def captured(source, folder, name="f"):
 
 
 @pytest.mark.parametrize("make", [several_ifs, several_returns, several_ifs_with_returns,
-                                  several_breaks, several_functions, several_names],
+                                  several_breaks, several_functions, several_names,
+                                  several_swaps],
                          ids=lambda make: make.__name__)
 def test_growth(make, tmp_path):
     """Twice the program has about twice the nodes, and not twice the ways."""

@@ -40,6 +40,7 @@ typedef struct search {
     cfx_evaluator *ev;
     cfx_object *o;           /* that is to be changed; NULL: something that a graph value holds */
     cfxi_pointers bases;     /* all that it may be: object -> itself */
+    cfxi_pointers apart;     /* what was found to be none of them: origins are shared */
     cfxi_pointers seen;
     bool found, failed;
     uint32_t line;           /* in which a graph value got what was found */
@@ -69,7 +70,9 @@ static bool may_be_one(search *s, cfx_object *o)
     const origin *from = cfxi_pointers_get(&s->ev->origins, o);
     if (cfxi_pointers_get(&s->bases, o))
         return true;
-    for (size_t i = 0; from && i < 2; i++)
+    if (!from || cfxi_pointers_get(&s->apart, o) || !add(s, &s->apart, o))
+        return false;
+    for (size_t i = 0; i < 2; i++)
         if (from->of[i] && may_be_one(s, from->of[i]))
             return true;
     return false;
@@ -204,6 +207,7 @@ bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o)
     add_bases(&s, o);
     visit_all(&s);
     cfxi_pointers_free(&s.bases, ev->allocator);
+    cfxi_pointers_free(&s.apart, ev->allocator);
     cfxi_pointers_free(&s.seen, ev->allocator);
     if (s.failed && ev->err->status == CFX_OK)
         cfxi_nomem(ev->err);
