@@ -115,6 +115,17 @@ static cfx_object *any_or_all(cfxi_world *w, const cfx_call_args *a, bool all, c
 CFXI_BUILTIN(b_any) { return any_or_all(w, a, false, err); }
 CFXI_BUILTIN(b_all) { return any_or_all(w, a, true, err); }
 
+/* What is new, once a method has changed it; NULL if that fails. */
+static cfx_object *changed_by(cfxi_world *w, cfx_object *o, cfxi_type type, const char *method,
+                              const cfx_call_args *a, cfx_error *err)
+{
+    cfx_object *none = cfxi_w_sequence_method(type, method)->fn(w, o, a, err);
+    if (!none)
+        cfxi_w_clear(&o);
+    cfxi_w_unref(none);
+    return o;
+}
+
 CFXI_BUILTIN(b_sorted)
 {
     if (a->n == a->n_named)
@@ -123,11 +134,7 @@ CFXI_BUILTIN(b_sorted)
     if (!list)
         return NULL;
     const cfx_call_args rest = {a->args + 1, a->n - 1, a->names, a->n_named};
-    cfx_object *none = cfxi_w_sequence_method(CFXI_TYPE_LIST, "sort")->fn(w, list, &rest, err);
-    if (!none)
-        cfxi_w_clear(&list);
-    cfxi_w_unref(none);
-    return list;
+    return changed_by(w, list, CFXI_TYPE_LIST, "sort", &rest, err);
 }
 
 /* ---- iterators ----------------------------------------------------------------------------- */
@@ -250,12 +257,7 @@ CFXI_BUILTIN(make_frozenset)
 CFXI_BUILTIN(make_dict)
 {
     cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-    cfx_object *none = d ? cfxi_w_sequence_method(CFXI_TYPE_DICT, "update")->fn(w, d, a, err)
-                         : NULL;
-    if (!none)
-        cfxi_w_clear(&d);
-    cfxi_w_unref(none);
-    return d;
+    return d ? changed_by(w, d, CFXI_TYPE_DICT, "update", a, err) : NULL;
 }
 
 CFXI_BUILTIN(make_slice)
