@@ -567,9 +567,9 @@ def _run_trace(
     tracer: Tracer,
     body: Callable[[], Any],
     paths: dict[Any, str],
-    autowrap_ids: Any,
-    globals: Any,
+    globals: dict[str, Any],
     wrapped: list[Any],
+    evaluates: bool,
     /,
 ) -> Any: ...
 def _hook_modules(

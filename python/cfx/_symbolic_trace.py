@@ -106,7 +106,7 @@ def wrap(fn_or_name: str | Callable):
 
 def _wrapped():
     """Everything that is wrapped, also by libraries that know torch.fx only."""
-    functions, methods = interop.wrapped_names()
+    functions, methods = interop._wrapped_tables()
     return [
         *((d, name) for (_, name), d in functions.items() if name in d or hasattr(builtins, name)),
         *((d, name) for (_, name), d in _wrapped_fns_to_patch.items()),
@@ -216,6 +216,18 @@ def _defaults_of(fn: types.FunctionType) -> dict[str, Any]:
     return {**dict(zip(last, values)), **(fn.__kwdefaults__ or {})}
 
 
+class _AutowrapIds:
+    """The ids of the functions that a tracer wraps by itself, when somebody asks for them."""
+
+    def __get__(self, tracer: Any, owner: Any = None) -> set[int]:
+        modules, functions = tracer._autowrapped
+        ids = set(map(id, functions))
+        for module in modules:
+            ids |= _IDS_OF_MATH if module is math else _ids_of_functions(module)
+        tracer._autowrap_function_ids = ids
+        return ids
+
+
 class _EmptyRoot:
     """The root of a function: an empty module, made when somebody asks for it."""
 
@@ -240,14 +252,12 @@ class Tracer(_core.Tracer):
         autowrap_functions: tuple[Callable, ...] = (), param_shapes_constant: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._autowrap_function_ids = set(map(id, autowrap_functions))
-        for module in autowrap_modules:
-            ids = _IDS_OF_MATH if module is math else _ids_of_functions(module)
-            self._autowrap_function_ids |= ids
+        self._autowrapped = autowrap_modules, autowrap_functions
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
 
     root: Any = _EmptyRoot()
+    _autowrap_function_ids: Any = _AutowrapIds()
     _has_empty_root = False
     # Of the trace that runs: GraphModules whose calls are replaced by their nodes at its end, by
     # path; what evaluates the root from its source, or None; the root's first argument.
@@ -374,12 +384,13 @@ class Tracer(_core.Tracer):
 
     def _evaluated(self, fn, code):
         """`fn` as a function that evaluates it: it takes values for all parameters by position."""
-        named = list(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
         rest = code.co_argcount + code.co_kwonlyargcount
-        for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
-            if code.co_flags & flag:
-                named.append(star + code.co_varnames[rest])
-                rest += 1
+        named = list(code.co_varnames[code.co_argcount : rest])
+        if code.co_flags & HAS_VARSTUFF:
+            for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
+                if code.co_flags & flag:
+                    named.append(star + code.co_varnames[rest])
+                    rest += 1
 
         def evaluate(*args):
             plain = code.co_argcount if len(args) == rest else len(args)
@@ -435,9 +446,7 @@ class Tracer(_core.Tracer):
                 "co_firstlineno": code.co_firstlineno,
             }
             self._begin(code.co_filename, code.co_firstlineno)
-        scopes = [getattr(fn, "__globals__", {})]
-        if self._evaluation is None:  # else they are wrapped before code is run that needs it
-            scopes += [vars(module) for module in self._autowrap_search]
+        scope, evaluates = getattr(fn, "__globals__", {}), self._evaluation is not None
         is_method = isinstance(root, torch.nn.Module) or self._first is not None
         fn, args = self.create_args_for_root(fn, is_method, concrete_args)
 
@@ -450,7 +459,7 @@ class Tracer(_core.Tracer):
             self._output(result, fn.__annotations__.get("return"))
 
         try:
-            _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+            _core._run_trace(self, body, paths, scope, _wrapped(), evaluates)
         except (TypeError, ValueError) as error:
             _tracing.explain(error)
             raise
