@@ -227,8 +227,8 @@ void scope_pop(PyTracer *t, scope_frame *frame);
 PyObject *wrapped_function(module_state *st, PyObject *o, bool *for_all);
 /* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */
 PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for_all);
-/* Wraps the functions that the tracer wraps by itself, for code that is about to run, unless that is
- * done: a script has its own eyes for them. */
+/* Wraps the functions that the tracer wraps by itself, for code that is about to run, unless that
+ * is done: a script has its own eyes for them. */
 int tracer_wrap(PyTracer *t);
 /* Adds a wrapped function that is called to tracer._called, if a script is evaluated. */
 int tracer_note_wrapped(PyTracer *t, PyObject *fn);
