@@ -266,7 +266,8 @@ bool is_lasting(PyObject *o)
 {
     if (PyType_Check(o))
         return !PyType_HasFeature((PyTypeObject *)o, Py_TPFLAGS_HEAPTYPE);
-    PyObject *self = PyCFunction_CheckExact(o) ? PyCFunction_GET_SELF(o) : NULL;
+    /* static methods, too, as torch.zeros is one */
+    PyObject *self = PyCFunction_CheckExact(o) ? ((PyCFunctionObject *)o)->m_self : NULL;
     if (!PyFunction_Check(o))
         return self && (PyModule_Check(self) || PyType_Check(self));
     PyObject *module = PyFunction_GET_MODULE(o);

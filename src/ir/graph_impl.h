@@ -121,12 +121,15 @@ struct cfx_node {
     uint32_t kwargs_depth : 12;
 };
 
-/* A hash set of pointers to items that know how to hash and compare themselves. */
+/* A hash set of pointers to items that know how to hash and compare themselves. Not to be copied:
+ * a small one holds its slots itself. */
+enum { CFXI_FEW_SLOTS = 8 };
 typedef struct cfxi_table {
     uintptr_t *slots; /* an item and some bits of its hash */
     size_t size;      /* live entries */
     size_t used;      /* live entries and tombstones */
     size_t capacity;  /* a power of two, or 0 */
+    uintptr_t few[CFXI_FEW_SLOTS];
 } cfxi_table;
 
 struct cfx_namespace {
