@@ -49,6 +49,7 @@ typedef struct attempt {
     bool foreseen;           /* places were carried before a round had changed them */
     bool turned;
     uint32_t exits;          /* flows that leave the loop, found so far */
+    bool guessed;            /* ... or taken from how the loop is written */
     cfxi_form *result;       /* of a return inside */
     /* of this attempt */
     cfxi_region *region;
@@ -77,6 +78,12 @@ static cfx_object *stand_in(cfx_evaluator *ev, const char *name, cfx_object_kind
     return *node && cfxi_note_kind(ev, *node, kind) ? cfxi_proxy(ev, *node) : NULL;
 }
 
+static bool add_stand_in(attempt *a, leaf *l)
+{
+    l->stand_in = stand_in(a->ev, l->name ? l->name : "state", l->kind, &l->node);
+    return l->stand_in != NULL;
+}
+
 static bool add_stand_ins(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
@@ -85,8 +92,9 @@ static bool add_stand_ins(attempt *a)
     cfxi_pointers_free(&a->stand_ins, ev->allocator);
     for (size_t i = 0; i < a->n_leaves; i++) {
         leaf *l = &a->leaves[i];
-        l->stand_in = stand_in(ev, l->name ? l->name : "state", l->kind, &l->node);
-        if (!l->stand_in)
+        if (!l->init)
+            continue;  /* no round reads it */
+        if (!add_stand_in(a, l))
             return false;
         outlets[i].result = l->stand_in;
         if (!cfxi_pointers_set(&a->stand_ins, l->stand_in, (void *)(i + 1), ev->allocator))
@@ -239,9 +247,11 @@ static bool evaluate(attempt *a, bool *turn)
     if (!a->test || !(a->body = cfxi_stand_in(ev, "region")) || !run_round(a))
         return false;
     const uint32_t exits = a->out.mask & ~(1u << CFXI_FLOW_ON);
-    *turn = !a->turned && (changes || exits);
+    const bool wrong = a->guessed && exits != a->exits;
+    *turn = wrong || (!a->turned && (changes || exits));
     a->again = (exits & ~a->exits) != 0;
-    a->exits |= exits;
+    a->exits = wrong ? exits : a->exits | exits;
+    a->guessed = false;
     if (*turn)
         return cfxi_region_close(ev);
     return (!a->turned || ((!a->loop->over || advance(a)) && next_go(a))) && cfxi_region_close(ev);
@@ -393,7 +403,17 @@ static bool changed(const cfxi_change *c)
             memcmp(c->before.items, c->after.items, c->after.n * sizeof *c->after.items) != 0);
 }
 
-/* The leaves of the next attempt: an outlet begins with what its stand-in began with. */
+/* How many of the leaves have a value before the loop. */
+static size_t count_given(const leaf *leaves, size_t n)
+{
+    size_t given = 0;
+    for (size_t i = 0; i < n; i++)
+        given += leaves[i].init != NULL;
+    return given;
+}
+
+/* The leaves of the next attempt: an outlet begins with what its stand-in began with. One that has
+ * no value before the loop is read by no round: it is no reason for another attempt. */
 static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
 {
     cfx_evaluator *ev = a->ev;
@@ -413,12 +433,12 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
             leaves[i].stand_in = a->leaves[was - 1].stand_in;
         } else if (outlets[i].a) {
             a->again = true;
-        } else if (i < a->n_leaves) {  /* bound in the loop only: attempts find them in one order */
-            leaves[i].node = a->leaves[i].node;
-            leaves[i].stand_in = a->leaves[i].stand_in;
+        } else if (!add_stand_in(a, &leaves[i])) {
+            return false;
         }
     }
-    a->again = a->again || m->outlets.size != a->n_leaves;
+    a->again = a->again || count_given(leaves, m->outlets.size) !=
+                               count_given(a->leaves, a->n_leaves);
     a->leaves = leaves;
     a->n_leaves = m->outlets.size;
     cfxi_merge_end(&a->merge);
@@ -432,6 +452,8 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
 /* A loop inside others is captured anew in each of their attempts, and mostly does what it did. */
 struct loop_memory {
     bool turned;
+    uint32_t exits;
+    bool known;              /* the rest is */
     uint32_t *slots;         /* of its frame, that it carries */
     size_t n;
 };
@@ -454,7 +476,7 @@ static loop_memory *memory_of(cfx_evaluator *ev, const cfxi_loop *loop)
 static bool remember(const attempt *a)
 {
     loop_memory *memory = a->memory;
-    *memory = (loop_memory){.turned = a->turned};
+    *memory = (loop_memory){.turned = a->turned, .exits = a->exits, .known = true};
     memory->slots = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *memory->slots);
     for (size_t i = 0; memory->slots && i < a->n_places; i++) {
         const cfxi_place *p = &a->places[i].place;
@@ -740,11 +762,11 @@ static bool start_over(attempt *a)
     return cfxi_erase_from(a->ev, a->region->marker);
 }
 
-/* ... as a loop that is turned. */
+/* ... as a loop that is turned; or not, if it looked as if it had to be. */
 static bool turn_loop(attempt *a, cfx_object **index_init)
 {
-    a->turned = true;
-    return start_over(a) && first_go(a, index_init) && foresee(a);
+    a->turned = !a->turned || a->exits != 0;
+    return start_over(a) && (!a->turned || first_go(a, index_init)) && foresee(a);
 }
 
 /* A `raise` where none can be captured: in the test, or in what a round begins with. */
@@ -764,7 +786,9 @@ static bool begin(attempt *a, cfx_object **index_init)
     a->memory = memory_of(a->ev, a->loop);
     if (!a->memory)
         return false;
-    a->turned = a->memory->turned;
+    a->turned = a->memory->known ? a->memory->turned : a->loop->may_exit != 0;
+    a->exits = a->memory->known ? a->memory->exits : a->loop->may_exit;
+    a->guessed = true;
     return (!a->turned || first_go(a, index_init)) && foresee(a);
 }
 

@@ -52,45 +52,66 @@ static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
     return false;
 }
 
-/* ---- else ---------------------------------------------------------------------------------- */
+/* ---- ways out ------------------------------------------------------------------------------ */
 
-static bool leaves(cfxi_ast_list block);
+enum {
+    CONTINUES = 1u << CFXI_FLOW_CONTINUE,
+    BREAKS = 1u << CFXI_FLOW_BREAK,
+    RETURNS = 1u << CFXI_FLOW_RETURN
+};
 
-/* Whether a statement may break or continue the loop around it. */
-static bool leaves_loop(const cfxi_ast *s)
+static uint32_t ways_of_block(cfxi_ast_list block);
+
+/* How a statement may leave the round of the loop around it, as it is written. */
+static uint32_t ways_out(const cfxi_ast *s)
 {
     switch ((unsigned)s->kind) {
     case CFXI_AST_Break:
+        return BREAKS;
     case CFXI_AST_Continue:
-        return true;
+        return CONTINUES;
+    case CFXI_AST_Return:
+        return RETURNS;
     case CFXI_AST_If:
-        return leaves(cfxi_as_If(s)->body) || leaves(cfxi_as_If(s)->orelse);
-    case CFXI_AST_For:
-        return leaves(cfxi_as_For(s)->orelse);
+        return ways_of_block(cfxi_as_If(s)->body) | ways_of_block(cfxi_as_If(s)->orelse);
+    case CFXI_AST_For:  /* a loop of its own, that its body leaves first */
+        return (ways_of_block(cfxi_as_For(s)->body) & RETURNS) |
+               ways_of_block(cfxi_as_For(s)->orelse);
     case CFXI_AST_While:
-        return leaves(cfxi_as_While(s)->orelse);
+        return (ways_of_block(cfxi_as_While(s)->body) & RETURNS) |
+               ways_of_block(cfxi_as_While(s)->orelse);
     case CFXI_AST_With:
-        return leaves(cfxi_as_With(s)->body);
+        return ways_of_block(cfxi_as_With(s)->body);
     case CFXI_AST_Match:
-        return leaves(cfxi_as_Match(s)->cases);
+        return ways_of_block(cfxi_as_Match(s)->cases);
     case CFXI_AST_match_case:
-        return leaves(cfxi_as_match_case(s)->body);
+        return ways_of_block(cfxi_as_match_case(s)->body);
     case CFXI_AST_ExceptHandler:
-        return leaves(cfxi_as_ExceptHandler(s)->body);
+        return ways_of_block(cfxi_as_ExceptHandler(s)->body);
     case CFXI_AST_Try:
-        return leaves(cfxi_as_Try(s)->body) || leaves(cfxi_as_Try(s)->handlers) ||
-               leaves(cfxi_as_Try(s)->orelse) || leaves(cfxi_as_Try(s)->finalbody);
+        return ways_of_block(cfxi_as_Try(s)->body) | ways_of_block(cfxi_as_Try(s)->handlers) |
+               ways_of_block(cfxi_as_Try(s)->orelse) | ways_of_block(cfxi_as_Try(s)->finalbody);
     }
-    return false;
+    return 0;
 }
 
-static bool leaves(cfxi_ast_list block)
+static uint32_t ways_of_block(cfxi_ast_list block)
 {
+    uint32_t ways = 0;
     for (size_t i = 0; i < block.count; i++)
-        if (leaves_loop(block.items[i]))
-            return true;
-    return false;
+        ways |= ways_out(block.items[i]);
+    return ways;
 }
+
+/* Those that leave a loop with this body, whose first statements do not count. */
+static uint32_t exits_of(cfxi_ast_list body, size_t first)
+{
+    body.items += first;
+    body.count -= first;
+    return ways_of_block(body) & (BREAKS | RETURNS);
+}
+
+/* ---- else ---------------------------------------------------------------------------------- */
 
 static cfxi_flow way_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
@@ -102,7 +123,8 @@ static cfxi_flow way_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
  * leaves the loop around, so those ways are behind this one before it is run. */
 static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t base, cfxi_flow flow)
 {
-    if (flow == CFXI_FLOW_ON && loop->orelse && leaves(*loop->orelse))
+    if (flow == CFXI_FLOW_ON && loop->orelse &&
+        ways_of_block(*loop->orelse) & (BREAKS | CONTINUES))
         return cfxi_unless_left(ev, base, CFXI_FLOW_BREAK, way_else, (void *)loop);
     if (flow == CFXI_FLOW_ON && loop->orelse)
         flow = cfxi_exec_block(ev, *loop->orelse);
@@ -228,7 +250,8 @@ static bool holds(cfx_evaluator *ev, const cfxi_ast *constant)
 cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
 {
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
-                      .orelse = &s->orelse, .test_end = cfxi_end_of(s->test)};
+                      .orelse = &s->orelse, .test_end = cfxi_end_of(s->test),
+                      .may_exit = exits_of(s->body, 0)};
     cfxi_head head;
     test_kind kind = kind_of_test(s->test);
     if (cfxi_find_head(ev, s, &head) && holds(ev, s->test)) {
@@ -236,6 +259,7 @@ cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
         loop.round = cfxi_head_round;
         loop.ctx = &head;
         loop.test_end = cfxi_end_of(head.test);
+        loop.may_exit = exits_of(s->body, head.n + 1);
         kind = TEST_ANY;
     }
     cfxi_frame *frame = ev->frame;
@@ -361,7 +385,8 @@ static cfxi_flow for_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
 
 cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s)
 {
-    cfxi_loop loop = {.at = &s->ast, .round = for_round, .ctx = (void *)s, .orelse = &s->orelse};
+    cfxi_loop loop = {.at = &s->ast, .round = for_round, .ctx = (void *)s, .orelse = &s->orelse,
+                      .may_exit = exits_of(s->body, 0)};
     cfxi_frame *frame = ev->frame;
     const uint64_t was = enter(ev, &s->ast);
     const cfxi_flow flow = run_for(ev, &loop, s->iter);

@@ -36,6 +36,7 @@ typedef struct cfxi_loop {
     void *ctx;
     const cfxi_ast_list *orelse;  /* run if nothing breaks it; or NULL */
     bool runs;                /* it has one round at least */
+    uint32_t may_exit;        /* flows that leave it, as the body is written: bits */
     uint64_t test_end;        /* where the test ends (as cfx_def.last_read): a variable that is not
                                  read behind it, and has no value before, is the test's own */
 } cfxi_loop;
