@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from . import _core, _glue, _tracing, interop, ops
+from . import _core, _glue, _tracing, interop
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._lazy_graph_module import _make_graph_module
 from .graph import Graph
@@ -112,18 +112,6 @@ def _wrapped():
         *((d, name) for (_, name), d in _wrapped_fns_to_patch.items()),
         *methods, *_wrapped_methods_to_patch,
     ]  # fmt: skip
-
-
-def _mark_wrapped(graph, functions):
-    """Generated code has to wrap them again, wherever in the graph they are called."""
-    for fn in functions:
-        for node in graph.find_nodes(op="call_function", target=fn):
-            node.meta["is_wrapped"] = True
-    for operator in (ops.cond, ops.while_loop, ops.for_loop):
-        for node in graph.find_nodes(op="call_function", target=operator):
-            for argument in (*node.args, *node.kwargs.values()):
-                if isinstance(argument, Graph):
-                    _mark_wrapped(argument, functions)
 
 
 def _find_proxy(*objects_to_search: object) -> Proxy | None:
@@ -462,7 +450,7 @@ class Tracer(_core.Tracer):
             self._evaluation = None
         _core._script_tidy(graph)
         if self._called:
-            _mark_wrapped(graph, self._called)
+            _core._mark_wrapped(graph, self._called)
         return graph
 
 

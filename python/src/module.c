@@ -328,6 +328,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, resolve_functions) < 0 ||
         PyModule_AddFunctions(module, own_class_functions) < 0 ||
         PyModule_AddFunctions(module, parameter_functions) < 0 ||
+        PyModule_AddFunctions(module, wrapped_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddFunctions(module, placement_functions) < 0 ||

@@ -200,7 +200,7 @@ PyObject *tracer_placeholders(PyTracer *t, PyObject *args);
 
 /* ---- modules and names (trace_hooks.c, wrapped.c) ------------------------------------------ */
 
-extern PyMethodDef trace_functions[];
+extern PyMethodDef trace_functions[], wrapped_functions[];
 extern PyType_Spec wrapped_spec;
 
 /* _module_tree(root): ({module: path}, {tensor: path}). */

@@ -70,17 +70,67 @@ static int is_wanted(PyWrapped *self, PyObject *tracer)
     return wanted;
 }
 
+/* Generated code has to wrap what the node calls. */
+static int mark_node(module_state *st, PyObject *node)
+{
+    PyObject *meta = PyObject_GetAttrString(node, "meta");
+    int failed = meta ? PyObject_SetItem(meta, st->str_is_wrapped, Py_True) : -1;
+    Py_XDECREF(meta);
+    return failed;
+}
+
 static int mark_wrapped(module_state *st, PyObject *proxy)
 {
-    PyObject *node = is_proxy(st, proxy) ? proxy_node(st, proxy) : Py_NewRef(Py_None);
-    PyObject *meta = node && node != Py_None ? PyObject_GetAttrString(node, "meta") : NULL;
-    int failed = meta ? PyObject_SetItem(meta, st->str_is_wrapped, Py_True) : 0;
-    if (!node || PyErr_Occurred())
-        failed = -1;
-    Py_XDECREF(meta);
+    if (!is_proxy(st, proxy))
+        return 0;
+    PyObject *node = proxy_node(st, proxy);
+    int failed = !node ? -1 : node == Py_None ? 0 : mark_node(st, node);
     Py_XDECREF(node);
     return failed;
 }
+
+typedef struct mark_job {
+    module_state *st;
+    PyObject *functions;  /* a set */
+} mark_job;
+
+/* Marks the nodes of a graph, and of its regions, that call one of the functions. */
+static int mark_graph(void *object, void *ctx)
+{
+    const mark_job *job = ctx;
+    PyGraph *graph = object;
+    int failed = 0;
+    if (!is_graph(job->st, object))
+        return 0;
+    cfx_iter held = hold(graph->g);
+    for (cfx_node *n = cfx_graph_first(graph->g); n && !failed; n = cfx_node_next(n)) {
+        PyObject *target = cfx_node_target_object(n);
+        int wanted = target ? PySet_Contains(job->functions, target) : 0;
+        if (wanted < 0)
+            PyErr_Clear();  /* what cannot be hashed was not wrapped */
+        PyObject *node = wanted > 0 ? node_wrap(graph, n) : NULL;
+        failed = wanted > 0 ? (node ? mark_node(job->st, node) : -1) : 0;
+        Py_XDECREF(node);
+    }
+    cfx_iter_end(&held);
+    return failed ? failed : cfx_graph_visit_hosts(graph->g, mark_graph, ctx);
+}
+
+/* _mark_wrapped(graph, functions) */
+static PyObject *py_mark_wrapped(PyObject *module, PyObject *args)
+{
+    mark_job job = {.st = PyModule_GetState(module)};
+    PyObject *graph;
+    if (!PyArg_ParseTuple(args, "O!O!:_mark_wrapped", job.st->GraphType, &graph, &PySet_Type,
+                          &job.functions))
+        return NULL;
+    return mark_graph(graph, &job) ? NULL : Py_NewRef(Py_None);
+}
+
+PyMethodDef wrapped_functions[] = {
+    {"_mark_wrapped", py_mark_wrapped, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 int tracer_note_wrapped(PyTracer *t, PyObject *fn)
 {
