@@ -87,11 +87,11 @@ static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_
                                bool in_place, cfx_error *err)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s", cfxi_w_type_name(w, a));
+    snprintf(left, sizeof left, "%s", cfxi_w_type_name(a));
     return cfxi_w_raise(w, err, CFXI_TypeError, "unsupported operand type(s) for %s%s%s: '%s' and "
                       "'%s'", sign_text[sign], in_place ? "=" : "",
                       sign == CFX_SIGN_POW && !in_place ? " or pow()" : "", left,
-                      cfxi_w_type_name(w, b));
+                      cfxi_w_type_name(b));
 }
 
 static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
@@ -180,9 +180,9 @@ static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
     if (sign == CFX_SIGN_ADD && is_sequence(a)) {
         if (a->type == b->type)
             return cfxi_w_concat(w, a, b, err);
-        const char *name = cfxi_w_type_name(w, a);
+        const char *name = cfxi_w_type_name(a);
         return cfxi_w_raise(w, err, CFXI_TypeError, "can only concatenate %s (not \"%s\") to %s",
-                          name, cfxi_w_type_name(w, b), name);
+                          name, cfxi_w_type_name(b), name);
     }
     if (sign == CFX_SIGN_MUL && is_sequence(a) && cfxi_w_is_whole(b))
         return cfxi_w_repeat(w, a, cfxi_w_whole(b), err);
@@ -231,6 +231,11 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
         if (found)
             return made;
     }
+    if (sign == CFX_SIGN_ADD && a->type == CFXI_TYPE_MODULE) {
+        cfx_object *made = cfxi_w_layer_plus(w, a, b, in_place, err);
+        if (made || err->status != CFX_OK)
+            return made;
+    }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
                        cfxi_w_has_value(b, false);
     if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || shown)
@@ -263,7 +268,7 @@ cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error 
     }
     if (!is_number(a) || (sign == CFX_SIGN_INVERT && !cfxi_w_is_whole(a)))
         return cfxi_w_raise(w, err, CFXI_TypeError, "bad operand type for unary %s: '%s'",
-                          sign_text[sign], cfxi_w_type_name(w, a));
+                          sign_text[sign], cfxi_w_type_name(a));
     if (sign == CFX_SIGN_INVERT)
         return cfxi_w_int_object(w, ~cfxi_w_whole(a), err);
     const double turn = sign == CFX_SIGN_NEG ? -1 : 1;
@@ -482,9 +487,9 @@ static int order_texts(const cfx_object *a, const cfx_object *b)
 static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s", cfxi_w_type_name(w, a));
+    snprintf(left, sizeof left, "%s", cfxi_w_type_name(a));
     cfxi_w_raise(w, err, CFXI_TypeError, "'%s' not supported between instances of '%s' and '%s'",
-               sign_text[sign], left, cfxi_w_type_name(w, b));
+               sign_text[sign], left, cfxi_w_type_name(b));
     return -1;
 }
 
@@ -751,7 +756,7 @@ cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *
     case CFXI_TYPE_SET:
     case CFXI_TYPE_SLICE:
         return cfxi_w_throw(w, err, CFXI_TypeError, "unhashable type: '%s'",
-                            cfxi_w_type_name(w, o));
+                            cfxi_w_type_name(o));
     case CFXI_TYPE_INSTANCE: return hash_own(w, o, hash, err);
     default: *hash = cfxi_hash_pointer(o); return CFX_OK;
     }
@@ -779,5 +784,5 @@ cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64
                             "%s must be known while the program is captured, "
                           "but it is a value of the graph", what);
     return cfxi_w_throw(w, err, CFXI_TypeError, "%s must be an integer, not '%s'", what,
-                      cfxi_w_type_name(w, o));
+                      cfxi_w_type_name(o));
 }
