@@ -424,6 +424,9 @@ def _record_rules():
         rules.update({f: _DEEP for f in vars(module).values() if callable(f)})
     public = (getattr(operator, name) for name in operator.__all__)
     rules.update({f: _ITEM for f in public if isinstance(f, types.BuiltinFunctionType)})
+    deep = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
+            operator.contains, operator.countOf, operator.indexOf, operator.mod)
+    rules.update(dict.fromkeys(deep, _DEEP))  # they ask items of lists, or put them into a text
     for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP

@@ -215,8 +215,10 @@ static PyObject *call_bound(PyScript *w, const call *c)
         return NULL;
     if (is_mutable(self) && cfx_script_changes(name) && script_may_change(w, self) < 0)
         return NULL;
-    int found = PyUnicode_Check(self) ? mentions(w->st, c) : searches(self, name) &&
-                takes_graph(w->st, c, false);
+    const bool search = searches(self, name);
+    int found = search || PyUnicode_Check(self) ? mentions(w->st, c) : 0;
+    if (found == 0 && search)
+        found = mentions_graph(w->st, self);
     if (found <= 0)
         return NULL;
     PyObject *text = PyUnicode_InternFromString(name);

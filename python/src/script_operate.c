@@ -186,12 +186,24 @@ static PyObject *record_contains(PyScript *w, PyObject *item, PyObject *containe
     return found;
 }
 
+/* Whether `item in container` depends on a graph value: on the item, or one in a list. */
+static int asks_graph(PyScript *w, PyObject *item, PyObject *container)
+{
+    if (is_graph_like(w->st, container) || is_graph_like(w->st, item))
+        return 1;
+    int inside = mentions_graph(w->st, item);
+    const bool list = PyList_CheckExact(container) || PyTuple_CheckExact(container);
+    return inside == 0 && list ? mentions_graph(w->st, container) : inside;
+}
+
 /* `item in container`; graph values of either sort are recorded. */
 static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool negated)
 {
-    bool symbolic = is_graph_like(w->st, container) || is_graph_like(w->st, item);
+    int symbolic = asks_graph(w, item, container);
     /* a container that is known is looked through by identity first: a tensor's own == says more */
     PyObject *found = NULL;
+    if (symbolic < 0)
+        return NULL;
     if (symbolic)
         found = record_contains(w, item, container);
     else if (!(found = call_users(w, container, "__contains__", item)) && !PyErr_Occurred()) {

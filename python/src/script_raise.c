@@ -62,7 +62,7 @@ Py_hash_t script_refuse_key(PyScript *w)
 {
     script_refuse(w, "a value that is known only when the program runs is looked up in, or put "
                   "into, a dict or set, whose keys have to be known; use a list of pairs and "
-                  "compare (==), or a tensor and an index");
+                  "compare (==), a tensor and an index, or for `in` a tuple");
     return -1;
 }
 

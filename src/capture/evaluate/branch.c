@@ -496,10 +496,89 @@ static cfxi_flow if_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return cfxi_exec_block(ev, ((const cfxi_If *)ctx)->orelse);
 }
 
+/* `if a and (m := b):`, from the i-th operand on. As one condition, m would have a value only where
+ * a holds; but the block is run only where it has one. So each operand is a branch of its own:
+ *     if a: if (m := b): block                               of `or`: if a: block else: if b: block
+ */
+typedef struct operands {
+    const cfxi_If *s;
+    const cfxi_BoolOp *test;
+    size_t i;
+    bool swap;
+} operands;
+
+/* How often one statement may be evaluated because blocks of such conditions are in each of their
+ * branches. */
+enum { MOST_COPIES = 16 };
+
+static cfxi_flow if_operand(cfx_evaluator *ev, const operands *o);
+
+/* What follows where an operand is `truth`. */
+static cfxi_flow behind_operand(cfx_evaluator *ev, const operands *o, bool truth)
+{
+    const bool decides = o->test->op == CFXI_AST_Or;
+    if (truth == decides || o->i + 1 == o->test->values.count)
+        return cfxi_exec_block(ev, truth != o->swap ? o->s->body : o->s->orelse);
+    operands rest = *o;
+    rest.i++;
+    return if_operand(ev, &rest);
+}
+
+static cfxi_flow operand_holds(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return behind_operand(ev, ctx, true);
+}
+
+static cfxi_flow operand_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return behind_operand(ev, ctx, false);
+}
+
+static cfxi_flow if_operand(cfx_evaluator *ev, const operands *o)
+{
+    bool swap;
+    cfx_object *pred;
+    const cfxi_truth truth = eval_condition(ev, o->test->values.items[o->i], &pred, &swap);
+    if (truth == CFXI_TRUTH_FAIL)
+        return cfxi_failed_flow(ev);
+    if (truth != CFXI_TRUTH_GRAPH)
+        return behind_operand(ev, o, truth == CFXI_TRUE);
+    return branch(ev, pred, swap ? operand_fails : operand_holds,
+                  swap ? operand_holds : operand_fails, (void *)o, cfxi_end_of(&o->s->ast), NULL);
+}
+
+/* Whether an operand behind the first assigns something: a condition that is taken apart. */
+static bool find_operands(const cfx_evaluator *ev, const cfxi_If *s, operands *o)
+{
+    const cfxi_ast *test = s->test;
+    *o = (operands){.s = s};
+    while (test->kind == CFXI_AST_UnaryOp && cfxi_as_UnaryOp(test)->op == CFXI_AST_Not) {
+        test = cfxi_as_UnaryOp(test)->operand;
+        o->swap = !o->swap;
+    }
+    if (test->kind != CFXI_AST_BoolOp)
+        return false;
+    o->test = cfxi_as_BoolOp(test);
+    const cfx_def *def = ev->frame->def;
+    const size_t write = cfxi_first_write(def, cfxi_start_of(o->test->values.items[1]));
+    return write < def->n_writes && def->writes[write].place < cfxi_end_of(test) &&
+           o->test->values.count * ev->copies <= MOST_COPIES;
+}
+
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s)
 {
     bool swap;
     cfx_object *pred;
+    operands apart;
+    if (find_operands(ev, s, &apart)) {
+        const uint32_t copies = ev->copies;
+        ev->copies *= (uint32_t)apart.test->values.count;
+        const cfxi_flow flow = if_operand(ev, &apart);
+        ev->copies = copies;
+        return flow;
+    }
     switch (eval_condition(ev, s->test, &pred, &swap)) {
     case CFXI_TRUTH_FAIL:
         return cfxi_failed_flow(ev);

@@ -453,8 +453,31 @@ static cfx_object *eval_listing(cfx_evaluator *ev, const cfxi_Call *c, cfx_objec
     return all ? cfxi_call(ev, f, cfxi_args(&all, 1)) : NULL;
 }
 
+/* any(... for ...), all(...), next(..., otherwise); *done false: it is none of them. */
+static cfx_object *eval_question(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, bool *done)
+{
+    *done = false;
+    if (c->args.count < 1 || c->args.items[0]->kind != CFXI_AST_GeneratorExp ||
+        c->keywords.count > 0 || c->args.count > 2)
+        return NULL;
+    const cfxi_ast *generator = c->args.items[0];
+    const cfx_special which = special_of(ev, f);
+    cfx_object *otherwise = cfxi_bool(ev, which == CFX_SPECIAL_ALL);
+    if (which == CFX_SPECIAL_NEXT && c->args.count == 2) {
+        *done = true;
+        otherwise = cfxi_eval(ev, c->args.items[1]);
+        return otherwise ? cfxi_ask_generator(ev, generator, CFXI_ASK_FIRST, otherwise) : NULL;
+    }
+    if (c->args.count > 1 || (which != CFX_SPECIAL_ANY && which != CFX_SPECIAL_ALL))
+        return NULL;
+    *done = true;
+    return cfxi_ask_generator(ev, generator,
+                              which == CFX_SPECIAL_ANY ? CFXI_ASK_ANY : CFXI_ASK_ALL, otherwise);
+}
+
 cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
 {
+    bool asked = false;
     cfx_call_args args;
     const bool is_method = c->func->kind == CFXI_AST_Attribute;
     const cfxi_ast *of = is_method ? cfxi_as_Attribute(c->func)->value : c->func;
@@ -462,6 +485,9 @@ cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
     cfx_object *f = name ? (is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of)) : NULL;
     if (f && !is_method && lists_a_head(ev, c, f))
         return eval_listing(ev, c, f);
+    cfx_object *answer = f && !is_method ? eval_question(ev, c, f, &asked) : NULL;
+    if (asked)
+        return answer;
     if (!f || ev->err->status != CFX_OK || !eval_args(ev, c, takes_sizes(ev, f, name), &args))
         return NULL;
     cfxi_at(ev, &c->ast);

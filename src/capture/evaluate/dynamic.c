@@ -501,20 +501,13 @@ static bool foresee(attempt *a)
     cfx_evaluator *ev = a->ev;
     const cfx_def *def = ev->frame->def;
     const uint64_t start = cfxi_start_of(a->loop->at), end = cfxi_end_of(a->loop->at);
-    size_t low = 0, high = def->n_writes;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (def->writes[middle].place < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     bool *seen = cfxi_ev_alloc(ev, def->n_locals + 1);
     a->leaves = seen ? cfxi_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;
     if (!a->leaves)
         return false;
-    for (; low < def->n_writes && def->writes[low].place < end; low++)
-        if (!carry(a, def->writes[low].slot, seen))
+    for (size_t i = cfxi_first_write(def, start);
+         i < def->n_writes && def->writes[i].place < end; i++)
+        if (!carry(a, def->writes[i].slot, seen))
             return false;
     for (size_t i = 0; i < a->memory->n; i++)
         if (!carry(a, a->memory->slots[i], seen))

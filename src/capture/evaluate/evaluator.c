@@ -27,7 +27,8 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
         cfxi_nomem(err);
         return NULL;
     }
-    *ev = (cfx_evaluator){.w = world, .g = g, .allocator = allocator, .err = err};
+    *ev = (cfx_evaluator){.w = world, .g = g, .allocator = allocator, .err = err,
+                          .copies = 1};
     cfxi_arena_init(&ev->arena, allocator);
     ev->options.most_calls = options && options->most_calls ? options->most_calls : MOST_CALLS;
     ev->options.most_rounds = options && options->most_rounds ? options->most_rounds : MOST_ROUNDS;
