@@ -438,6 +438,15 @@ def _record_rules():
     return rules
 
 
+# Methods that builtin functions call: of the user's classes, they are evaluated, too.
+_DUNDERS = {
+    len: ("__len__",), abs: ("__abs__",), int: ("__int__", "__index__"), float: ("__float__",),
+    complex: ("__complex__",), bool: ("__bool__", "__len__"), round: ("__round__",),
+    str: ("__str__", "__repr__"), repr: ("__repr__",), divmod: ("__divmod__",),
+    format: ("__format__",),
+}  # fmt: skip
+
+
 def _transforms():
     """{code: name} of functions of torch's that run others on tensors of their own; and of what
     they return, if that does it."""
@@ -474,6 +483,7 @@ replaced: dict[Any, Any] = {
 _core._register(
     script_specials=_specials(),
     script_builtins=_record_rules(),
+    script_dunders=_DUNDERS,
     script_operators=(torch._ops.OpOverload, torch._ops.OpOverloadPacket,
                       torch._ops.HigherOrderOperator),
     script_facts=_FACTS,

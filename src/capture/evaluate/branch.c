@@ -93,8 +93,9 @@ static bool merge_expression(cfxi_merge *m, const way *a, const way *b, cfxi_for
         return true;
     const cfxi_merged done = cfxi_merge_values(m, a->value, b->value, form);
     if (done == CFXI_MERGED_NOT)
-        cfxi_fail(ev, NULL, CFX_E_TYPE, "this is a %s or a %s, and which one depends on data; give "
-                  "it the same type on both ways", m->why.type[0], m->why.type[1]);
+        cfxi_fail(ev, NULL, CFX_E_TYPE, "this is a %s or a %s, and which one depends on data; %s",
+                  m->why.type[0], m->why.type[1],
+                  cfxi_kinds_advice(&m->why, "give it the same type on both ways"));
     return done == CFXI_MERGED;
 }
 
@@ -216,6 +217,12 @@ static bool push(cfx_evaluator *ev, const cfxi_pending *p)
 
 cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto)
 {
+    return cfxi_resume_with(ev, out, upto, NULL, NULL);
+}
+
+cfxi_flow cfxi_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
+                           cfxi_way *left, void *ctx)
+{
     if (out->result)
         ev->frame->result = out->result;
     if ((out->mask & ~bits_upto(upto)) == 0)
@@ -229,7 +236,8 @@ cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto
     p.pred = in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL;
     p.left.out = (cfxi_outcome){.mask = far, .code = is_single(far) ? NULL : out->code,
                                 .result = out->result};
-    if (!p.pred || !(p.left.region = cfxi_region_open(ev)) || !cfxi_region_close(ev) ||
+    if (!p.pred || !(p.left.region = cfxi_region_open(ev)) ||
+        (left && left(ev, ctx, NULL) != CFXI_FLOW_ON) || !cfxi_region_close(ev) ||
         !(p.open = cfxi_region_open(ev)) || !push(ev, &p))
         return CFXI_FLOW_FAIL;
     return near;

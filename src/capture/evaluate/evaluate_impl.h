@@ -11,7 +11,7 @@
  *     assign.c     targets of assignments       comprehend.c comprehensions
  *     call.c       calls, bind.c their arguments, special.c functions that need the evaluator
  *     function.c   def, lambda, class           pattern.c    match
- *     guard.c      try, with, raise, assert
+ *     guard.c      try, with, raise, assert     choice.c     calls of what data choose
  *     branch.c     if on graph values           places.c     what both ways have changed
  *     loop.c       while and for                iterate.c    what a for goes over
  *     dynamic.c    loops that data ends
@@ -103,7 +103,7 @@ struct cfx_script {
     cfx_def **defs;                /* all, in the order of the source */
     size_t n_defs;
     cfxi_pointers by_ast;          /* cfxi_ast -> its cfx_def */
-    cfxi_pointers keyed;           /* what a `for k in d` goes over that has d[k] in it: a cfxi_ast */
+    cfxi_pointers keyed;           /* the d of each `for k in d` that has d[k] in it: a cfxi_ast */
 };
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
@@ -392,6 +392,16 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
 /* Runs the body of a function in a frame whose parameters are bound, and pops the frame: its value,
  * all that was pending in it merged. */
 cfx_object *cfxi_run_function(cfx_evaluator *ev);
+/* Functions, classes or modules of which data choose one to call. */
+typedef struct cfxi_chosen {
+    cfx_object **items;
+    cfx_object **keys;          /* NULL: by index */
+    size_t n;                   /* 0: it is no such choice */
+} cfxi_chosen;
+/* Whether o[key] is such a choice. False: ev->err is set. (choice.c) */
+bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c);
+cfx_object *cfxi_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
+                             cfx_call_args args);
 /* Fills the slots of ev->frame's parameters. `self` may be NULL; defaults as in cfx_callee and
  * cfx_function. */
 typedef struct cfxi_defaults {

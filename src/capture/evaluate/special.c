@@ -30,6 +30,10 @@ static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
     const char *text = NULL;
     if (!cfxi_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_STR)
         text = ev->w->text(ev->w->ctx, o, &size);
+    if (cfxi_node(ev, o))
+        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "which attribute %s means is known only when "
+                         "the program runs; compare the name (if name == ...), or put what it can "
+                         "be into a dict and call that", what);
     if (!text)
         return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s: attribute name must be string, "
                             "not '%.60s'", what, cfxi_kind_name(ev, o));

@@ -134,7 +134,17 @@ CFXI_BUILTIN(make_bool)
         return NULL;
     if (in[0] && cfxi_w_is_value(in[0]))
         return cfxi_w_perform_on(w, "builtins.bool", in[0], NULL, err);
-    const int t = in[0] ? cfxi_w_truth_of(w, in[0], err) : 0;
+    bool found = false;
+    cfx_object *answer = in[0] ? cfxi_w_truth_method(w, in[0], &found, err) : NULL;
+    if (found && !answer)
+        return NULL;
+    if (answer && cfxi_w_is_value(answer)) {
+        cfx_object *made = cfxi_w_perform_on(w, "builtins.bool", answer, NULL, err);
+        cfxi_w_unref(answer);
+        return made;
+    }
+    const int t = in[0] ? cfxi_w_truth_of(w, answer ? answer : in[0], err) : 0;
+    cfxi_w_unref(answer);
     return t < 0 ? NULL : cfxi_w_truth_object(w, t);
 }
 

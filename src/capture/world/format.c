@@ -174,7 +174,12 @@ static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_
                          cfx_memory_format_name((cfx_memory_format)o->as.i));
     case CFXI_TYPE_DEVICE: return put_words(out, err, "device(type='%s')", o->as.text.data);
     case CFXI_TYPE_TENSOR: return cfx_tensor_print(o->as.tensor, cfx_buffer_sink(out), err);
-    case CFXI_TYPE_VALUE: return put_words(out, err, "Proxy(%s)", cfx_node_name(o->as.node, NULL));
+    case CFXI_TYPE_VALUE:
+        if (!w->printing)
+            return cfxi_w_throw(w, err, CFXI_NotImplementedError, "the text of an object that "
+                                "holds a value which is known only when the program runs; put the "
+                                "values themselves into the text: f\"{o.x}\"");
+        return put_words(out, err, "Proxy(%s)", cfx_node_name(o->as.node, NULL));
     case CFXI_TYPE_MODULE: return put_words(out, err, "%s()", cfxi_w_type_name(o));
     case CFXI_TYPE_INSTANCE: return put_instance(w, o, out, err);
     default: return put_words(out, err, "<%s>", cfxi_w_type_name(o));

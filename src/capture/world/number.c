@@ -309,6 +309,13 @@ cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args
 
 /* ---- truth --------------------------------------------------------------------------------- */
 
+cfx_object *cfxi_w_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err)
+{
+    *found = false;
+    cfx_object *made = o->cls ? cfxi_w_special(w, o, "__bool__", NULL, 0, found, err) : NULL;
+    return *found || !o->cls ? made : cfxi_w_special(w, o, "__len__", NULL, 0, found, err);
+}
+
 int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     bool found = false;
@@ -341,11 +348,7 @@ int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_RANGE: return cfxi_w_length(w, o, &n, err) == CFX_OK ? n > 0 : -1;
     default: break;
     }
-    if (!o->cls)
-        return 1;
-    cfx_object *made = cfxi_w_special(w, o, "__bool__", NULL, 0, &found, err);
-    if (!found)
-        made = cfxi_w_special(w, o, "__len__", NULL, 0, &found, err);
+    cfx_object *made = cfxi_w_truth_method(w, o, &found, err);
     if (!found)
         return 1;
     const int t = made ? cfxi_w_truth_of(w, made, err) : -1;
@@ -620,6 +623,22 @@ static cfx_object *record_contains(cfxi_world *w, cfx_object *container, cfx_obj
     return made;
 }
 
+/* What __contains__ of the user's class says; *found false: it has none. */
+static cfx_object *contains_by_method(cfxi_world *w, cfx_object *container, cfx_object *item,
+                                      bool negated, bool *found, cfx_error *err)
+{
+    *found = false;
+    cfx_object *there = container->cls ? cfxi_w_special(w, container, "__contains__", &item, 1,
+                                                        found, err) : NULL;
+    if (!there || (cfxi_w_is_value(there) && !negated))
+        return there;
+    cfx_object *made = cfxi_w_is_value(there)
+                           ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err)
+                           : truth_or_null(w, cfxi_w_truth_of(w, there, err), negated);
+    cfxi_w_unref(there);
+    return made;
+}
+
 cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                            cfx_error *err)
 {
@@ -628,6 +647,9 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
         return identity(w, a, b, sign == CFX_SIGN_IS_NOT, err);
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) {
+        cfx_object *own = contains_by_method(w, b, a, sign == CFX_SIGN_NOT_IN, &found, err);
+        if (found)
+            return own;
         if (asks_graph(a, b))
             return record_contains(w, b, a, sign == CFX_SIGN_NOT_IN, err);
         return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);

@@ -537,7 +537,10 @@ static cfx_status raise(void *ctx, cfx_object *exc, cfx_object *cause, cfx_error
     w->pending = o;
     cfx_buffer_init(&shown, w->allocator);
     const char *name = cfxi_w_type_name(o);
+    const bool was = w->printing;
+    w->printing = true;
     cfx_status status = cfxi_w_show(w, o, &shown, err);
+    w->printing = was;
     if (status == CFX_OK)
         cfx_error_set(err, CFX_E_HOST, "%.100s%s%.380s", name, shown.size ? ": " : "", shown.data);
     cfx_buffer_free(&shown);

@@ -149,6 +149,7 @@ struct cfxi_world {
     cfx_object ring;          /* all objects */
     cfx_object *trash;        /* those that are being freed, by `next` */
     bool draining, recording;
+    bool printing;            /* what is only read may show values of the graph */
     uint32_t depth;           /* of what goes into objects */
     uint32_t work;            /* how often it did */
     size_t bytes, most_bytes;
@@ -284,6 +285,8 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
 /* A function of `operator` by its name ("add"), on objects that are known; *known: there is one. */
 cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args *a, bool *known,
                             cfx_error *err);
+/* What __bool__ or __len__ of its class gives; *found false: it has neither. */
+cfx_object *cfxi_w_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err);
 int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err);
 int cfxi_w_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);  /* -1 failed */
 int cfxi_w_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
