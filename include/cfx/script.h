@@ -298,7 +298,8 @@ typedef struct cfx_script_options {
 
 typedef struct cfx_evaluator cfx_evaluator;
 
-/* Evaluates into `g`, whose end is where nodes go. `world` and `g` outlive it. */
+/* Evaluates into `g`, whose end is where nodes go. `world` and `g` outlive it. Most nodes that are
+ * made on the way do not stay: all are called "_" until cfx_script_tidy gives them names. */
 CFX_API cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
                                          const cfx_script_options *options, cfx_error *err);
 /* Releases all objects that it holds. Functions that it made can no longer be called. */

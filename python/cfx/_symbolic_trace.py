@@ -17,6 +17,7 @@ from torch.utils import _pytree
 
 from . import _core, _glue, _tracing, interop, ops
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
+from ._lazy_graph_module import _make_graph_module
 from .graph import Graph
 from .node import base_types
 from .proxy import Proxy, deepcopy_tracer
@@ -105,7 +106,7 @@ def wrap(fn_or_name: str | Callable):
 
 def _wrapped():
     """Everything that is wrapped, also by libraries that know torch.fx only."""
-    functions, methods = interop.wrapped_names()
+    functions, methods = interop._wrapped_tables()
     return [
         *((d, name) for (_, name), d in functions.items() if name in d or hasattr(builtins, name)),
         *((d, name) for (_, name), d in _wrapped_fns_to_patch.items()),
@@ -200,6 +201,11 @@ def _ids_of_functions(module: types.ModuleType) -> set[int]:
 _IDS_OF_MATH = _ids_of_functions(math)  # which never change
 
 
+def _unwrapped(fn: Any) -> Any:
+    """What decorators that say so have wrapped."""
+    return inspect.unwrap(fn) if hasattr(fn, "__wrapped__") else fn  # the long way for few
+
+
 def _defaults_of(fn: types.FunctionType) -> dict[str, Any]:
     """What parameters are if they are not given, by name."""
     if hasattr(fn, "__signature__"):
@@ -208,6 +214,30 @@ def _defaults_of(fn: types.FunctionType) -> dict[str, Any]:
     values, code = fn.__defaults__ or (), fn.__code__
     last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
     return {**dict(zip(last, values)), **(fn.__kwdefaults__ or {})}
+
+
+class _AutowrapIds:
+    """The ids of the functions that a tracer wraps by itself, when somebody asks for them."""
+
+    def __get__(self, tracer: Any, owner: Any = None) -> set[int]:
+        modules, functions = tracer._autowrapped
+        ids = set(map(id, functions))
+        for module in modules:
+            ids |= _IDS_OF_MATH if module is math else _ids_of_functions(module)
+        tracer._autowrap_function_ids = ids
+        return ids
+
+
+class _EmptyRoot:
+    """The root of a function: an empty module, made when somebody asks for it."""
+
+    def __get__(self, tracer: Any, owner: Any = None) -> torch.nn.Module:
+        if tracer is None or not tracer._has_empty_root:
+            raise AttributeError("a tracer has a root once it traces")
+        tracer.root = root = torch.nn.Module()
+        if tracer.submodule_paths is not None:
+            tracer.submodule_paths[root] = ""
+        return root
 
 
 class Tracer(_core.Tracer):
@@ -222,13 +252,13 @@ class Tracer(_core.Tracer):
         autowrap_functions: tuple[Callable, ...] = (), param_shapes_constant: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._autowrap_function_ids = set(map(id, autowrap_functions))
-        for module in autowrap_modules:
-            ids = _IDS_OF_MATH if module is math else _ids_of_functions(module)
-            self._autowrap_function_ids |= ids
+        self._autowrapped = autowrap_modules, autowrap_functions
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
 
+    root: Any = _EmptyRoot()
+    _autowrap_function_ids: Any = _AutowrapIds()
+    _has_empty_root = False
     # Of the trace that runs: GraphModules whose calls are replaced by their nodes at its end, by
     # path; what evaluates the root from its source, or None; the root's first argument.
     _to_inline: dict[str, torch.nn.Module]
@@ -240,13 +270,14 @@ class Tracer(_core.Tracer):
 
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name that starts with `prefix` and that the root has not got yet."""
-        if self._fresh is None or self._fresh[0] is not self.root:
-            self._fresh = self.root, {}
+        root = self.root
+        if self._fresh is None or self._fresh[0] is not root:
+            self._fresh = root, {}
         numbers = self._fresh[1]
         number = numbers.get(prefix, 0)  # those before it were there
-        if number > 0 and not hasattr(self.root, f"{prefix}{number - 1}"):
+        if number > 0 and not hasattr(root, f"{prefix}{number - 1}"):
             number = 0
-        while hasattr(self.root, f"{prefix}{number}"):
+        while hasattr(root, f"{prefix}{number}"):
             number += 1
         numbers[prefix] = number
         return f"{prefix}{number}"
@@ -255,13 +286,12 @@ class Tracer(_core.Tracer):
 
     # ---- the inputs ----
 
-    def _proxy_placeholder(self, name, concrete_args, defaults, fn_for_analysis):
-        """The proxy of a parameter; or, where concrete_args fixes it, its value, with checks in the
-        graph that it gets that value."""
+    def _fixed_input(self, name, concrete_args, defaults, hints):
+        """The value that concrete_args fixes a parameter to, with checks in the graph that it gets
+        that value; or the proxy of a parameter that is not fixed."""
+        if name not in concrete_args:
+            return self._placeholders([name], defaults, hints)[0]
         default = (defaults[name],) if name in defaults else ()
-        if concrete_args is None or name not in concrete_args:
-            hint = fn_for_analysis.__annotations__.get(name)
-            return self.create_proxy("placeholder", name, default, {}, type_expr=hint)
         count = 0
 
         def fix(x):
@@ -292,7 +322,7 @@ class Tracer(_core.Tracer):
         """Placeholders for the parameters of `root_fn`: (the function to call, its arguments)."""
         if self._evaluation is not None and isinstance(root_fn, types.MethodType):
             root_fn = root_fn.__func__
-        fn = inspect.unwrap(root_fn)
+        fn = _unwrapped(root_fn)
         if not isinstance(fn, types.FunctionType):
             raise AssertionError(
                 f"Expected FunctionType, got {type(fn)}; trace a module or a function written in "
@@ -325,8 +355,12 @@ class Tracer(_core.Tracer):
         if code.co_flags & inspect.CO_VARKEYWORDS:
             names.append("**" + rest.pop(0))
         defaults = _defaults_of(fn)
+        hints = fn.__annotations__
         args = [self._first] if is_module else []
-        args += [self._proxy_placeholder(name, concrete_args, defaults, fn) for name in names]
+        if concrete_args is None:
+            args += self._placeholders(names, defaults, hints)
+        else:
+            args += [self._fixed_input(name, concrete_args, defaults, hints) for name in names]
         if (code.co_kwonlyargcount or has_rest) and self._evaluation is None:
             root_fn = _patch_function(root_fn, len(args))
         if concrete_args is None:
@@ -350,12 +384,13 @@ class Tracer(_core.Tracer):
 
     def _evaluated(self, fn, code):
         """`fn` as a function that evaluates it: it takes values for all parameters by position."""
-        named = list(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
         rest = code.co_argcount + code.co_kwonlyargcount
-        for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
-            if code.co_flags & flag:
-                named.append(star + code.co_varnames[rest])
-                rest += 1
+        named = list(code.co_varnames[code.co_argcount : rest])
+        if code.co_flags & HAS_VARSTUFF:
+            for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
+                if code.co_flags & flag:
+                    named.append(star + code.co_varnames[rest])
+                    rest += 1
 
         def evaluate(*args):
             plain = code.co_argcount if len(args) == rest else len(args)
@@ -371,12 +406,13 @@ class Tracer(_core.Tracer):
         """The function to trace, and the dicts that describe the tree of modules."""
         self._to_inline = {}
         self._adopts = self._evaluation is not None and not isinstance(root, torch.nn.Module)
-        if not isinstance(root, torch.nn.Module):
-            self.root = torch.nn.Module()
+        self._has_empty_root = not isinstance(root, torch.nn.Module)
+        if self._has_empty_root:
+            vars(self).pop("root", None)
             evaluated = self._evaluation is not None and isinstance(root, types.MethodType)
             self._first = root.__self__ if evaluated else None
             self.tensor_attrs = {}
-            return root, {self.root: ""}
+            return root, {}
         self.root = self._first = root
         name = self.traced_func_name
         assert hasattr(type(root), name), (
@@ -387,6 +423,10 @@ class Tracer(_core.Tracer):
         if type(root).named_modules is not torch.nn.Module.named_modules:
             paths = _tracing.module_paths(root)
         return getattr(type(root), name), paths
+
+    def _module(self, graph, name):
+        """The GraphModule of a graph, with what its root has."""
+        return _make_graph_module(vars(self).get("root", {}), graph, name)
 
     def trace(
         self, root: torch.nn.Module | Callable[..., Any],
@@ -399,16 +439,14 @@ class Tracer(_core.Tracer):
         self.graph = Graph(tracer_cls=type(self))
         del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
         if hasattr(fn, "__code__"):
-            code = fn.__code__ if self._evaluation is None else inspect.unwrap(fn).__code__
+            code = fn.__code__ if self._evaluation is None else _unwrapped(fn).__code__
             self.graph._co_fields = {
                 "co_name": code.co_name,
                 "co_filename": code.co_filename,
                 "co_firstlineno": code.co_firstlineno,
             }
             self._begin(code.co_filename, code.co_firstlineno)
-        scopes = [getattr(fn, "__globals__", {})]
-        if self._evaluation is None:  # else they are wrapped before code is run that needs it
-            scopes += [vars(module) for module in self._autowrap_search]
+        scope, evaluates = getattr(fn, "__globals__", {}), self._evaluation is not None
         is_method = isinstance(root, torch.nn.Module) or self._first is not None
         fn, args = self.create_args_for_root(fn, is_method, concrete_args)
 
@@ -421,7 +459,7 @@ class Tracer(_core.Tracer):
             self._output(result, fn.__annotations__.get("return"))
 
         try:
-            _core._run_trace(self, body, paths, self._autowrap_function_ids, scopes, _wrapped())
+            _core._run_trace(self, body, paths, scope, _wrapped(), evaluates)
         except (TypeError, ValueError) as error:
             _tracing.explain(error)
             raise
@@ -446,12 +484,10 @@ def symbolic_trace(
     root: torch.nn.Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None
 ):
     """Captures a module or function as a GraphModule. `concrete_args` fixes inputs, by name."""
-    from ._lazy_graph_module import _make_graph_module
-
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__
-    return _make_graph_module(tracer.root, graph, name)
+    return tracer._module(graph, name)
 
 
 _glue.trace_code = Tracer.trace.__code__

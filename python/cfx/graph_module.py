@@ -83,9 +83,28 @@ class _CodeOnlyModule(Module):
         self.__dict__ = body
 
 
+def _has_class(module: Any) -> bool:
+    """Whether a GraphModule has its own class: nobody else has that number while it lives."""
+    return vars(type(module)).get("_owner") == id(module)
+
+
+def _give_class(module: Any, name: str) -> None:
+    """Gives a GraphModule the class that it has for itself, or that one another name. It is made
+    last: all that Python looks up in a class that nobody has used yet takes its time."""
+    if _has_class(module):
+        type(module).__name__ = name
+        return
+    cls = type(module)
+    body = {
+        "__module__": __name__, "_base": cls._base or cls, "_owner": id(module),
+        "__qualname__": "GraphModule.__new__.<locals>.GraphModuleImpl",  # as torch.fx's
+    }  # fmt: skip
+    object.__setattr__(module, "__class__", type(name, (cls,), body))
+
+
 def _new(cls: Any, name: str = "GraphModule") -> Any:
     module = cls.__new__(cls)
-    type(module).__name__ = name
+    _give_class(module, name)
     return module
 
 
@@ -168,15 +187,10 @@ class GraphModule(Module):
 
     __jit_unused_properties__ = ["graph", "_boxed_call", "code", "_code", "_lineno_map"]
     __jit_unused_properties__ += ["_prologue_start"]
-    # Of the class that each GraphModule has for itself: its code, and what the class was made of.
+    # Of the class that each GraphModule has for itself: its code, and what the module was made as.
     _python_code: PythonCode | None = None
     _base: type | None = None
     _recompiles = 0
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        name = "GraphModule.__new__.<locals>.GraphModuleImpl"
-        body = {"__module__": __name__, "__qualname__": name, "_base": cls._base or cls}
-        return object.__new__(type("GraphModule", (cls,), body))
 
     def __init__(
         self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"
@@ -184,7 +198,6 @@ class GraphModule(Module):
         """`root` is a module, or a dict of attributes by path: what the graph refers to is taken
         from there. `class_name` is what the module is called when it is printed."""
         super().__init__()
-        type(self).__name__ = class_name
         if isinstance(root, Module):
             self.__dict__["training"] = getattr(root, "training", True)
             _core._copy_attrs(root, self, graph._paths(False))
@@ -198,6 +211,7 @@ class GraphModule(Module):
             _tracer_cls=tracer if known else None, _tracer_extras=graph._tracer_extras or {},
             meta={}, shape_env=None, **{name: [] for name in _NODE_HOOKS},
         )  # fmt: skip
+        _give_class(self, class_name)
         object.__setattr__(self, "graph", graph)  # the property: Module's way there is long
 
     def _take_from(self, root: dict[str, Any], graph: Graph) -> None:
@@ -227,6 +241,8 @@ class GraphModule(Module):
 
     def recompile(self) -> PythonCode:
         """Makes the code anew from the graph; to be called after the graph was edited."""
+        if not _has_class(self):  # made without __init__
+            _give_class(self, "GraphModule")
         graph, cls = self._graph, type(self)
         if isinstance(graph._codegen, _PyTreeCodeGen) and graph._codegen.pytree_info is not None:
             self._in_spec, self._out_spec = graph._codegen.pytree_info[1:]

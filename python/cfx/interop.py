@@ -396,9 +396,15 @@ def side_effects() -> set:
     return getattr(sys.modules.get("torch.fx.node"), "_side_effectful_functions", set())
 
 
+def _wrapped_tables() -> tuple[Any, Any]:
+    """As wrapped_names; but torch.fx's own tables."""
+    registry = sys.modules.get("torch.fx._symbolic_trace")
+    functions = getattr(registry, "_wrapped_fns_to_patch", {})
+    return functions, getattr(registry, "_wrapped_methods_to_patch", ())
+
+
 def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[type, str]]]:
     """What was given to torch.fx.wrap: {(id(globals), name): globals} of the functions, and
     (class, name) of the methods that torch.fx patches while it traces."""
-    registry = sys.modules.get("torch.fx._symbolic_trace")
-    functions = getattr(registry, "_wrapped_fns_to_patch", {})
-    return dict(functions), list(getattr(registry, "_wrapped_methods_to_patch", ()))
+    functions, methods = _wrapped_tables()
+    return dict(functions), list(methods)

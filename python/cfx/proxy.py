@@ -45,7 +45,7 @@ class ScopeContextManager:
 def deepcopy_tracer(tracer, memo):
     copied = memo[id(tracer)] = type(tracer).__new__(type(tracer))
     for name, value in vars(tracer).items():
-        keep = name == "_autowrap_search"  # modules of Python cannot be copied
+        keep = name in ("_autowrap_search", "_autowrapped")  # modules of Python cannot be copied
         setattr(copied, name, value[:] if keep else copy.deepcopy(value, memo))
     if hasattr(tracer, "graph"):
         copied.graph = copy.deepcopy(tracer.graph, memo)

@@ -12,7 +12,6 @@ from typing import Any, overload
 import torch
 
 from . import _core, _scripting
-from ._lazy_graph_module import _make_graph_module
 from ._scripting import ScriptError
 from ._symbolic_trace import Tracer
 from .graph_module import GraphModule
@@ -60,7 +59,7 @@ def _script(root, concrete_args, tracer, most_calls, most_rounds):
     mode = _scripting.Recorder(tracer)
     what = _root_of(root, tracer)
     graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds)
-    return _make_graph_module(tracer.root, graph, _name_of(root))
+    return tracer._module(graph, _name_of(root))
 
 
 @overload

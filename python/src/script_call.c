@@ -101,7 +101,7 @@ PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_
                             PyObject *kwargs)
 {
     const bool is_c = PyCFunction_Check(f) || PyType_Check(f);
-    PyObject *all = is_c || tracer_wrap_modules(w->tracer) == 0 ? tuple_of(args, n) : NULL;
+    PyObject *all = is_c || tracer_wrap(w->tracer) == 0 ? tuple_of(args, n) : NULL;
     PyObject *entered = !all ? NULL : w->in_mode ? Py_NewRef(Py_None)
                                     : PyObject_CallMethod(w->mode, "__enter__", NULL);
     PyObject *result = NULL;

@@ -109,7 +109,7 @@ static const cfx_def *find(PyScript *w, PyObject *function, PyObject *lines, cfx
 }
 
 /* What linecache has of the file, if that is as old as the program: borrowed, or NULL. */
-static PyObject *known_lines(module_state *st, PyObject *file)
+static PyObject *lines_on_disk(module_state *st, PyObject *file)
 {
     struct stat now;
     const char *path = PyUnicode_AsUTF8(file);
@@ -125,6 +125,16 @@ static PyObject *known_lines(module_state *st, PyObject *file)
     return written <= PyFloat_AsDouble(st->script_started) ? lines : NULL;
 }
 
+/* The same; the file is looked at once while a program is evaluated, which is one point in time. */
+static PyObject *known_lines(PyScript *w, PyObject *file)
+{
+    if (w->looked_at != file) {
+        Py_XSETREF(w->looked_at, Py_NewRef(file));
+        Py_XSETREF(w->seen_lines, Py_XNewRef(lines_on_disk(w->st, file)));
+    }
+    return w->seen_lines;
+}
+
 /* Looks for it: NULL if there is none, perhaps with an exception or *err set. */
 static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
 {
@@ -135,7 +145,7 @@ static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
         users = PySet_Contains(w->st->script_inlined, function);
     if (users <= 0)
         return NULL;
-    PyObject *lines = Py_XNewRef(known_lines(w->st, code->co_filename));
+    PyObject *lines = Py_XNewRef(known_lines(w, code->co_filename));
     if (!lines)
         lines = call_glue(w->st, "script_lines", function);  /* a list, or None */
     const cfx_def *def = NULL;
@@ -147,15 +157,14 @@ static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
 
 const cfx_def *script_def(PyScript *w, PyObject *function, cfx_error *err)
 {
-    PyObject *code = PyFunction_GET_CODE(function);
-    PyObject *known = PyDict_GetItemWithError(w->defs, code);
+    PyObject *known = PyDict_GetItemWithError(w->defs, function);
     if (known)
         return known == Py_None ? NULL : PyLong_AsVoidPtr(known);
     const cfx_def *def = PyErr_Occurred() ? NULL : look_up(w, function, err);
     if (PyErr_Occurred() || (err && err->status != CFX_OK))
         return NULL;
     PyObject *address = def ? PyLong_FromVoidPtr((void *)(uintptr_t)def) : Py_NewRef(Py_None);
-    if (address && PyDict_SetItem(w->defs, code, address) < 0)
+    if (address && PyDict_SetItem(w->defs, function, address) < 0)
         def = NULL;
     Py_XDECREF(address);
     return def;

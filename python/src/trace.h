@@ -231,9 +231,9 @@ void scope_pop(PyTracer *t, scope_frame *frame);
 PyObject *wrapped_function(module_state *st, PyObject *o, bool *for_all);
 /* A wrapper for `fn`: recorded as a call of the method of that name, if there is one. */
 PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for_all);
-/* Wraps the functions of the modules that the tracer wraps by itself, for code that is about to run
- * in a trace that has not done so: a script has its own eyes for them. */
-int tracer_wrap_modules(PyTracer *t);
+/* Wraps the functions that the tracer wraps by itself, for code that is about to run, unless that
+ * is done: a script has its own eyes for them. */
+int tracer_wrap(PyTracer *t);
 /* Adds a wrapped function that is called to tracer._called, if a script is evaluated. */
 int tracer_note_wrapped(PyTracer *t, PyObject *fn);
 /* Sets the exception for a graph value as a key of a dict or an item of a set; -1. */

@@ -12,7 +12,9 @@
 typedef struct trace_session {
     PyTracer *tracer;
     struct trace_session *outer;  /* that this thread was running before */
-    PyObject **functions;         /* that the tracer wraps by itself, borrowed: only compared */
+    PyObject *globals;            /* of the code that is traced, borrowed */
+    bool wraps;                   /* the tracer's own functions are wrapped, see tracer_wrap */
+    PyObject **functions;         /* those functions, borrowed: only compared */
     Py_ssize_t n_functions;
     PyObject **seen;              /* the globals that were searched for them, likewise */
     Py_ssize_t n_seen, room;
@@ -667,41 +669,53 @@ static void end(module_state *st, trace_session *session)
     PyErr_Restore(type, value, traceback);
 }
 
-/* The functions that the tracer wraps by itself, and where they are wrapped from the start. */
-static int begin_wrapping(module_state *st, trace_session *session, PyObject *ids,
-                          PyObject *places)
+/* The functions that the tracer wraps by itself: the ids in a set. */
+static int read_functions(trace_session *session, PyObject *ids)
 {
     PyObject *list = PySequence_List(ids);
-    PyObject *dicts = list ? PySequence_List(places) : NULL;
-    int failed = dicts ? 0 : -1;
-    if (dicts) {
-        session->n_functions = PyList_GET_SIZE(list);
-        session->functions = PyMem_New(PyObject *, (size_t)session->n_functions + 1);
-        failed = session->functions ? 0 : -1;
-    }
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(list); i++) {
+    if (!list)
+        return -1;
+    session->n_functions = PyList_GET_SIZE(list);
+    session->functions = PyMem_New(PyObject *, (size_t)session->n_functions + 1);
+    if (!session->functions)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; session->functions && i < session->n_functions; i++)
         session->functions[i] = PyLong_AsVoidPtr(PyList_GET_ITEM(list, i));
-        failed = PyErr_Occurred() ? -1 : 0;
+    Py_DECREF(list);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int search_modules(module_state *st, trace_session *session, PyObject *modules)
+{
+    int failed = 0;
+    if (!PyList_Check(modules)) {
+        PyErr_SetString(PyExc_TypeError, "the tracer's _autowrap_search must be a list");
+        failed = -1;
     }
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(dicts); i++)
-        failed = search_globals(st, session, PyList_GET_ITEM(dicts, i));
-    Py_XDECREF(dicts);
-    Py_XDECREF(list);
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(modules); i++) {
+        PyObject *module = PyList_GET_ITEM(modules, i);
+        if (PyModule_Check(module))
+            failed = search_globals(st, session, PyModule_GetDict(module));
+    }
     return failed;
 }
 
-int tracer_wrap_modules(PyTracer *t)
+int tracer_wrap(PyTracer *t)
 {
+    trace_session *session = t->session;
+    if (!session || session->wraps)
+        return 0;
     module_state *st = state_of(Py_TYPE(t));
-    PyObject *modules = t->session ? PyObject_GetAttrString((PyObject *)t, "_autowrap_search")
-                                   : NULL;
-    int failed = modules && PyList_Check(modules) ? 0 : t->session ? -1 : 0;
-    for (Py_ssize_t i = 0; modules && !failed && i < PyList_GET_SIZE(modules); i++) {
-        PyObject *module = PyList_GET_ITEM(modules, i);
-        failed = PyModule_Check(module)
-                     ? search_globals(st, t->session, PyModule_GetDict(module)) : 0;
-    }
+    PyObject *ids = PyObject_GetAttrString((PyObject *)t, "_autowrap_function_ids");
+    PyObject *modules = ids ? PyObject_GetAttrString((PyObject *)t, "_autowrap_search") : NULL;
+    int failed = modules ? 0 : -1;
+    session->wraps = true;
+    if (failed || read_functions(session, ids) < 0 ||
+        search_globals(st, session, session->globals) < 0 ||
+        search_modules(st, session, modules) < 0)
+        failed = -1;
     Py_XDECREF(modules);
+    Py_XDECREF(ids);
     return failed;
 }
 
@@ -716,18 +730,20 @@ static int wrap_names(module_state *st, PyObject *names)
     return 0;
 }
 
-/* _run_trace(tracer, body, paths, autowrap_ids, globals, wrapped): calls body() with all hooked.
- * `globals` are the dicts to search for functions with these ids; `wrapped` is a list of
- * (globals or class, name). Whatever happens, nothing stays hooked. */
+/* _run_trace(tracer, body, paths, globals, wrapped, evaluates): calls body() with all hooked.
+ * `globals` are those of the traced code; `wrapped` is a list of (globals or class, name). Where it
+ * evaluates sources, functions that the tracer wraps by itself are wrapped before code is run that
+ * needs it. Whatever happens, nothing stays hooked. */
 static PyObject *run_trace(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
-    PyObject *tracer, *body, *paths, *ids, *places, *wrapped;
-    if (!PyArg_ParseTuple(args, "O!OOOOO!:_run_trace", st->TracerType, &tracer, &body, &paths, &ids,
-                          &places, &PyList_Type, &wrapped))
+    PyObject *tracer, *body, *paths, *globals, *wrapped;
+    int evaluates;
+    if (!PyArg_ParseTuple(args, "O!OOO!O!p:_run_trace", st->TracerType, &tracer, &body, &paths,
+                          &PyDict_Type, &globals, &PyList_Type, &wrapped, &evaluates))
         return NULL;
     PyTracer *t = (PyTracer *)tracer;
-    trace_session session = {0};
+    trace_session session = {.globals = globals};
     if (t->session)
         return refuse(st, "busy", tracer);
     if (!st->hooked_call) {
@@ -739,7 +755,8 @@ static PyObject *run_trace(PyObject *module, PyObject *args)
     if (!t->proxies || begin(st, &session, t) < 0)
         return NULL;
     PyObject *result = NULL;
-    if (wrap_names(st, wrapped) == 0 && begin_wrapping(st, &session, ids, places) == 0)
+    if (wrap_names(st, wrapped) == 0 &&
+        (evaluates ? wrap_marked(st, globals) : tracer_wrap(t)) == 0)
         result = PyObject_CallNoArgs(body);
     end(st, &session);
     return result;

@@ -224,28 +224,36 @@ cfx_status cfx_node_set_name(cfx_node *n, const char *text, size_t size, cfx_err
     return CFX_OK;
 }
 
-static cfxi_name *name_anew(cfx_node *n, const char *wish, cfx_error *err)
+static cfxi_name *name_anew(cfx_node *n, const char *wish, const cfxi_name *none, cfx_error *err)
 {
     cfx_graph *g = n->graph;
     if (wish)
         return cfxi_namespace_take(&g->names, wish, strlen(wish), false, err);
-    if (n->op == CFX_OP_PLACEHOLDER)
+    if (n->op == CFX_OP_PLACEHOLDER && n->name != none)
         return cfxi_namespace_keep(&g->names, n->name->data, n->name->size, false, err);
     return cfxi_callee_ask(g, n->callee, err) == CFX_OK ? cfxi_callee_name(g, n->callee, err)
                                                         : NULL;
+}
+
+cfx_status cfxi_graph_defer_names(cfx_graph *g, cfx_error *err)
+{
+    g->nameless = cfxi_namespace_exact(&g->names, "_", 1, err);
+    return g->nameless ? CFX_OK : CFX_E_NOMEM;
 }
 
 cfx_status cfxi_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err)
 {
     cfx_error own;
     err = cfxi_error_or(err, &own);
+    const cfxi_name *none = g->nameless;
+    g->nameless = NULL;
     cfxi_namespace_forget(&g->names);
     for (size_t op = 0; op < CFX_OPCODE_COUNT; op++)
         for (cfxi_callee *callee = g->callees[op]; callee; callee = callee->next)
             callee->base = NULL;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         const char *wish = inputs && n->op == CFX_OP_PLACEHOLDER ? *inputs++ : NULL;
-        cfxi_name *name = name_anew(n, wish, err);
+        cfxi_name *name = name_anew(n, wish, none, err);
         if (!name)
             return err->status;
         name->owner = n;

@@ -171,6 +171,7 @@ struct cfx_graph {
     cfxi_arena arena;
     cfx_seq *empty;         /* the array of all empty containers */
     cfx_namespace names;
+    cfxi_name *nameless;    /* the name of all new nodes, or NULL; see cfxi_graph_defer_names */
     cfxi_table refs_table;  /* of cfx_ref */
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfxi_callee *recent[CFXI_RECENT];  /* found by name lately */
@@ -385,6 +386,9 @@ cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size
 cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
                                cfx_error *err);
 
+/* From here on new nodes that come without a wish are all called "_": for a graph that is being
+ * made, where most are gone before anybody could see their names. Until cfxi_graph_name_anew. */
+cfx_status cfxi_graph_defer_names(cfx_graph *g, cfx_error *err);
 /* All names are free again, and counted from the start. */
 void cfxi_namespace_forget(cfx_namespace *ns);
 /* Names the nodes anew as if they had just been made, one after the other: names of nodes that are

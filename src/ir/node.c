@@ -58,6 +58,8 @@ static cfx_status prepare(cfx_node *n, cfxi_callee *callee, const char *wish, bo
         cfxi_nomem(err);
     else if (wish)
         n->name = cfxi_namespace_take(&g->names, wish, strlen(wish), false, err);
+    else if (g->nameless)
+        n->name = g->nameless;
     else
         n->name = cfxi_callee_name(g, callee, err);
     if (n->name)
@@ -159,7 +161,7 @@ cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_v
     cfxi_callee *callee = cfxi_callee_get(g, op, target, err);
     if (callee) {
         callee->count++;  /* keeps it while the host is asked */
-        if (name || cfxi_callee_ask(g, callee, err) == CFX_OK)
+        if (name || g->nameless || cfxi_callee_ask(g, callee, err) == CFX_OK)
             n = create(g, callee, args, kwargs, name, type, err);
         callee->count--;
         cfxi_callee_tidy(g, callee);

@@ -572,8 +572,8 @@ FAILURES = [
      "graph: numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()"
      "\n             ^\n"),
     ("def f(x, n):\n    return x * len({n: 1})\n",
-     "case.py:2: NotImplementedError: a value of the graph (n) is looked up in, or put into, a "
-     "dict or a set: which key it is, is not known while the program is captured\n"
+     "case.py:2: NotImplementedError: a value of the graph is looked up in, or put into, a dict "
+     "or a set: which key it is, is not known while the program is captured\n"
      "      return x * len({n: 1})\n                     ^\n"),
     ("def f(x, n):\n    return [1, 2].index(n)\n",
      "case.py:2: NotImplementedError: whether a tensor or a value of the graph equals another is "

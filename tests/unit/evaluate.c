@@ -25,7 +25,7 @@ static void take_result(toy_world *w, run *r, const cfx_allocator *a)
 {
     cfx_buffer text;
     const toy *result = toy_find(w->globals, "result");
-    if (result)
+    if (cfx_script_tidy(w->g, &r->err) == CFX_OK && result)
         toy_repr(result, r->result, sizeof r->result);
     cfx_buffer_init(&text, a);
     if (r->err.status == CFX_OK &&
@@ -335,8 +335,9 @@ static const char data_decides[] =
 TEST(out_of_memory_where_data_decides)
 {
     run r;
-    evaluate("def f(v): return (1 if v else 2), v and 3\nresult = f(x)", NULL, &r);
-    CHECK_STR_EQ("(%cond, %cond_1)", r.err.status == CFX_OK ? r.result : r.err.message);
+    evaluate("def f(v): return (1 if v else 2) + v, (v and 3) + v\nresult = f(x)", NULL, &r);
+    CHECK(strstr(r.ir, "%cond_1 = ") != NULL);
+    CHECK_STR_EQ("(%add, %add_1)", r.err.status == CFX_OK ? r.result : r.err.message);
     CHECK(test_oom_sweep(evaluate_all, (void *)data_decides) > 100);
 }
 

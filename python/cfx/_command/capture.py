@@ -27,10 +27,10 @@ class _Capture(Tracer):
         return (bool(_names(m).intersection(self.leaves))
                 or super().is_leaf_module(m, module_qualified_name))
 
-    def _proxy_placeholder(self, name: str, concrete_args: Any, defaults: Any, fn: Any) -> Any:
-        if name in self.fixed:
-            return self.fixed[name]
-        return super()._proxy_placeholder(name, concrete_args, defaults, fn)
+    def _placeholders(self, names: list[str], defaults: Any, hints: Any) -> list[Any]:
+        others = [name for name in names if name not in self.fixed]
+        made = iter(super()._placeholders(others, defaults, hints))
+        return [self.fixed[name] if name in self.fixed else next(made) for name in names]
 
 
 def _names(module: Any) -> set[str]:

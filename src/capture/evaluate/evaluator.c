@@ -32,7 +32,7 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
     cfxi_arena_init(&ev->arena, allocator);
     ev->options.most_calls = options && options->most_calls ? options->most_calls : MOST_CALLS;
     ev->options.most_rounds = options && options->most_rounds ? options->most_rounds : MOST_ROUNDS;
-    if (cfxi_journal_begin(ev) && make_constants(ev)) {
+    if (cfxi_graph_defer_names(g, err) == CFX_OK && cfxi_journal_begin(ev) && make_constants(ev)) {
         ev->err = &ev->own_err;
         return ev;
     }

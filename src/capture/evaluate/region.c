@@ -168,16 +168,15 @@ static cfx_value look_up(void *ctx, cfx_node *n, cfx_error *err)
     const cutter *c = ctx;
     cfx_value v = cfx_node_map_get(c->map, n);
     if (v.kind == CFX_KIND_INVALID)
-        cfx_error_set(err, CFX_E_GRAPH, "a value of one branch (%%%s) is used in another; objects "
-                      "that keep values of the program between branches cannot be captured",
-                      cfx_node_name(n, NULL));
+        cfx_error_set(err, CFX_E_GRAPH, "a value of one branch is used in another; objects that "
+                      "keep values of the program between branches cannot be captured");
     return v;
 }
 
-/* The wish that a stand-in's name was made of: "x" of "x_3". */
+/* A variable's name without a number that generated code has given it: "x" of "x_3". */
 static const char *plain_name(cfx_evaluator *ev, const char *name)
 {
-    size_t size = strlen(name);
+    size_t size = name ? strlen(name) : 0;
     while (size > 0 && cfxi_is_digit(name[size - 1]))
         size--;
     if (size < 2 || !name[size] || name[size - 1] != '_')
@@ -188,13 +187,13 @@ static const char *plain_name(cfx_evaluator *ev, const char *name)
     return plain;
 }
 
-/* An input of the region for a node. A stand-in gets the name it was made with, which others may
- * have had in earlier attempts. */
-static bool add_input(cutter *c, cfx_graph *g, const cfx_node *n)
+/* An input of the region for a node. A stand-in is called as the variable; what comes in from
+ * outside will be called as it is there (tidy.c), which is not known yet. */
+static bool add_input(cutter *c, cfx_graph *g, cfx_node *n)
 {
     const bool own = !cfx_node_before(n, c->start);
-    const char *name = own ? plain_name(c->ev, cfx_node_name(n, NULL)) : cfx_node_name(n, NULL);
-    const cfxi_copy_as as = {.name = name, .path = name, .placeholder = true};
+    const char *name = own ? plain_name(c->ev, cfx_node_target(n, NULL, c->ev->err)) : "_";
+    const cfxi_copy_as as = {.path = name, .placeholder = true};
     if (!name)
         return false;
     cfx_node *copy = cfxi_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
@@ -239,7 +238,8 @@ static bool make_region(cutter *c, cut_span *s, cfx_node *const *inputs, size_t 
 {
     cfx_graph *g = c->ev->g;
     s->made = cfx_graph_new(cfx_graph_allocator(g), cfx_graph_host(g), c->ev->err);
-    c->map = s->made ? cfx_node_map_new(c->ev->allocator, c->ev->err) : NULL;
+    const bool named = !s->made || cfxi_graph_defer_names(s->made, c->ev->err) != CFX_OK;
+    c->map = !named ? cfx_node_map_new(c->ev->allocator, c->ev->err) : NULL;
     bool fine = c->map != NULL;
     for (size_t i = 0; fine && i < n_inputs; i++)
         fine = add_input(c, s->made, inputs[i]);

@@ -769,10 +769,9 @@ cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *
     case CFXI_TYPE_FROZENSET:
     case CFXI_TYPE_RANGE: *hash = 37; return CFX_OK;
     case CFXI_TYPE_VALUE:  /* which it is equal to is not known */
-        return cfxi_w_throw(w, err, CFXI_NotImplementedError, "a value of the graph (%.60s) is "
-                            "looked up in, or put into, a dict or a set: which key it is, is not "
-                            "known while the program is captured",
-                            cfx_node_name(o->as.node, NULL));
+        return cfxi_w_throw(w, err, CFXI_NotImplementedError, "a value of the graph is looked "
+                            "up in, or put into, a dict or a set: which key it is, is not known "
+                            "while the program is captured");
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
