@@ -84,7 +84,7 @@ bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_ch
     for (size_t i = 0; fine && i < c->n; i++)
         if (!is_called_only(ev, c->items[i]))
             c->n = 0;
-    return fine;
+    return fine && ev->err->status == CFX_OK;
 }
 
 /* The numbers of the items, in a list or by their keys, at the key. */

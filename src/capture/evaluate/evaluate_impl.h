@@ -19,7 +19,7 @@
  *     merge.c      two values that become one   kind.c       what is known of a graph value
  *     growing.c    lists that became graph values
  *     alias.c      lists that may be one, since a branch chose
- *     region.c     nodes that become regions
+ *     region.c     nodes that become regions    keep.c       buffers that are assigned to
  *
  * Objects are pooled: every function here returns borrowed objects that live until the evaluator is
  * freed, so that nobody counts. A function that returns an object returns NULL if it failed, and

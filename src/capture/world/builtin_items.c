@@ -91,6 +91,8 @@ CFXI_BUILTIN(b_sum)
     cfx_object *in[2];
     if (cfxi_w_args(w, a, "sum", names, 1, 2, in, err) != CFX_OK)
         return NULL;
+    if (cfxi_w_is_value(in[0]))
+        return cfxi_w_perform_on(w, "builtins.sum", in[0], in[1], err);
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
     cfx_object *sum = in[1] ? cfxi_w_ref(in[1]) : cfxi_w_int_object(w, 0, err);
     for (size_t i = 0; items && sum && i < items->as.seq.n; i++) {
