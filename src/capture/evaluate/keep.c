@@ -11,6 +11,7 @@
 #include "keep_impl.h"
 
 #include "../../transform/alias_impl.h"
+#include "../../transform/control_impl.h"
 
 typedef struct keeper {
     cfx_graph *g;
@@ -37,7 +38,20 @@ static bool is_itself(const cfx_node *keep)
     return n->op == CFX_OP_GET_ATTR && n->callee == buffer->callee;
 }
 
-/* The sets of buffers that get another tensor's elements. */
+/* Whether a region of a call, or one in it, reads an attribute: what comes out may be that. */
+static bool reads_attribute(cfx_node *call)
+{
+    cfxi_control c;
+    if (!cfxi_control_of(call, &c))
+        return false;
+    for (size_t i = 0; i < c.n_regions; i++)
+        for (cfx_node *n = c.regions[i]->root.next; n != &c.regions[i]->root; n = n->next)
+            if (n->op == CFX_OP_GET_ATTR || reads_attribute(n))
+                return true;
+    return false;
+}
+
+/* The sets of buffers that get another tensor's elements, and of what may be any of them. */
 static cfx_status find_sets(keeper *k, bool *any)
 {
     *any = false;
@@ -48,6 +62,12 @@ static cfx_status find_sets(keeper *k, bool *any)
             continue;
         cfxi_alias_set(&k->aliases, cfx_node_arg(n, 0).as.node)->written = true;
         *any = true;
+    }
+    for (cfx_node *n = k->g->root.next; *any && n != k->first; n = n->next) {
+        if (!reads_attribute(n))
+            continue;
+        cfxi_alias *set = cfxi_alias_set(&k->aliases, n);
+        set->written = set->scattered = true;
     }
     return CFX_OK;
 }
@@ -91,7 +111,7 @@ static bool is_endangered(const keeper *k, const cfx_node *keep)
     const cfxi_alias *set = cfxi_alias_set(&k->aliases, n);
     if (!set->written || is_itself(keep))
         return false;
-    return cfxi_is_view(n) || set != cfxi_alias_set(&k->aliases, buffer);
+    return cfxi_is_view(n) || set->scattered || set != cfxi_alias_set(&k->aliases, buffer);
 }
 
 static cfx_status copy_values(keeper *k)

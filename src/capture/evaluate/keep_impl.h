@@ -1,4 +1,4 @@
-/* keep_impl.h - buffers that are assigned to: see keep.c. Apart from evaluate_impl.h, whose tree has
+/* keep_impl.h - buffers that are assigned to: keep.c. Apart from evaluate_impl.h, whose tree has
  * names that sets of aliases have, too. */
 #ifndef CFXI_KEEP_IMPL_H
 #define CFXI_KEEP_IMPL_H
