@@ -206,14 +206,14 @@ def _unwrapped(fn: Any) -> Any:
     return inspect.unwrap(fn) if hasattr(fn, "__wrapped__") else fn  # the long way for few
 
 
-def _defaults_of(fn: types.FunctionType) -> dict[str, Any]:
-    """What parameters are if they are not given, by name."""
+def _parameters(fn: types.FunctionType) -> tuple[list[str], dict[str, Any]]:
+    """The names of the parameters, "*args" and "**kwargs" last, and {name: value} of those that
+    need not be given."""
+    names, defaults = _core._parameters(fn)
     if hasattr(fn, "__signature__"):
         given = inspect.signature(fn).parameters.values()
-        return {p.name: p.default for p in given if p.default is not inspect.Parameter.empty}
-    values, code = fn.__defaults__ or (), fn.__code__
-    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
-    return {**dict(zip(last, values)), **(fn.__kwdefaults__ or {})}
+        defaults = {p.name: p.default for p in given if p.default is not inspect.Parameter.empty}
+    return names, defaults
 
 
 class _AutowrapIds:
@@ -329,39 +329,32 @@ class Tracer(_core.Tracer):
                 "Python (put anything else into a lambda)"
             )
         code = fn.__code__
-        if self._evaluation is not None:
-            root_fn = self._evaluated(root_fn, code)
+        names, defaults = _parameters(fn)
         total = code.co_argcount + code.co_kwonlyargcount
-        names = list(code.co_varnames[:total])
+        if self._evaluation is not None:
+            root_fn = self._evaluated(root_fn, code.co_argcount, names)
         if is_module:
             if total == 0:
                 raise RuntimeError("``self`` argument cannot be part of *args expansion!")
-            del names[0]
+            names = names[1:]
         if isinstance(concrete_args, tuple):
-            if not names and code.co_flags & inspect.CO_VARARGS:  # that many of *args
+            if total == is_module and code.co_flags & inspect.CO_VARARGS:  # that many of *args
                 fixed = [f"input_{i}" for i in range(len(concrete_args))]
                 inputs = [self.create_proxy("placeholder", name, (), {}) for name in fixed]
                 return root_fn, [self._first, *inputs] if is_module else inputs
-            if len(names) != len(concrete_args):
+            if total - is_module != len(concrete_args):
                 raise RuntimeError(
-                    f"Tracing expected {len(names)} arguments but got {len(concrete_args)} "
+                    f"Tracing expected {total - is_module} arguments but got {len(concrete_args)} "
                     "concrete arguments"
                 )
             concrete_args = dict(zip(names, concrete_args))
-        has_rest = bool(code.co_flags & HAS_VARSTUFF)
-        rest = list(code.co_varnames[total : total + 2]) if has_rest else []
-        if code.co_flags & inspect.CO_VARARGS:
-            names.append("*" + rest.pop(0))
-        if code.co_flags & inspect.CO_VARKEYWORDS:
-            names.append("**" + rest.pop(0))
-        defaults = _defaults_of(fn)
         hints = fn.__annotations__
         args = [self._first] if is_module else []
         if concrete_args is None:
             args += self._placeholders(names, defaults, hints)
         else:
             args += [self._fixed_input(name, concrete_args, defaults, hints) for name in names]
-        if (code.co_kwonlyargcount or has_rest) and self._evaluation is None:
+        if len(args) > code.co_argcount and self._evaluation is None:
             root_fn = _patch_function(root_fn, len(args))
         if concrete_args is None:
             return root_fn, args
@@ -382,19 +375,12 @@ class Tracer(_core.Tracer):
 
         return flatten_fn
 
-    def _evaluated(self, fn, code):
+    def _evaluated(self, fn, n_plain, names):
         """`fn` as a function that evaluates it: it takes values for all parameters by position."""
-        rest = code.co_argcount + code.co_kwonlyargcount
-        named = list(code.co_varnames[code.co_argcount : rest])
-        if code.co_flags & HAS_VARSTUFF:
-            for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
-                if code.co_flags & flag:
-                    named.append(star + code.co_varnames[rest])
-                    rest += 1
 
         def evaluate(*args):
-            plain = code.co_argcount if len(args) == rest else len(args)
-            kwargs = dict(zip(named, args[plain:]))
+            plain = n_plain if len(args) == len(names) else len(args)
+            kwargs = dict(zip(names[n_plain:], args[plain:]))
             return _core._script_call(self, fn, args[:plain], kwargs)
 
         evaluate.__annotations__ = getattr(fn, "__annotations__", {})

@@ -35,6 +35,7 @@ __all__ = ["reduce_graph_module", "reduce_package_graph_module", "GraphModule"]
 FX_GRAPH_MODULE_FILE_PREFIX = "fx_generated_"
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _NODE_HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
+_QUALNAME = "GraphModule.__new__.<locals>.GraphModuleImpl"  # as torch.fx's
 _STATE_HOOKS = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 
 _core._register(
@@ -95,11 +96,13 @@ def _give_class(module: Any, name: str) -> None:
         type(module).__name__ = name
         return
     cls = type(module)
-    body = {
-        "__module__": __name__, "_base": cls._base or cls, "_owner": id(module),
-        "__qualname__": "GraphModule.__new__.<locals>.GraphModuleImpl",  # as torch.fx's
-    }  # fmt: skip
-    object.__setattr__(module, "__class__", type(name, (cls,), body))
+    body: dict[str, Any] = {"_base": cls._base or cls, "_owner": id(module)}
+    if cls is GraphModule:
+        own = _core._own_class(cls, name, _QUALNAME, body)
+    else:  # one of the user's may have its say about classes that are made of it
+        body.update(__module__=__name__, __qualname__=_QUALNAME)
+        own = type(name, (cls,), body)
+    object.__setattr__(module, "__class__", own)
 
 
 def _new(cls: Any, name: str = "GraphModule") -> Any:

@@ -73,13 +73,21 @@ static int graph_traverse(PyGraph *self, visitproc visit, void *arg)
     return cfx_graph_visit_hosts(self->g, visit_object, &job);
 }
 
+/* Whether an object that a graph holds can be a part of a cycle that only the graph can break:
+ * functions, classes and regions break their own. */
+static int needs_graph(void *object, void *ctx)
+{
+    PyObject *o = object;
+    return !PyFunction_Check(o) && !PyCFunction_Check(o) && !PyType_Check(o) && !is_graph(ctx, o);
+}
+
 static int graph_clear(PyGraph *self)
 {
     Py_CLEAR(self->owning_module);
     Py_CLEAR(self->root);
     Py_CLEAR(self->names);
     Py_CLEAR(self->waiting);
-    if (self->g)
+    if (self->g && (self->n_owned > 0 || cfx_graph_visit_hosts(self->g, needs_graph, self->st)))
         cfx_graph_clear(self->g);  /* drops the arguments, and through unbind the Node objects */
     return 0;
 }

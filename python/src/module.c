@@ -300,6 +300,7 @@ static int add_constants(module_state *st)
     st->torch_targets = PyDict_New();
     st->operator_functions = PyDict_New();
     st->names = PyDict_New();
+    st->resolved = PyDict_New();
     st->script_sources = PyDict_New();
     st->script_files = PyDict_New();
     st->runtime_variable = PyContextVar_New("cfx_runtime", NULL);
@@ -325,6 +326,8 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, name_functions) < 0 ||
         PyModule_AddFunctions(module, pass_functions) < 0 ||
         PyModule_AddFunctions(module, resolve_functions) < 0 ||
+        PyModule_AddFunctions(module, own_class_functions) < 0 ||
+        PyModule_AddFunctions(module, parameter_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddFunctions(module, placement_functions) < 0 ||

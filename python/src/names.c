@@ -262,13 +262,12 @@ static int is_generic(PyObject *o)
     return origin ? origin != Py_None : PyErr_Occurred() ? -1 : 0;
 }
 
-/* A type of Python's own, a function of C's that belongs to a module or class, or one of torch's or
- * cfx's that was made when they were imported: it is there for good, and so is its name. */
-static bool is_lasting(PyObject *o)
+bool is_lasting(PyObject *o)
 {
     if (PyType_Check(o))
         return !PyType_HasFeature((PyTypeObject *)o, Py_TPFLAGS_HEAPTYPE);
-    PyObject *self = PyCFunction_CheckExact(o) ? PyCFunction_GET_SELF(o) : NULL;
+    /* static methods, too, as torch.zeros is one */
+    PyObject *self = PyCFunction_CheckExact(o) ? ((PyCFunctionObject *)o)->m_self : NULL;
     if (!PyFunction_Check(o))
         return self && (PyModule_Check(self) || PyType_Check(self));
     PyObject *module = PyFunction_GET_MODULE(o);

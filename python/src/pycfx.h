@@ -36,7 +36,7 @@
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
-    X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)                  \
+    X(resolved) X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)      \
     X(script_linecache) X(script_started) X(script_dunders)
 
 /* Strings that are made once: the member's name, and the text. */
@@ -218,6 +218,9 @@ PyObject *target_name(module_state *st, PyObject *target);
 int is_from_torch(module_state *st, PyObject *o);  /* -1 with an exception */
 /* The name under which resolve_name finds an object again; None if it has none. */
 PyObject *object_name(module_state *st, PyObject *o);
+/* A type of Python's own, a function of C's that belongs to a module or class, or one of torch's or
+ * cfx's that was made when they were imported: it is there for good, and so is its name. */
+bool is_lasting(PyObject *o);
 /* The object that a name stands for, among what is loaded: NULL, too, if there is none. */
 PyObject *resolve_name(module_state *st, const char *name, size_t size);
 
@@ -303,6 +306,7 @@ extern PyMethodDef pass_functions[];       /* _passes, _graph_for */
 PyObject *py_operator(PyObject *module, PyObject *target);  /* _operator (operators.c) */
 extern PyMethodDef name_functions[];       /* _type_repr, _get_qualified_name, ... */
 extern PyMethodDef resolve_functions[];    /* _resolve */
+extern PyMethodDef own_class_functions[];  /* _own_class */
 extern PyMethodDef attribute_functions[];  /* _get_attr, _copy_attr, ... */
 
 /* The numbers of a list of nodes in the order in which they were given arguments; None if that

@@ -213,9 +213,30 @@ static PyObject *resolve(module_state *st, span name)
     return found;
 }
 
+/* Whether nobody puts something else where this name leads. */
+static bool stays(span name)
+{
+    static const char *const homes[] = {"operator.", "builtins.", "cfx."};
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+        if (name.size > strlen(homes[i]) && memcmp(name.at, homes[i], strlen(homes[i])) == 0)
+            return true;
+    return false;
+}
+
 PyObject *resolve_name(module_state *st, const char *name, size_t size)
 {
-    return resolve(st, (span){name, size});
+    const span text = {name, size};
+    if (!stays(text))
+        return resolve(st, text);
+    PyObject *key = str_from_utf8(name, size);
+    PyObject *found = key ? Py_XNewRef(PyDict_GetItemWithError(st->resolved, key)) : NULL;
+    if (key && !found && !PyErr_Occurred()) {
+        found = resolve(st, text);
+        if (found && is_lasting(found) && PyDict_SetItem(st->resolved, key, found) < 0)
+            Py_CLEAR(found);
+    }
+    Py_XDECREF(key);
+    return found;
 }
 
 static PyObject *py_resolve(PyObject *module, PyObject *name)

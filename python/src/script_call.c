@@ -324,7 +324,8 @@ static PyObject *call_dunder(PyScript *w, const call *c)
     PyObject *methods = NULL;
     PyObject *result = NULL;
     if ((PyCFunction_Check(c->f) || PyType_Check(c->f)) && c->n > 0 && c->n < 3 && !c->kwargs &&
-        PyType_HasFeature(Py_TYPE(c->args[0]), Py_TPFLAGS_HEAPTYPE) && w->st->script_dunders)
+        !is_graph_like(w->st, c->args[0]) && w->st->script_dunders &&
+        PyType_HasFeature(Py_TYPE(c->args[0]), Py_TPFLAGS_HEAPTYPE))
         methods = PyDict_GetItemWithError(w->st->script_dunders, c->f);
     for (Py_ssize_t i = 0; methods && !result && i < PyTuple_GET_SIZE(methods); i++) {
         const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(methods, i));

@@ -22,11 +22,13 @@ PyObject *script_record_method(PyScript *w, PyObject *name, PyObject *const *arg
 PyObject *script_record_operator(PyScript *w, const char *name, PyObject *const *args,
                                  Py_ssize_t n)
 {
-    PyObject *module = PyImport_ImportModule("operator");
-    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    char full[40];
+    const int size = snprintf(full, sizeof full, "operator.%s", name);
+    PyObject *function = resolve_name(w->st, full, (size_t)size);
     PyObject *proxy = function ? script_record(w, function, args, n, NULL) : NULL;
+    if (!function && !PyErr_Occurred())
+        PyErr_Format(PyExc_ImportError, "there is no %s", full);
     Py_XDECREF(function);
-    Py_XDECREF(module);
     return proxy;
 }
 

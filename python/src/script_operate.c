@@ -52,10 +52,18 @@ static const sign_row rows[CFX_SIGNS] = {
 
 /* ---- the user's own operators -------------------------------------------------------------- */
 
+/* Whether o's class may be the user's. */
+static bool may_be_users(const PyScript *w, PyObject *o)
+{
+    if (Py_TYPE(o) == (PyTypeObject *)w->st->ProxyType)
+        return false;
+    return is_instance(w->st, o) || is_nn_module(w->st, o) ||
+           PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE);
+}
+
 PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObject *other)
 {
-    if (!is_instance(w->st, o) && !is_nn_module(w->st, o) && !PyType_HasFeature(Py_TYPE(o),
-                                                                               Py_TPFLAGS_HEAPTYPE))
+    if (!may_be_users(w, o))
         return NULL;
     PyObject *name = PyUnicode_InternFromString(method);
     PyObject *function = name ? users_method(w, Py_TYPE(o), name) : NULL;
@@ -67,17 +75,26 @@ PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObje
     return result;
 }
 
+/* The same for the method of an operator; see method_name. */
+static PyObject *call_operator(PyScript *w, PyObject *o, cfx_sign sign, const char *before,
+                               PyObject *other)
+{
+    char name[METHOD_SIZE];
+    if (!may_be_users(w, o))
+        return NULL;
+    return script_call_users(w, o, method_name(sign, before, name), other);
+}
+
 /* a.__add__(b), then b.__radd__(a), of classes of the user's. */
 static PyObject *users_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b, bool in_place)
 {
-    char name[METHOD_SIZE];
     PyObject *result = NULL;
     if (in_place)
-        result = script_call_users(w, a, method_name(sign, "i", name), b);
+        result = call_operator(w, a, sign, "i", b);
     if (!result && !PyErr_Occurred())
-        result = script_call_users(w, a, method_name(sign, "", name), b);
+        result = call_operator(w, a, sign, "", b);
     if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
-        result = script_call_users(w, b, method_name(sign, "r", name), a);
+        result = call_operator(w, b, sign, "r", a);
     return result;
 }
 
@@ -85,7 +102,6 @@ static PyObject *users_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject 
 
 static PyObject *unary(PyScript *w, cfx_sign sign, PyObject *o)
 {
-    char name[METHOD_SIZE];
     PyObject *a = script_read(w, o);
     PyObject *result = NULL;
     if (!a)
@@ -93,7 +109,7 @@ static PyObject *unary(PyScript *w, cfx_sign sign, PyObject *o)
     if (sign == CFX_SIGN_NOT && is_proxy(w->st, a))
         result = script_record_operator(w, names[sign].function, &a, 1);
     else if (sign != CFX_SIGN_NOT)
-        result = script_call_users(w, a, method_name(sign, "", name), NULL);
+        result = call_operator(w, a, sign, "", NULL);
     if (!result && !PyErr_Occurred()) {
         if (sign == CFX_SIGN_INVERT)
             result = PyNumber_Invert(a);
@@ -264,16 +280,15 @@ static PyObject *compare_values(PyScript *w, cfx_sign sign, PyObject *a, PyObjec
         [CFX_SIGN_LT] = {Py_LT, CFX_SIGN_GT}, [CFX_SIGN_LE] = {Py_LE, CFX_SIGN_GE},
         [CFX_SIGN_GT] = {Py_GT, CFX_SIGN_LT}, [CFX_SIGN_GE] = {Py_GE, CFX_SIGN_LE},
     };
-    char name[METHOD_SIZE];
     PyObject *const args[2] = {a, b};
     int inside = is_proxy(w->st, a) || is_proxy(w->st, b) ? 0 : mentions_graph(w->st, a);
     if (inside == 0 && !is_proxy(w->st, a) && !is_proxy(w->st, b))
         inside = mentions_graph(w->st, b);
     if (inside != 0)  /* Python would ask each item for its truth */
         return inside < 0 ? NULL : script_record_operator(w, names[sign].function, args, 2);
-    PyObject *result = script_call_users(w, a, method_name(sign, "", name), b);
+    PyObject *result = call_operator(w, a, sign, "", b);
     if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
-        result = script_call_users(w, b, method_name(how[sign].mirrored, "", name), a);
+        result = call_operator(w, b, how[sign].mirrored, "", a);
     return result || PyErr_Occurred() ? result : PyObject_RichCompare(a, b, how[sign].op);
 }
 

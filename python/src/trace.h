@@ -195,6 +195,13 @@ bool is_numpy_scalar(PyObject *o);
 /* One object that is no container and no plain value: a Node, or what stands for it. */
 PyObject *tracer_leaf(PyTracer *t, PyObject *o);
 
+/* ---- parameters (parameters.c) ------------------------------------------------------------- */
+
+extern PyMethodDef parameter_functions[];
+
+/* tracer._placeholders(names, defaults, hints): a list of proxies. The dicts are {name: value}. */
+PyObject *tracer_placeholders(PyTracer *t, PyObject *args);
+
 /* ---- modules and names (trace_hooks.c, wrapped.c) ------------------------------------------ */
 
 extern PyMethodDef trace_functions[];

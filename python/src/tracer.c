@@ -394,35 +394,6 @@ static PyObject *py_create_proxy(FAST_ARGS)
     return record(self, state_of(Py_TYPE(self)), &call);
 }
 
-/* The placeholder of a parameter. */
-static PyObject *placeholder(PyTracer *t, PyObject *name, PyObject *defaults, PyObject *hints)
-{
-    PyObject *value = PyDict_GetItemWithError(defaults, name);
-    PyObject *hint = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(hints, name);
-    if (PyErr_Occurred())
-        return NULL;
-    trace_call call = {.op = CFX_OP_PLACEHOLDER, .target = name, .args = &value, .n = value != NULL,
-                       .type = given(hint) ? hint : NULL};
-    return tracer_record(state_of(Py_TYPE(t)), (PyObject *)t, &call);
-}
-
-/* _placeholders(names, defaults, hints): a list of proxies. The dicts are {name: value}. */
-static PyObject *py_placeholders(PyTracer *self, PyObject *args)
-{
-    PyObject *names, *defaults, *hints;
-    if (!PyArg_ParseTuple(args, "O!O!O!:_placeholders", &PyList_Type, &names, &PyDict_Type,
-                          &defaults, &PyDict_Type, &hints))
-        return NULL;
-    PyObject *made = PyList_New(0);
-    for (Py_ssize_t i = 0; made && i < PyList_GET_SIZE(names); i++) {
-        PyObject *proxy = placeholder(self, PyList_GET_ITEM(names, i), defaults, hints);
-        if (!proxy || PyList_Append(made, proxy) < 0)
-            Py_CLEAR(made);
-        Py_XDECREF(proxy);
-    }
-    return made;
-}
-
 /* _output(result, hint): the output node, by create_arg and create_node like any other. */
 static PyObject *py_output(PyTracer *self, PyObject *args)
 {
@@ -712,7 +683,7 @@ static PyMethodDef base_methods[] = {
      SIGNED("create_arg($self, a, /)",
             "An object as the argument of a node. Override to allow more kinds of objects.")},
     {"_begin", (PyCFunction)py_begin, METH_VARARGS, NULL},
-    {"_placeholders", (PyCFunction)py_placeholders, METH_VARARGS, NULL},
+    {"_placeholders", (PyCFunction)tracer_placeholders, METH_VARARGS, NULL},
     {"_output", (PyCFunction)py_output, METH_VARARGS, NULL},
     {"_find_user_frame", (PyCFunction)py_find_user_frame, METH_NOARGS,
      SIGNED("_find_user_frame($self, /)", "The innermost frame of the user's own code, or None.")},

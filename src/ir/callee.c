@@ -235,8 +235,5 @@ cfxi_name *cfxi_callee_name(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
     if (callee->base)
         return cfxi_namespace_next(&g->names, callee->base, err);
     const cfx_str *wish = callee->wish;
-    cfxi_name *name = cfxi_namespace_take(&g->names, wish->data, wish->size, false, err);
-    if (name)  /* the plain name is taken now: from here on it is only a matter of counting */
-        callee->base = cfxi_namespace_base(&g->names, wish->data, wish->size, NULL);
-    return name;
+    return cfxi_namespace_take_from(&g->names, wish->data, wish->size, false, &callee->base, err);
 }

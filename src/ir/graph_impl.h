@@ -121,12 +121,15 @@ struct cfx_node {
     uint32_t kwargs_depth : 12;
 };
 
-/* A hash set of pointers to items that know how to hash and compare themselves. */
+/* A hash set of pointers to items that know how to hash and compare themselves. Not to be copied:
+ * a small one holds its slots itself. */
+enum { CFXI_FEW_SLOTS = 8 };
 typedef struct cfxi_table {
     uintptr_t *slots; /* an item and some bits of its hash */
     size_t size;      /* live entries */
     size_t used;      /* live entries and tombstones */
     size_t capacity;  /* a power of two, or 0 */
+    uintptr_t few[CFXI_FEW_SLOTS];
 } cfxi_table;
 
 struct cfx_namespace {
@@ -376,7 +379,10 @@ void cfxi_namespace_release(cfx_namespace *ns);
 /* Takes a name: from a wish, or the next of a base. NULL with *err set. */
 cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
                                bool allow_reserved, cfx_error *err);
-cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err);
+/* Likewise; *next is the base that further names from this wish are the next of, if that is only a
+ * matter of counting now, else NULL. */
+cfxi_name *cfxi_namespace_take_from(cfx_namespace *ns, const char *wish, size_t size,
+                                    bool allow_reserved, cfxi_base **next, cfx_error *err);
 cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
 cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
 /* The name exactly as it is: the entry it has, or a new one. Whether it was taken or not, it is

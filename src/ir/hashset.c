@@ -41,16 +41,24 @@ static void place(uintptr_t *slots, size_t capacity, uint32_t hash, const void *
     slots[i] = tagged(item, hash);
 }
 
+static void free_slots(cfxi_table *t, const cfx_allocator *allocator)
+{
+    if (t->slots != t->few)
+        cfxi_free(allocator, t->slots, t->capacity * sizeof *t->slots);
+}
+
 static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
                    const cfx_allocator *allocator)
 {
     size_t bytes;
     uintptr_t *slots = NULL;
-    if (cfxi_mul_size(capacity, sizeof *slots, 0, &bytes))
+    if (capacity <= CFXI_FEW_SLOTS && t->slots != t->few)
+        slots = t->few;
+    else if (cfxi_mul_size(capacity, sizeof *slots, 0, &bytes))
         slots = cfxi_alloc(allocator, bytes);
     if (!slots)
         return false;
-    memset(slots, 0, bytes);
+    memset(slots, 0, capacity * sizeof *slots);
     for (size_t i = 0; i < t->capacity; i++) {
         void *item = is_item(t->slots[i]) ? item_of(t->slots[i]) : NULL;
         if (i + AHEAD < t->capacity)  /* items lie all over memory */
@@ -58,8 +66,10 @@ static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
         if (item)
             place(slots, capacity, hash_of(item), item);
     }
-    cfxi_free(allocator, t->slots, t->capacity * sizeof *t->slots);
-    *t = (cfxi_table){slots, t->size, t->size, capacity};
+    free_slots(t, allocator);
+    t->slots = slots;
+    t->used = t->size;
+    t->capacity = capacity;
     return true;
 }
 
@@ -67,7 +77,7 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
 {
     if ((t->used + 1) * 4 <= t->capacity * 3)
         return true;
-    size_t capacity = t->capacity ? t->capacity : 8;
+    size_t capacity = t->capacity ? t->capacity : CFXI_FEW_SLOTS;
     while ((t->size + 1) * 2 > capacity)
         capacity *= 2;
     return resize(t, capacity, hash_of, allocator);
@@ -75,7 +85,7 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
 
 bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
 {
-    size_t capacity = 8;
+    size_t capacity = CFXI_FEW_SLOTS;
     while ((n + 1) * 4 > capacity * 3)
         capacity *= 2;
     return resize(t, capacity, NULL, allocator);
@@ -106,7 +116,7 @@ void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item)
 
 void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator)
 {
-    cfxi_free(allocator, t->slots, t->capacity * sizeof *t->slots);
+    free_slots(t, allocator);
     *t = (cfxi_table){0};
 }
 

@@ -276,13 +276,10 @@ cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *er
 }
 
 static cfxi_name *take_clean(cfx_namespace *ns, const clean_name *clean, bool allow_reserved,
-                             cfx_error *err)
+                             cfxi_base *base, cfx_error *err)
 {
     bool free = false;
     cfxi_name *name = NULL;
-    cfxi_base *base = base_of(ns, clean->text, clean->base_size, err);
-    if (!base)
-        return NULL;
     if (allow_reserved || !cfx_name_is_reserved(clean->text, clean->size))
         name = take_exactly(ns, clean->text, clean->size, &free, err);
     if (!free)
@@ -292,33 +289,26 @@ static cfxi_name *take_clean(cfx_namespace *ns, const clean_name *clean, bool al
     return name;
 }
 
-cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
-                               bool allow_reserved, cfx_error *err)
+cfxi_name *cfxi_namespace_take_from(cfx_namespace *ns, const char *wish, size_t size,
+                                    bool allow_reserved, cfxi_base **next, cfx_error *err)
 {
     clean_name clean;
     if (!clean_wish(&clean, wish, size, ns->arena->allocator)) {
         cfxi_nomem(err);
         return NULL;
     }
-    cfxi_name *name = take_clean(ns, &clean, allow_reserved, err);
+    cfxi_base *base = base_of(ns, clean.text, clean.base_size, err);
+    cfxi_name *name = base ? take_clean(ns, &clean, allow_reserved, base, err) : NULL;
+    *next = name && !clean.has_number ? base : NULL;
     clean_up(&clean, ns->arena->allocator, size);
     return name;
 }
 
-cfxi_base *cfxi_namespace_base(cfx_namespace *ns, const char *wish, size_t size, cfx_error *err)
+cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
+                               bool allow_reserved, cfx_error *err)
 {
-    clean_name clean;
-    if (!clean_wish(&clean, wish, size, ns->arena->allocator)) {
-        cfxi_nomem(err);
-        return NULL;
-    }
-    cfxi_base *base = NULL;
-    bool taken = cfx_name_is_reserved(clean.text, clean.size) ||
-                 cfx_namespace_has(ns, clean.text, clean.size);
-    if (taken && !clean.has_number)
-        base = base_of(ns, clean.text, clean.size, err);
-    clean_up(&clean, ns->arena->allocator, size);
-    return base;
+    cfxi_base *next;
+    return cfxi_namespace_take_from(ns, wish, size, allow_reserved, &next, err);
 }
 
 cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
@@ -415,12 +405,19 @@ cfx_namespace *cfx_graph_namespace(cfx_graph *g) { return &g->names; }
 
 cfx_status cfx_snake_case(const char *name, size_t size, cfx_buffer *out)
 {
+    size_t most;
+    if (!cfxi_mul_size(size, 2, 0, &most))
+        return CFX_E_NOMEM;
+    CFX_TRY(cfx_buffer_reserve(out, most));
+    char *to = out->data + out->size;
     for (size_t i = 0; i < size; i++) {
         bool upper = name[i] >= 'A' && name[i] <= 'Z';
         if (upper && i > 0 && name[i - 1] >= 'a' && name[i - 1] <= 'z')
-            CFX_TRY(cfx_buffer_append(out, "_", 1));
-        char lower = upper ? (char)(name[i] - 'A' + 'a') : name[i];
-        CFX_TRY(cfx_buffer_append(out, &lower, 1));
+            *to++ = '_';
+        *to++ = upper ? (char)(name[i] - 'A' + 'a') : name[i];
     }
+    out->size = (size_t)(to - out->data);
+    if (size > 0)
+        *to = '\0';
     return CFX_OK;
 }

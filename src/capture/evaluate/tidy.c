@@ -268,6 +268,8 @@ static cfx_status trim_control(cfxi_control *c, cfx_error *err)
 static cfx_status trim(cfx_graph *g, cfx_error *err)
 {
     cfxi_control c;
+    if (g->height == 0)
+        return CFX_OK;
     for (cfx_node *n = g->root.prev, *before; n != &g->root; n = before) {
         before = n->prev;
         if (!cfxi_control_of(n, &c))
@@ -334,7 +336,7 @@ static cfx_status name_region(const cfxi_control *c, size_t i, cfx_error *err)
 static cfx_status name_inside(cfx_graph *g, cfx_error *err)
 {
     cfxi_control c;
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+    for (cfx_node *n = g->root.next; g->height > 0 && n != &g->root; n = n->next)
         if (cfxi_control_of(n, &c))
             for (size_t i = 0; i < c.n_regions; i++)
                 CFX_TRY(name_region(&c, i, err));

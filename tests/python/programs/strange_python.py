@@ -255,7 +255,8 @@ def try_return(x):
     return x
 
 
-@program(torch.tensor([0.1, 0.2, 2.0]), randn(3), -randn(3).abs(), tags="break continue else nested")
+@program(torch.tensor([0.1, 0.2, 2.0]), randn(3), -randn(3).abs(),
+         tags="break continue else nested")
 def nested_break(x):
     out = []
     for i in range(3):
