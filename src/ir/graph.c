@@ -389,11 +389,13 @@ void cfx_graph_set_binding(cfx_graph *g, void *binding) { g->binding = binding; 
 
 size_t cfx_graph_memory(const cfx_graph *g)
 {
-    size_t slots = g->refs_table.capacity + g->location_table.capacity + g->scope_table.capacity +
-                   g->names.names.capacity + g->names.bases.capacity;
-    slots += g->locations.capacity + g->scopes.capacity;
-    return sizeof *g + g->arena.bytes + slots * sizeof(void *) +
-           g->hooks.capacity * sizeof(cfxi_hook);
+    const cfxi_table *const tables[] = {&g->refs_table, &g->location_table, &g->scope_table,
+                                        &g->names.names, &g->names.bases};
+    size_t bytes = sizeof *g + g->arena.bytes + g->hooks.capacity * sizeof(cfxi_hook) +
+                   (g->locations.capacity + g->scopes.capacity) * sizeof(void *);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        bytes += cfxi_table_bytes(tables[i]);
+    return bytes;
 }
 
 static cfx_node *unless_root(cfx_node *n) { return cfxi_node_is_root(n) ? NULL : n; }

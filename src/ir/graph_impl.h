@@ -121,11 +121,10 @@ struct cfx_node {
     uint32_t kwargs_depth : 12;
 };
 
-/* A hash set of pointers to items that know how to hash and compare themselves. Not to be copied:
- * a small one holds its slots itself. */
+/* A hash set of pointers to items that know how to hash and compare themselves. */
 enum { CFXI_FEW_SLOTS = 8 };
 typedef struct cfxi_table {
-    uintptr_t *slots; /* an item and some bits of its hash */
+    uintptr_t *slots; /* an item and some bits of its hash; NULL: `few` */
     size_t size;      /* live entries */
     size_t used;      /* live entries and tombstones */
     size_t capacity;  /* a power of two, or 0 */
@@ -275,6 +274,7 @@ bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
 void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item);  /* after a reserve */
 void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item);
 void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator);
+size_t cfxi_table_bytes(const cfxi_table *t);  /* that it has allocated */
 /* Walks the items: *at starts at 0; NULL at the end. */
 void *cfxi_table_next(const cfxi_table *t, size_t *at);
 

@@ -10,6 +10,16 @@ enum { TAG_BITS = 3, TAG_MASK = (1 << TAG_BITS) - 1, AHEAD = 16 };
 
 static const uint64_t tombstone = 0;  /* its address marks a slot whose item was removed */
 
+static uintptr_t *slots_of(const cfxi_table *t)
+{
+    return t->slots ? t->slots : (uintptr_t *)(uintptr_t)t->few;
+}
+
+size_t cfxi_table_bytes(const cfxi_table *t)
+{
+    return t->slots ? t->capacity * sizeof *t->slots : 0;
+}
+
 static uintptr_t tagged(const void *item, uint32_t hash)
 {
     return (uintptr_t)item | (hash >> (32 - TAG_BITS));
@@ -24,9 +34,10 @@ void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, co
     if (!t->capacity)
         return NULL;
     size_t mask = t->capacity - 1;
+    const uintptr_t *slots = slots_of(t);
     uintptr_t tag = tagged(NULL, hash);
-    for (size_t i = hash & mask; t->slots[i]; i = (i + 1) & mask) {
-        uintptr_t slot = t->slots[i];
+    for (size_t i = hash & mask; slots[i]; i = (i + 1) & mask) {
+        uintptr_t slot = slots[i];
         if ((slot & TAG_MASK) == tag && is_item(slot) && same(item_of(slot), key, size))
             return item_of(slot);
     }
@@ -41,32 +52,30 @@ static void place(uintptr_t *slots, size_t capacity, uint32_t hash, const void *
     slots[i] = tagged(item, hash);
 }
 
-static void free_slots(cfxi_table *t, const cfx_allocator *allocator)
-{
-    if (t->slots != t->few)
-        cfxi_free(allocator, t->slots, t->capacity * sizeof *t->slots);
-}
-
 static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
                    const cfx_allocator *allocator)
 {
     size_t bytes;
     uintptr_t *slots = NULL;
-    if (capacity <= CFXI_FEW_SLOTS && t->slots != t->few)
-        slots = t->few;
-    else if (cfxi_mul_size(capacity, sizeof *slots, 0, &bytes))
+    if (capacity == CFXI_FEW_SLOTS && t->capacity == 0) {
+        memset(t->few, 0, sizeof t->few);
+        t->capacity = capacity;
+        return true;
+    }
+    if (cfxi_mul_size(capacity, sizeof *slots, 0, &bytes))
         slots = cfxi_alloc(allocator, bytes);
     if (!slots)
         return false;
-    memset(slots, 0, capacity * sizeof *slots);
+    memset(slots, 0, bytes);
+    const uintptr_t *old = slots_of(t);
     for (size_t i = 0; i < t->capacity; i++) {
-        void *item = is_item(t->slots[i]) ? item_of(t->slots[i]) : NULL;
+        void *item = is_item(old[i]) ? item_of(old[i]) : NULL;
         if (i + AHEAD < t->capacity)  /* items lie all over memory */
-            __builtin_prefetch(item_of(t->slots[i + AHEAD]));
+            __builtin_prefetch(item_of(old[i + AHEAD]));
         if (item)
             place(slots, capacity, hash_of(item), item);
     }
-    free_slots(t, allocator);
+    cfxi_free(allocator, t->slots, cfxi_table_bytes(t));
     t->slots = slots;
     t->used = t->size;
     t->capacity = capacity;
@@ -95,20 +104,22 @@ void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item)
 {
     size_t mask = t->capacity - 1;
     size_t i = hash & mask;
-    while (is_item(t->slots[i]))
+    uintptr_t *slots = slots_of(t);
+    while (is_item(slots[i]))
         i = (i + 1) & mask;
-    t->used += t->slots[i] == 0;
+    t->used += slots[i] == 0;
     t->size++;
-    t->slots[i] = tagged(item, hash);
+    slots[i] = tagged(item, hash);
 }
 
 void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item)
 {
     size_t mask = t->capacity - 1;
-    for (size_t i = hash & mask; t->slots[i]; i = (i + 1) & mask) {
-        if (t->slots[i] != tagged(item, hash))
+    uintptr_t *slots = slots_of(t);
+    for (size_t i = hash & mask; slots[i]; i = (i + 1) & mask) {
+        if (slots[i] != tagged(item, hash))
             continue;
-        t->slots[i] = (uintptr_t)&tombstone;
+        slots[i] = (uintptr_t)&tombstone;
         t->size--;
         return;
     }
@@ -116,14 +127,14 @@ void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item)
 
 void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator)
 {
-    free_slots(t, allocator);
+    cfxi_free(allocator, t->slots, cfxi_table_bytes(t));
     *t = (cfxi_table){0};
 }
 
 void *cfxi_table_next(const cfxi_table *t, size_t *at)
 {
     while (*at < t->capacity) {
-        uintptr_t slot = t->slots[(*at)++];
+        uintptr_t slot = slots_of(t)[(*at)++];
         if (is_item(slot))
             return item_of(slot);
     }
