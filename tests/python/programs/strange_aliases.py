@@ -166,3 +166,55 @@ class RunningMean(nn.Module):
                 self.mean = self.mean * 0.9  # never
             self.count += 1
         return x - self.mean, self.count.clone()
+
+
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(()))
+
+    def forward(self, x):
+        self.n = self.n + 1
+        return x * self.n
+
+
+@module(randn(3), -randn(3), randn(3), tags="buffer submodule twice")
+class CallsItThrice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Counted()
+
+    def forward(self, x):
+        a = self.sub(x)
+        b = self.sub(x)
+        if a.sum() > 0:
+            b = self.sub(b)
+        return a, b, self.sub.n + 0
+
+
+@module(randn(3), -randn(3), randn(3), tags="buffer view assigned")
+class KeepsTheLastRow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.arange(6.0).view(2, 3))
+
+    def forward(self, x):
+        row, t = self.rows[0], self.rows.t()
+        self.rows = torch.stack([x, row])
+        return row, t[0] * 1, [row * 2], {"a": t.sum()}
+
+
+@module(randn(3), -randn(3), randn(3), tags="buffers one-tensor")
+class TwoBuffersOneTensor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(3))
+        self.register_buffer("b", torch.zeros(3))
+
+    def forward(self, x):
+        self.a.add_(x)
+        t = self.a
+        self.b = t
+        self.a = t * 2
+        t.add_(1)
+        return self.a + 0, self.b + 0

@@ -296,3 +296,24 @@ def compare_mixed(x, n: int):
     g = n and x.sum() or 5
     h = (x.sum() > 0) == True
     return a, b, c, d, e, f, g, h, n is not None, "a" if n else "b"
+
+
+@program(randn(4), -randn(4), torch.tensor([2.0, 1.0, 2.0]), tags="sorted reverse unknown-length")
+def sorts_what_it_made(x):
+    return (sorted([v.item() for v in x], reverse=True), sorted(x.tolist()),
+            sorted(x, reverse=True), sorted([x[0].item(), 1.0, x[1].item()], reverse=True))
+
+
+@program((randn(4), "a-b"), (-randn(4), "c"), tags="str methods data",
+         no_row="split and find of a text")
+def methods_of_a_text(x, name: str):
+    parts = name.split("-")
+    both = parts if len(parts) > 1 else []
+    up = name.upper() if name.startswith("a") else "z"
+    return both, isinstance(parts, list), up, name.find("b"), x
+
+
+@program((randn(4), "a-b"), (-randn(4), "c"), tags="split text-or-tensor", no_row="split of a text")
+def splits_anything(x, name):
+    parts = name.split("-")
+    return isinstance(parts, list), parts, x.split(2)[0] if x.sum() > 0 else x[:2]
