@@ -424,6 +424,9 @@ def _record_rules():
         rules.update({f: _DEEP for f in vars(module).values() if callable(f)})
     public = (getattr(operator, name) for name in operator.__all__)
     rules.update({f: _ITEM for f in public if isinstance(f, types.BuiltinFunctionType)})
+    deep = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
+            operator.contains, operator.countOf, operator.indexOf, operator.mod)
+    rules.update(dict.fromkeys(deep, _DEEP))  # they ask items of lists, or put them into a text
     for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP
@@ -433,6 +436,15 @@ def _record_rules():
     rules[torch.Tensor] = rules[ops.fail] = _ALWAYS
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules
+
+
+# Methods that builtin functions call: of the user's classes, they are evaluated, too.
+_DUNDERS = {
+    len: ("__len__",), abs: ("__abs__",), int: ("__int__", "__index__"), float: ("__float__",),
+    complex: ("__complex__",), bool: ("__bool__", "__len__"), round: ("__round__",),
+    str: ("__str__", "__repr__"), repr: ("__repr__",), divmod: ("__divmod__",),
+    format: ("__format__",),
+}  # fmt: skip
 
 
 def _transforms():
@@ -471,6 +483,7 @@ replaced: dict[Any, Any] = {
 _core._register(
     script_specials=_specials(),
     script_builtins=_record_rules(),
+    script_dunders=_DUNDERS,
     script_operators=(torch._ops.OpOverload, torch._ops.OpOverloadPacket,
                       torch._ops.HigherOrderOperator),
     script_facts=_FACTS,

@@ -367,7 +367,11 @@ static void proxy_dealloc(PyProxy *self)
 
 static PyObject *proxy_repr(PyObject *self)
 {
-    PyObject *node = proxy_node(state_of(Py_TYPE(self)), self);
+    PyObject *tracer = ((PyProxy *)self)->tracer;
+    module_state *st = state_of(Py_TYPE(self));
+    if (tracer && is_tracer(st, tracer) && script_refuses_text(((PyTracer *)tracer)->script))
+        return NULL;
+    PyObject *node = proxy_node(st, self);
     PyObject *name = node ? PyObject_GetAttrString(node, "name") : NULL;
     PyObject *text = name ? PyUnicode_FromFormat("Proxy(%S)", name) : NULL;
     Py_XDECREF(name);

@@ -84,6 +84,19 @@ static PyObject *leave_mode(PyScript *w, PyObject *result)
     return result;
 }
 
+/* Whether it is str(), repr() and their like, or a method of a text. */
+static bool makes_text(PyObject *f)
+{
+    if (!PyCFunction_Check(f))
+        return f == (PyObject *)&PyUnicode_Type;
+    PyObject *self = PyCFunction_GET_SELF(f);
+    const char *name = ((PyCFunctionObject *)f)->m_ml->ml_name;
+    return self && (PyUnicode_Check(self) ||
+                    (PyModule_Check(self) && (strcmp(name, "repr") == 0 ||
+                                              strcmp(name, "ascii") == 0 ||
+                                              strcmp(name, "format") == 0)));
+}
+
 PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
                             PyObject *kwargs)
 {
@@ -93,8 +106,11 @@ PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_
                                     : PyObject_CallMethod(w->mode, "__enter__", NULL);
     PyObject *result = NULL;
     if (entered) {
+        const bool text = makes_text(f);
         w->in_mode++;
+        w->in_text += text;
         result = PyObject_Call(f, all, kwargs);
+        w->in_text -= text;
         if (--w->in_mode == 0)
             result = leave_mode(w, result);
     }
@@ -215,8 +231,10 @@ static PyObject *call_bound(PyScript *w, const call *c)
         return NULL;
     if (is_mutable(self) && cfx_script_changes(name) && script_may_change(w, self) < 0)
         return NULL;
-    int found = PyUnicode_Check(self) ? mentions(w->st, c) : searches(self, name) &&
-                takes_graph(w->st, c, false);
+    const bool search = searches(self, name);
+    int found = search || PyUnicode_Check(self) ? mentions(w->st, c) : 0;
+    if (found == 0 && search)
+        found = mentions_graph(w->st, self);
     if (found <= 0)
         return NULL;
     PyObject *text = PyUnicode_InternFromString(name);
@@ -299,6 +317,29 @@ static int refuse_transform(PyScript *w, const call *c)
     return found == 0 ? 0 : -1;
 }
 
+/* len(o) and its like of an object of the user's class: what its method gives. NULL without an
+ * exception: it has none. */
+static PyObject *call_dunder(PyScript *w, const call *c)
+{
+    PyObject *methods = NULL;
+    PyObject *result = NULL;
+    if ((PyCFunction_Check(c->f) || PyType_Check(c->f)) && c->n > 0 && c->n < 3 && !c->kwargs &&
+        !is_graph_like(w->st, c->args[0]) && w->st->script_dunders &&
+        PyType_HasFeature(Py_TYPE(c->args[0]), Py_TPFLAGS_HEAPTYPE))
+        methods = PyDict_GetItemWithError(w->st->script_dunders, c->f);
+    for (Py_ssize_t i = 0; methods && !result && i < PyTuple_GET_SIZE(methods); i++) {
+        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(methods, i));
+        result = name ? script_call_users(w, c->args[0], name, c->n > 1 ? c->args[1] : NULL) : NULL;
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    if (!result || c->f != (PyObject *)&PyBool_Type || PyBool_Check(result))
+        return result;
+    PyObject *truth = script_call(w, c->f, &result, 1, NULL);
+    Py_DECREF(result);
+    return truth;
+}
+
 static PyObject *call_direct(PyScript *w, call *c)
 {
     module_state *st = w->st;
@@ -312,6 +353,9 @@ static PyObject *call_direct(PyScript *w, call *c)
         return result;
     }
     c->f = wrapped ? wrapped : c->f;
+    result = call_dunder(w, c);
+    if (result || PyErr_Occurred())
+        return result;
     long rule = record_rule_of(st, c->f);
     if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
         rule = RECORD_ALWAYS;

@@ -85,9 +85,11 @@ static cfx_object *world_proxy(void *ctx, cfx_node *n, cfx_error *err)
 /* What no graph can hold, said in the words of who writes the program. */
 static int check_value(PyScript *w, PyObject *o)
 {
-    if (script_function_of(w, o) || PyFunction_Check(o) || PyMethod_Check(o))
-        script_refuse(w, "a function is no value that data can choose, carry or return: call it on "
-                      "each way, and choose between the results");
+    const bool function = script_function_of(w, o) || PyFunction_Check(o) || PyMethod_Check(o) ||
+                          PyCFunction_Check(o);
+    if (function || is_nn_module(w->st, o))
+        script_refuse(w, "a %s is no value that data can choose, carry or return: call it on each "
+                      "way, and choose between the results", function ? "function" : "module");
     return PyErr_Occurred() ? -1 : 0;
 }
 

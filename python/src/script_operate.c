@@ -61,9 +61,7 @@ static bool may_be_users(const PyScript *w, PyObject *o)
            PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE);
 }
 
-/* Calls the method of that name of o's class with `other` (may be NULL), if that is the user's:
- * NULL without an exception if it is not, or gives NotImplemented. */
-static PyObject *call_users(PyScript *w, PyObject *o, const char *method, PyObject *other)
+PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObject *other)
 {
     if (!may_be_users(w, o))
         return NULL;
@@ -82,7 +80,9 @@ static PyObject *call_operator(PyScript *w, PyObject *o, cfx_sign sign, const ch
                                PyObject *other)
 {
     char name[METHOD_SIZE];
-    return may_be_users(w, o) ? call_users(w, o, method_name(sign, before, name), other) : NULL;
+    if (!may_be_users(w, o))
+        return NULL;
+    return script_call_users(w, o, method_name(sign, before, name), other);
 }
 
 /* a.__add__(b), then b.__radd__(a), of classes of the user's. */
@@ -150,14 +150,28 @@ static PyObject *known_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject 
     PyObject *result = users_binary(w, sign, a, b, in_place);
     if (result || PyErr_Occurred())
         return result;
-    return in_place ? row->in_place(a, b) : row->plain(a, b);
+    const bool text = sign == CFX_SIGN_MOD && PyUnicode_Check(a);
+    w->in_text += text;
+    result = in_place ? row->in_place(a, b) : row->plain(a, b);
+    w->in_text -= text;
+    return result;
 }
 
-/* An operand as script_read gives it; but numpy's numbers would take a graph value for an array. */
+/* Whether it is a member of an enum, whose class is not left in a graph. */
+static bool is_enum_number(PyObject *o)
+{
+    return (PyLong_Check(o) || PyFloat_Check(o)) && !PyLong_CheckExact(o) && !PyBool_Check(o) &&
+           strncmp(Py_TYPE(Py_TYPE(o))->tp_name, "Enum", 4) == 0;
+}
+
+/* An operand as script_read gives it; but numpy's numbers would take a graph value for an array,
+ * and members of an IntEnum are the numbers they stand for. */
 static PyObject *operand(PyScript *w, PyObject *o, PyObject *other)
 {
     if (is_graph_like(w->st, other) && is_numpy_scalar(o))
         return PyObject_CallMethod(o, "item", NULL);
+    if (is_graph_like(w->st, other) && is_enum_number(o))
+        return PyLong_Check(o) ? PyNumber_Long(o) : PyNumber_Float(o);
     return script_read(w, o);
 }
 
@@ -200,15 +214,25 @@ static PyObject *record_contains(PyScript *w, PyObject *item, PyObject *containe
     return found;
 }
 
+/* Whether `item in container` depends on a graph value: on the item, or one in a list. */
+static int asks_graph(PyScript *w, PyObject *item, PyObject *container)
+{
+    if (is_graph_like(w->st, container) || is_graph_like(w->st, item))
+        return 1;
+    int inside = mentions_graph(w->st, item);
+    const bool list = PyList_CheckExact(container) || PyTuple_CheckExact(container);
+    return inside == 0 && list ? mentions_graph(w->st, container) : inside;
+}
+
 /* `item in container`; graph values of either sort are recorded. */
 static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool negated)
 {
-    bool symbolic = is_graph_like(w->st, container) || is_graph_like(w->st, item);
     /* a container that is known is looked through by identity first: a tensor's own == says more */
-    PyObject *found = NULL;
-    if (symbolic)
+    PyObject *found = script_call_users(w, container, "__contains__", item);
+    int symbolic = found || PyErr_Occurred() ? 0 : asks_graph(w, item, container);
+    if (symbolic > 0) {
         found = record_contains(w, item, container);
-    else if (!(found = call_users(w, container, "__contains__", item)) && !PyErr_Occurred()) {
+    } else if (!found && !PyErr_Occurred()) {
         int is_in = PySequence_Contains(container, item);
         found = is_in < 0 ? NULL : PyBool_FromLong(is_in);
     }
@@ -296,9 +320,9 @@ static int truth(PyScript *w, PyObject *o)
         refuse(w->st, "bool", o);
         return -1;
     }
-    PyObject *answer = call_users(w, o, "__bool__", NULL);
+    PyObject *answer = script_call_users(w, o, "__bool__", NULL);
     if (!answer && !PyErr_Occurred())
-        answer = call_users(w, o, "__len__", NULL);
+        answer = script_call_users(w, o, "__len__", NULL);
     if (PyErr_Occurred())
         return -1;
     int is = answer && is_proxy(w->st, answer) ? (refuse(w->st, "bool", answer), -1)
@@ -337,7 +361,7 @@ static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
         result = script_record_operator(w, "getitem", args, 2);
     else if (symbolic < 0)
         result = NULL;
-    else if (!(result = call_users(w, o, "__getitem__", key)) && !PyErr_Occurred())
+    else if (!(result = script_call_users(w, o, "__getitem__", key)) && !PyErr_Occurred())
         result = PyObject_GetItem(o, key);
     Py_DECREF(o);
     return result;
@@ -410,7 +434,7 @@ static PyObject *iterate(PyScript *w, PyObject *o)
         return refuse(w->st, "iter", o);
     if (is_tensor(w->st, o))
         return iterate_tensor(w, o);
-    PyObject *iterator = call_users(w, o, "__iter__", NULL);
+    PyObject *iterator = script_call_users(w, o, "__iter__", NULL);
     return iterator || PyErr_Occurred() ? iterator : PyObject_GetIter(o);
 }
 
@@ -424,7 +448,7 @@ static cfx_object *world_next(void *ctx, cfx_object *iterator, cfx_error *err)
     PyScript *w = ctx;
     if (err)
         err->status = CFX_OK;
-    PyObject *value = call_users(w, py(iterator), "__next__", NULL);
+    PyObject *value = script_call_users(w, py(iterator), "__next__", NULL);
     if (!value && !PyErr_Occurred())
         value = PyIter_Check(py(iterator)) ? PyIter_Next(py(iterator))
                                            : PyObject_CallMethod(py(iterator), "__next__", NULL);
@@ -463,15 +487,41 @@ static PyObject *record_format(PyScript *w, PyObject *o, int conversion, PyObjec
     return result;
 }
 
+/* The text that a method of the user's class gives; NULL without an exception: it has none. */
+static PyObject *users_text(PyScript *w, PyObject *o, int conversion, PyObject *spec)
+{
+    PyObject *text = NULL;
+    if (!conversion) {
+        PyObject *how = spec ? Py_NewRef(spec) : PyUnicode_FromString("");
+        text = how ? script_call_users(w, o, "__format__", how) : NULL;
+        Py_XDECREF(how);
+    }
+    if (text || PyErr_Occurred() || (!conversion && spec))
+        return text;
+    if (!conversion || conversion == 's')
+        text = script_call_users(w, o, "__str__", NULL);
+    return text || PyErr_Occurred() ? text : script_call_users(w, o, "__repr__", NULL);
+}
+
 static PyObject *format(PyScript *w, PyObject *o, int conversion, PyObject *spec)
 {
+    PyObject *own = users_text(w, o, conversion, spec);
+    if (own && conversion && spec) {
+        PyObject *text = format(w, own, 0, spec);
+        Py_DECREF(own);
+        return text;
+    }
+    if (own || PyErr_Occurred())
+        return own;
     int symbolic = mentions_graph(w->st, o);
     if (symbolic == 0 && spec)
         symbolic = mentions_graph(w->st, spec);
     if (symbolic != 0)
         return symbolic < 0 ? NULL : record_format(w, o, conversion, spec);
+    w->in_text++;
     PyObject *text = converted(o, conversion);
     PyObject *result = text ? PyObject_Format(text, spec) : NULL;
+    w->in_text--;
     Py_XDECREF(text);
     return result;
 }

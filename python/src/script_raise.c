@@ -58,11 +58,20 @@ PyObject *script_refuse(PyScript *w, const char *format, ...)
     return NULL;
 }
 
+bool script_refuses_text(PyScript *w)
+{
+    if (!w || w->in_text == 0)
+        return false;
+    script_refuse(w, "the text of an object that holds a value which is known only when the "
+                  "program runs; put the values themselves into the text: f\"{o.x}\"");
+    return true;
+}
+
 Py_hash_t script_refuse_key(PyScript *w)
 {
     script_refuse(w, "a value that is known only when the program runs is looked up in, or put "
                   "into, a dict or set, whose keys have to be known; use a list of pairs and "
-                  "compare (==), or a tensor and an index");
+                  "compare (==), a tensor and an index, or for `in` a tuple");
     return -1;
 }
 

@@ -46,6 +46,7 @@ typedef struct PyScript {
     bool refused;          /* script_refuse has set the exception */
     PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
     int in_mode;           /* how many calls are in the mode */
+    int in_text;           /* how many texts are made by Python itself */
     const char *file;      /* what is evaluated; lives as long as the sources */
     uint32_t line;
     scope_frame **scopes;  /* of the modules that are entered */
@@ -135,6 +136,9 @@ PyObject *script_call(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_
 /* The function that a class of the user's has under that name and that has a source, borrowed;
  * NULL, perhaps with an exception. */
 PyObject *users_method(PyScript *w, PyTypeObject *type, PyObject *name);
+/* Calls the method of that name of o's class with `other` (may be NULL), if that is the user's:
+ * NULL without an exception if it is not, or gives NotImplemented. (script_operate.c) */
+PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObject *other);
 /* Calls f as a trace would: in the mode that records. */
 PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
                             PyObject *kwargs);

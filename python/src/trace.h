@@ -96,6 +96,10 @@ typedef struct PyTracer {
     struct PyScript *script;        /* the evaluation that it runs now, or NULL */
 } PyTracer;
 
+/* Whether a text that is made while a program is captured would have a graph value in it: refused
+ * then, with an exception. (script_raise.c) */
+bool script_refuses_text(struct PyScript *script);
+
 static inline bool is_proxy(const module_state *st, PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);

@@ -178,6 +178,8 @@ struct cfx_graph {
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfxi_callee *recent[CFXI_RECENT];  /* found by name lately */
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
+    cfx_node *kept;         /* while a script is captured: from here on, buffers get what was
+                               assigned to them; or NULL */
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
     cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;

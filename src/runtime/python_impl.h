@@ -91,6 +91,11 @@ static inline double cfxi_py_imaginary(cfx_datum d)
     return d.kind == CFX_DATUM_COMPLEX ? d.as.c[1] : 0;
 }
 
+static inline const char *cfxi_py_kind_of(cfx_datum d)
+{
+    return cfx_datum_kind_name((cfx_datum_kind)d.kind);
+}
+
 /* A number of that kind which nobody knows. */
 static inline cfx_datum cfxi_py_unknown(cfx_datum_kind kind)
 {
@@ -100,6 +105,13 @@ static inline cfx_datum cfxi_py_unknown(cfx_datum_kind kind)
     d.symbolic = 1;
     return d;
 }
+
+/* ---- results and iterables (kernels/python.c) ---------------------------------------------- */
+
+/* Result 0 is `d`, taken over; INVALID has failed. */
+cfx_status cfxi_python_give(cfxi_call *c, cfx_datum d);
+/* What an iterable gives: a list or tuple, owned by the caller; INVALID has failed. */
+cfx_datum cfxi_python_items(cfxi_call *c, cfx_datum d);
 
 /* ---- calls (python_ops.c) ------------------------------------------------------------------ */
 

@@ -331,7 +331,10 @@ static void tell_choices(cfxi_lowered *c, const cfx_param *param, cfx_value v)
         add_why(c, any ? ", " : ", which is one of ", words[i].text);
         any = true;
     }
-    if (!any)
+    if (c->op == CFX_OPID_remainder && v.kind == CFX_KIND_STR)
+        add_why(c, ", which is a tensor or number; ",
+                "for '%' of a text write str.format or f\"{n}\"");
+    else if (!any)
         add_why(c, ", which is ", param->type);
 }
 

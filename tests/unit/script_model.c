@@ -234,6 +234,41 @@ TEST(memory_may_run_out)
         "            break\n"
         "        x = x / 2\n"
         "    return best, a\n";
+    static char lazy[] =
+        "import torch\n"
+        "from torch import nn\n"
+        "class Box:\n"
+        "    def __init__(self, h): self.h = h\n"
+        "    def __bool__(self): return bool(self.h.sum() > 0)\n"
+        "    def __len__(self): return self.h.shape[0]\n"
+        "    def __contains__(self, v): return bool((self.h == v).any())\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.parts = nn.ModuleList([nn.ReLU()])\n"
+        "        self.parts += [nn.Tanh(), nn.ELU()]\n"
+        "        self.parts.insert(1, nn.Sigmoid())\n"
+        "        self.parts.pop(-1)\n"
+        "        del self.parts[0]\n"
+        "        self.table = nn.ModuleDict({'a': nn.ReLU(), 'b': nn.Tanh()})\n"
+        "        self.all = self.parts + self.parts[1:]\n"
+        "        self.register_buffer('p', torch.zeros(2))\n"
+        "        self.register_buffer('q', torch.ones(2))\n"
+        "    def forward(self, x, i, d, s):\n"
+        "        old, self.p, self.q = self.p, self.q, self.p\n"
+        "        x = self.parts[i](x) + self.table[s](x) * len(Box(x))\n"
+        "        for n, k in enumerate(x):\n"
+        "            if k > 3 and (m := x.max()) > 4:\n"
+        "                x = x * m\n"
+        "                break\n"
+        "        else:\n"
+        "            n = -1\n"
+        "        assert len(d) > 2, f'{d[0]}'\n"
+        "        r = sum([d[k] for k in d])\n"
+        "        first = next((v for v in x if v > r), x[0])\n"
+        "        return x if Box(x) else -x, any(v > 0 for v in x), first, n, 3 in Box(x), old\n";
+    CHECK_INT_EQ(CFX_OK, capture(NULL, lazy));
+    CHECK(test_oom_sweep(capture, lazy) > 100);
     CHECK(test_oom_sweep(capture, small) > 100);
     CHECK(test_oom_sweep(capture, control) > 100);
     CHECK(test_oom_sweep(capture, module) > 100);

@@ -93,8 +93,9 @@ static bool merge_expression(cfxi_merge *m, const way *a, const way *b, cfxi_for
         return true;
     const cfxi_merged done = cfxi_merge_values(m, a->value, b->value, form);
     if (done == CFXI_MERGED_NOT)
-        cfxi_fail(ev, NULL, CFX_E_TYPE, "this is a %s or a %s, and which one depends on data; give "
-                  "it the same type on both ways", m->why.type[0], m->why.type[1]);
+        cfxi_fail(ev, NULL, CFX_E_TYPE, "this is a %s or a %s, and which one depends on data; %s",
+                  m->why.type[0], m->why.type[1],
+                  cfxi_kinds_advice(&m->why, "give it the same type on both ways"));
     return done == CFXI_MERGED;
 }
 
@@ -216,6 +217,12 @@ static bool push(cfx_evaluator *ev, const cfxi_pending *p)
 
 cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto)
 {
+    return cfxi_resume_with(ev, out, upto, NULL, NULL);
+}
+
+cfxi_flow cfxi_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
+                           cfxi_way *left, void *ctx)
+{
     if (out->result)
         ev->frame->result = out->result;
     if ((out->mask & ~bits_upto(upto)) == 0)
@@ -229,7 +236,8 @@ cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto
     p.pred = in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL;
     p.left.out = (cfxi_outcome){.mask = far, .code = is_single(far) ? NULL : out->code,
                                 .result = out->result};
-    if (!p.pred || !(p.left.region = cfxi_region_open(ev)) || !cfxi_region_close(ev) ||
+    if (!p.pred || !(p.left.region = cfxi_region_open(ev)) ||
+        (left && left(ev, ctx, NULL) != CFXI_FLOW_ON) || !cfxi_region_close(ev) ||
         !(p.open = cfxi_region_open(ev)) || !push(ev, &p))
         return CFXI_FLOW_FAIL;
     return near;
@@ -496,10 +504,89 @@ static cfxi_flow if_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return cfxi_exec_block(ev, ((const cfxi_If *)ctx)->orelse);
 }
 
+/* `if a and (m := b):`, from the i-th operand on. As one condition, m would have a value only where
+ * a holds; but the block is run only where it has one. So each operand is a branch of its own:
+ *     if a: if (m := b): block                               of `or`: if a: block else: if b: block
+ */
+typedef struct operands {
+    const cfxi_If *s;
+    const cfxi_BoolOp *test;
+    size_t i;
+    bool swap;
+} operands;
+
+/* How often one statement may be evaluated because blocks of such conditions are in each of their
+ * branches. */
+enum { MOST_COPIES = 16 };
+
+static cfxi_flow if_operand(cfx_evaluator *ev, const operands *o);
+
+/* What follows where an operand is `truth`. */
+static cfxi_flow behind_operand(cfx_evaluator *ev, const operands *o, bool truth)
+{
+    const bool decides = o->test->op == CFXI_AST_Or;
+    if (truth == decides || o->i + 1 == o->test->values.count)
+        return cfxi_exec_block(ev, truth != o->swap ? o->s->body : o->s->orelse);
+    operands rest = *o;
+    rest.i++;
+    return if_operand(ev, &rest);
+}
+
+static cfxi_flow operand_holds(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return behind_operand(ev, ctx, true);
+}
+
+static cfxi_flow operand_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return behind_operand(ev, ctx, false);
+}
+
+static cfxi_flow if_operand(cfx_evaluator *ev, const operands *o)
+{
+    bool swap;
+    cfx_object *pred;
+    const cfxi_truth truth = eval_condition(ev, o->test->values.items[o->i], &pred, &swap);
+    if (truth == CFXI_TRUTH_FAIL)
+        return cfxi_failed_flow(ev);
+    if (truth != CFXI_TRUTH_GRAPH)
+        return behind_operand(ev, o, truth == CFXI_TRUE);
+    return branch(ev, pred, swap ? operand_fails : operand_holds,
+                  swap ? operand_holds : operand_fails, (void *)o, cfxi_end_of(&o->s->ast), NULL);
+}
+
+/* Whether an operand behind the first assigns something: a condition that is taken apart. */
+static bool find_operands(const cfx_evaluator *ev, const cfxi_If *s, operands *o)
+{
+    const cfxi_ast *test = s->test;
+    *o = (operands){.s = s};
+    while (test->kind == CFXI_AST_UnaryOp && cfxi_as_UnaryOp(test)->op == CFXI_AST_Not) {
+        test = cfxi_as_UnaryOp(test)->operand;
+        o->swap = !o->swap;
+    }
+    if (test->kind != CFXI_AST_BoolOp)
+        return false;
+    o->test = cfxi_as_BoolOp(test);
+    const cfx_def *def = ev->frame->def;
+    const size_t write = cfxi_first_write(def, cfxi_start_of(o->test->values.items[1]));
+    return write < def->n_writes && def->writes[write].place < cfxi_end_of(test) &&
+           o->test->values.count * ev->copies <= MOST_COPIES;
+}
+
 cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s)
 {
     bool swap;
     cfx_object *pred;
+    operands apart;
+    if (find_operands(ev, s, &apart)) {
+        const uint32_t copies = ev->copies;
+        ev->copies *= (uint32_t)apart.test->values.count;
+        const cfxi_flow flow = if_operand(ev, &apart);
+        ev->copies = copies;
+        return flow;
+    }
     switch (eval_condition(ev, s->test, &pred, &swap)) {
     case CFXI_TRUTH_FAIL:
         return cfxi_failed_flow(ev);

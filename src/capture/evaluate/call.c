@@ -453,17 +453,64 @@ static cfx_object *eval_listing(cfx_evaluator *ev, const cfxi_Call *c, cfx_objec
     return all ? cfxi_call(ev, f, cfxi_args(&all, 1)) : NULL;
 }
 
+/* any(... for ...), all(...), next(..., otherwise); *done false: it is none of them. */
+static cfx_object *eval_question(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, bool *done)
+{
+    *done = false;
+    if (c->args.count < 1 || c->args.items[0]->kind != CFXI_AST_GeneratorExp ||
+        c->keywords.count > 0 || c->args.count > 2)
+        return NULL;
+    const cfxi_ast *generator = c->args.items[0];
+    const cfx_special which = special_of(ev, f);
+    cfx_object *otherwise = cfxi_bool(ev, which == CFX_SPECIAL_ALL);
+    if (which == CFX_SPECIAL_NEXT && c->args.count == 2) {
+        *done = true;
+        otherwise = cfxi_eval(ev, c->args.items[1]);
+        return otherwise ? cfxi_ask_generator(ev, generator, CFXI_ASK_FIRST, otherwise) : NULL;
+    }
+    if (c->args.count > 1 || (which != CFX_SPECIAL_ANY && which != CFX_SPECIAL_ALL))
+        return NULL;
+    *done = true;
+    return cfxi_ask_generator(ev, generator,
+                              which == CFX_SPECIAL_ANY ? CFXI_ASK_ANY : CFXI_ASK_ALL, otherwise);
+}
+
+/* What is called, where that is an item: *chosen, if data choose it, and *key. */
+static cfx_object *eval_item(cfx_evaluator *ev, const cfxi_Subscript *s, cfx_object **key,
+                             cfxi_chosen *chosen)
+{
+    cfx_object *o = cfxi_eval(ev, s->value);
+    *key = o ? cfxi_eval(ev, s->slice) : NULL;
+    if (!*key)
+        return NULL;
+    cfxi_at(ev, &s->ast);
+    if (!cfxi_find_chosen(ev, o, *key, chosen))
+        return NULL;
+    return chosen->n > 0 ? o : cfxi_item(ev, o, *key);
+}
+
 cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
 {
+    cfxi_chosen chosen = {0};
+    cfx_object *key = NULL;
+    bool asked = false;
     cfx_call_args args;
     const bool is_method = c->func->kind == CFXI_AST_Attribute;
     const cfxi_ast *of = is_method ? cfxi_as_Attribute(c->func)->value : c->func;
     const char *name = is_method ? cfxi_mangle(ev, cfxi_as_Attribute(c->func)->attr) : "";
-    cfx_object *f = name ? (is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of)) : NULL;
+    cfx_object *f = !name ? NULL
+                    : of->kind == CFXI_AST_Subscript && !is_method
+                        ? eval_item(ev, cfxi_as_Subscript(of), &key, &chosen)
+                        : is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of);
     if (f && !is_method && lists_a_head(ev, c, f))
         return eval_listing(ev, c, f);
+    cfx_object *answer = f && !is_method ? eval_question(ev, c, f, &asked) : NULL;
+    if (asked)
+        return answer;
     if (!f || ev->err->status != CFX_OK || !eval_args(ev, c, takes_sizes(ev, f, name), &args))
         return NULL;
     cfxi_at(ev, &c->ast);
+    if (chosen.n > 0)
+        return cfxi_call_chosen(ev, &chosen, key, args);
     return is_method ? cfxi_call_method(ev, f, name, args) : cfxi_call(ev, f, args);
 }

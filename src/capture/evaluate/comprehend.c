@@ -3,16 +3,18 @@
  * A comprehension has a frame of its own, in which all is evaluated but the first iterable. What it
  * makes is a list, set or dict that grows round by round, as a loop of the program would let it:
  * a comprehension over a graph value so becomes a captured loop like any other. A generator is
- * evaluated at once, and is a list.
+ * evaluated at once, and is a list; but if it stands in any(), all() or next(), then it is a call
+ * that returns where that knows enough.
  */
-#include "evaluate_impl.h"
+#include "loop_impl.h"
 
 typedef struct comprehension {
     const cfxi_ast *ast;
     cfxi_ast_list generators;
     const cfxi_ast *key;       /* of a dict */
     const cfxi_ast *value;
-    cfx_object *made;          /* the list, set or dict */
+    cfx_object *made;          /* the list, set or dict; NULL: it is asked */
+    cfxi_ask ask;
     cfxi_frame *frame;
 } comprehension;
 
@@ -24,6 +26,45 @@ typedef struct level {
 } level;
 
 static cfxi_flow run_level(cfx_evaluator *ev, const comprehension *c, size_t i);
+
+/* Returns from the call that a generator is. */
+static cfxi_flow give(cfx_evaluator *ev, cfx_object *result)
+{
+    ev->frame->result = result;
+    return CFXI_FLOW_RETURN;
+}
+
+static cfxi_flow decided(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return give(ev, cfxi_bool(ev, ((const comprehension *)ctx)->ask == CFXI_ASK_ANY));
+}
+
+static cfxi_flow leave_out(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+/* Whether this item ends the question. */
+static cfxi_flow ask_item(cfx_evaluator *ev, const comprehension *c)
+{
+    const bool any = c->ask == CFXI_ASK_ANY;
+    cfx_object *v = cfxi_eval_raw(ev, c->value);
+    if (!v)
+        return cfxi_failed_flow(ev);
+    if (c->ask == CFXI_ASK_FIRST)
+        return give(ev, v);
+    const cfxi_truth truth = cfxi_truth_of(ev, &v);
+    if (truth == CFXI_TRUTH_FAIL)
+        return cfxi_failed_flow(ev);
+    if (truth == CFXI_TRUTH_GRAPH)
+        return cfxi_branch(ev, v, any ? decided : leave_out, any ? leave_out : decided, (void *)c,
+                           NULL);
+    return (truth == CFXI_TRUE) == any ? decided(ev, (void *)c, NULL) : CFXI_FLOW_ON;
+}
 
 static bool add(cfx_evaluator *ev, const comprehension *c)
 {
@@ -45,14 +86,6 @@ static cfxi_flow filter_rest(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
     return filter(ev, ctx);
-}
-
-static cfxi_flow leave_out(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
 }
 
 /* An item that conditions from the k-th on have to let pass. Where data decides, the list grows on
@@ -79,6 +112,8 @@ static cfxi_flow filter(cfx_evaluator *ev, const level *at)
     }
     if (at->i + 1 < c->generators.count)
         return run_level(ev, c, at->i + 1);
+    if (!c->made)
+        return ask_item(ev, c);
     return add(ev, c) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 
@@ -94,7 +129,7 @@ static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
     cfxi_frame *outside = ev->frame;
     ev->frame = at->c->frame;
     const cfxi_flow flow = round_in_frame(ev, at, item);
-    if (flow != CFXI_FLOW_ON)
+    if (flow == CFXI_FLOW_FAIL || flow == CFXI_FLOW_RAISE)
         cfxi_note_failure(ev);
     ev->frame = outside;
     return flow;
@@ -136,6 +171,13 @@ cfx_object *cfxi_as_generator(cfx_evaluator *ev, cfx_object *list)
     return NULL;
 }
 
+/* An asynchronous one is refused. */
+static bool is_plain(cfx_evaluator *ev, const cfx_def *def)
+{
+    return !def->yields || cfxi_fail(ev, def->yields, CFX_E_UNSUPPORTED, "an asynchronous "
+                                     "comprehension cannot be captured; write a plain one");
+}
+
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
 {
     const cfx_def *def = cfxi_def_of(ev->frame->def->script, ast);
@@ -143,9 +185,8 @@ cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
                            : ast->kind == CFXI_AST_SetComp ? CFX_BUILD_SET
                                                            : CFX_BUILD_LIST;
     comprehension c;
-    if (def->yields)
-        return cfxi_fail(ev, def->yields, CFX_E_UNSUPPORTED, "an asynchronous comprehension cannot "
-                         "be captured; write a plain one");
+    if (!is_plain(ev, def))
+        return NULL;
     c = (comprehension){.frame = cfxi_frame_new(ev, def, ev->frame, ev->frame->globals)};
     take_apart(ast, &c);
     c.made = cfxi_build(ev, what, NULL, 0);
@@ -154,4 +195,41 @@ cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
     if (run_level(ev, &c, 0) != CFXI_FLOW_ON)
         return NULL;
     return ast->kind == CFXI_AST_GeneratorExp ? cfxi_as_generator(ev, c.made) : c.made;
+}
+
+/* The rounds of a generator that is asked, and what it gives in the end. */
+static cfx_object *run_asked(cfx_evaluator *ev, comprehension *c, const cfxi_sequence *first,
+                             cfx_object *otherwise)
+{
+    cfxi_frame *f = c->frame;
+    level at = {.c = c};
+    cfxi_flow flow = cfxi_go_over(ev, cfxi_as_comprehension(c->generators.items[0])->iter, first,
+                                  run_round, &at);
+    if (flow == CFXI_FLOW_ON)
+        flow = give(ev, otherwise);
+    if (flow != CFXI_FLOW_FAIL)
+        flow = cfxi_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
+    return flow == CFXI_FLOW_ON ? f->result : NULL;
+}
+
+cfx_object *cfxi_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
+                               cfx_object *otherwise)
+{
+    const cfx_def *def = cfxi_def_of(ev->frame->def->script, ast);
+    cfxi_frame *outside = ev->frame;
+    const uint64_t loop = outside->loop;
+    cfxi_sequence *first = cfxi_ev_alloc(ev, sizeof *first);
+    comprehension c = {.ask = what};
+    take_apart(ast, &c);
+    if (!is_plain(ev, def) || !first ||
+        !cfxi_sequence_of(ev, cfxi_as_comprehension(c.generators.items[0])->iter, first))
+        return NULL;
+    if (!loop)  /* what it assigns outside may be read again in its next round */
+        outside->loop = cfxi_start_of(ast);
+    c.frame = cfxi_frame_push(ev, def, outside, outside->globals);
+    cfx_object *result = c.frame ? run_asked(ev, &c, first, otherwise) : NULL;
+    if (c.frame)
+        cfxi_frame_pop(ev);
+    outside->loop = loop;
+    return result;
 }

@@ -97,6 +97,9 @@ bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o);
  * more than before, unless it is a list that already held it which becomes one. */
 bool cfxi_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
 
+/* What to do about two that no graph value can stand for: of one type, or `otherwise`. (frame.c) */
+const char *cfxi_kinds_advice(const cfxi_poison *p, const char *otherwise);
+
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
 /* Values that come out of a region, or go round a loop: pairs of which one or the other will be
@@ -198,6 +201,9 @@ typedef struct cfxi_outcome {
 bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, cfxi_outcome *out);
 /* Goes on after that: the flow of the way that leaves least; the others are pending. */
 cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto);
+/* The same; `left` (may be NULL) runs in the ways that are pending: what only they have. */
+cfxi_flow cfxi_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
+                           cfxi_way *left, void *ctx);
 /* Runs a way for what has not left since `base` by a flow up to `upto`; what has is behind it. */
 cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run,
                            void *ctx);

@@ -74,12 +74,19 @@ typedef struct name_read {
     uint64_t place;
 } name_read;
 
+/* `for k in d`, in a loop or a comprehension that is being visited. */
+typedef struct going_over {
+    const struct going_over *outer;
+    const cfxi_ast *target, *iter;
+} going_over;
+
 typedef struct builder {
     cfx_script *script;
     cfxi_arena *arena;
     const cfx_allocator *allocator;
     cfx_def *at;      /* the innermost def */
     uint32_t loops;   /* around this place, in that def */
+    const going_over *over;  /* all loops around it */
     cfxi_vec defs;    /* of cfx_def * */
     cfxi_vec reads;   /* of name_read */
     cfxi_vec writes;  /* of name_read */
@@ -263,6 +270,9 @@ static bool visit_comprehension(builder *b, const cfxi_ast *node, const char *na
         return false;
     b->at = def;
     bool ok = true;
+    const cfxi_comprehension *first = cfxi_as_comprehension(generators.items[0]);
+    const going_over over = {b->over, first->target, first->iter};
+    b->over = &over;
     for (size_t i = 0; ok && i < generators.count; i++)  /* first: ':=' must not bind them */
         ok = visit(b, cfxi_as_comprehension(generators.items[i])->target);
     ok = ok && visit(b, value) && visit(b, second);
@@ -272,6 +282,7 @@ static bool visit_comprehension(builder *b, const cfxi_ast *node, const char *na
             def->yields = node;
         ok = (i == 0 || visit(b, c->iter)) && visit_list(b, c->ifs);
     }
+    b->over = over.outer;
     b->at = outer;
     return ok;
 }
@@ -346,10 +357,30 @@ static bool visit_for(builder *b, const cfxi_For *f)
 {
     if (!visit(b, f->target) || !visit(b, f->iter))
         return false;
+    const going_over over = {b->over, f->target, f->iter};
+    b->over = &over;
     b->loops++;
     const bool ok = visit_list(b, f->body);
     b->loops--;
+    b->over = over.outer;
     return ok && visit_list(b, f->orelse);
+}
+
+static bool same_name(const cfxi_ast *a, const cfxi_ast *b)
+{
+    return a->kind == CFXI_AST_Name && b->kind == CFXI_AST_Name &&
+           cfxi_as_Name(a)->id == cfxi_as_Name(b)->id;
+}
+
+/* `d[k]` inside of `for k in d`: d may be a dict. */
+static bool visit_subscript(builder *b, const cfxi_Subscript *s)
+{
+    for (const going_over *o = b->over; o; o = o->outer) {
+        if (same_name(o->iter, s->value) && same_name(o->target, s->slice) &&
+            !cfxi_pointers_set(&b->script->keyed, o->iter, (void *)o->iter, b->allocator))
+            return out_of_memory(b);
+    }
+    return visit_fields(b, &s->ast);
 }
 
 static bool visit_while(builder *b, const cfxi_While *w)
@@ -431,6 +462,8 @@ static bool visit(builder *b, const cfxi_ast *node)
     case CFXI_AST_For:
     case CFXI_AST_AsyncFor:
         return visit_for(b, (const cfxi_For *)node);
+    case CFXI_AST_Subscript:
+        return visit_subscript(b, cfxi_as_Subscript(node));
     case CFXI_AST_While:
         return visit_while(b, cfxi_as_While(node));
     case CFXI_AST_Return:
@@ -649,6 +682,7 @@ void cfx_script_release(cfx_script *script)
         return;
     const cfx_allocator *allocator = script->tree->allocator;
     cfxi_pointers_free(&script->by_ast, allocator);
+    cfxi_pointers_free(&script->keyed, allocator);
     cfxi_script_free(script->tree);
     cfxi_free(allocator, script, sizeof *script);
 }
@@ -660,6 +694,19 @@ const char *cfx_script_file(const cfx_script *script) { return script->file; }
 const cfx_def *cfxi_def_of(const cfx_script *script, const cfxi_ast *ast)
 {
     return cfxi_pointers_get(&script->by_ast, ast);
+}
+
+size_t cfxi_first_write(const cfx_def *def, uint64_t from)
+{
+    size_t low = 0, high = def->n_writes;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (def->writes[middle].place < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 const char *cfxi_script_name(const cfx_script *script, const char *name)

@@ -329,12 +329,23 @@ static bool poison_unbound(attempt *a, carried *c, const cfxi_state *after)
     return true;
 }
 
+static bool has_else(const attempt *a)
+{
+    return a->loop->orelse && a->loop->orelse->count > 0;
+}
+
+/* Whether what is bound in the loop only has a value behind it: always, or where it was broken. */
+static bool born_lives(const attempt *a)
+{
+    return a->loop->runs || (has_else(a) && a->exits & 1u << CFXI_FLOW_BREAK);
+}
+
 static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state *after)
 {
     if (c->poison || (!after->value && c->place.kind == CFXI_PLACE_LOCAL && !c->before.value))
         return true;
     c->born = !c->before.value && c->place.kind == CFXI_PLACE_LOCAL;
-    if (c->born && !a->loop->runs)
+    if (c->born && !born_lives(a))
         return true;
     cfx_object *from = c->born ? NULL : c->start.value;
     cfx_object *to = after->value;
@@ -523,20 +534,13 @@ static bool foresee(attempt *a)
     cfx_evaluator *ev = a->ev;
     const cfx_def *def = ev->frame->def;
     const uint64_t start = cfxi_start_of(a->loop->at), end = cfxi_end_of(a->loop->at);
-    size_t low = 0, high = def->n_writes;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (def->writes[middle].place < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     bool *seen = cfxi_ev_alloc(ev, def->n_locals + 1);
     a->leaves = seen ? cfxi_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;
     if (!a->leaves)
         return false;
-    for (; low < def->n_writes && def->writes[low].place < end; low++)
-        if (!carry(a, def->writes[low].slot, seen))
+    for (size_t i = cfxi_first_write(def, start);
+         i < def->n_writes && def->writes[i].place < end; i++)
+        if (!carry(a, def->writes[i].slot, seen))
             return false;
     for (size_t i = 0; i < a->memory->n; i++)
         if (!carry(a, a->memory->slots[i], seen))
@@ -668,7 +672,9 @@ static bool write_places(attempt *a)
     for (size_t i = 0; i < a->n_places; i++) {
         carried *c = &a->places[i];
         cfxi_state s = c->before;
-        if (c->poison || (c->place.kind == CFXI_PLACE_LOCAL && !c->before.value && !c->value)) {
+        const bool unbound = c->place.kind == CFXI_PLACE_LOCAL && !c->before.value &&
+                             (!c->value || !a->loop->runs);
+        if (c->poison || unbound) {
             cfxi_poison *p = cfxi_ev_alloc(ev, sizeof *p);
             if (!p)
                 return false;
@@ -729,13 +735,32 @@ static bool build(attempt *a, cfx_object *index_init)
 
 /* ---- behind the loop ----------------------------------------------------------------------- */
 
+/* In the ways that broke a loop, variables that are bound in it only have their values. */
+static cfxi_flow bind_born(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    const attempt *a = ctx;
+    (void)value;
+    for (size_t i = 0; i < a->n_places; i++) {
+        const carried *c = &a->places[i];
+        cfxi_state s = c->before;
+        if (!c->born || c->poison || !c->value)
+            continue;
+        s.value = cfxi_form_value(ev, &a->merge, c->value);
+        s.line = a->loop->at->line;
+        if (!s.value || !cfxi_place_note(ev, &c->place) || !cfxi_place_write(ev, &c->place, &s))
+            return CFXI_FLOW_FAIL;
+    }
+    return CFXI_FLOW_ON;
+}
+
 /* Ways that broke it are merged already, unless there is an else that they do not take. */
 static cfxi_flow after(attempt *a)
 {
     const cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
                               .result = a->out.result};
-    const bool has_else = a->loop->orelse && a->loop->orelse->count > 0;
-    return cfxi_resume(a->ev, &out, has_else ? CFXI_FLOW_ON : CFXI_FLOW_BREAK);
+    if (!has_else(a))
+        return cfxi_resume(a->ev, &out, CFXI_FLOW_BREAK);
+    return cfxi_resume_with(a->ev, &out, CFXI_FLOW_ON, a->loop->runs ? NULL : bind_born, a);
 }
 
 /* Whether a turned loop has a first round. */

@@ -11,7 +11,7 @@
  *     assign.c     targets of assignments       comprehend.c comprehensions
  *     call.c       calls, bind.c their arguments, special.c functions that need the evaluator
  *     function.c   def, lambda, class           pattern.c    match
- *     guard.c      try, with, raise, assert
+ *     guard.c      try, with, raise, assert     choice.c     calls of what data choose
  *     branch.c     if on graph values           places.c     what both ways have changed
  *     loop.c       while and for                iterate.c    what a for goes over
  *     dynamic.c    loops that data ends
@@ -19,7 +19,7 @@
  *     merge.c      two values that become one   kind.c       what is known of a graph value
  *     growing.c    lists that became graph values
  *     alias.c      lists that may be one, since a branch chose
- *     region.c     nodes that become regions
+ *     region.c     nodes that become regions    keep.c       buffers that are assigned to
  *
  * Objects are pooled: every function here returns borrowed objects that live until the evaluator is
  * freed, so that nobody counts. A function that returns an object returns NULL if it failed, and
@@ -103,6 +103,7 @@ struct cfx_script {
     cfx_def **defs;                /* all, in the order of the source */
     size_t n_defs;
     cfxi_pointers by_ast;          /* cfxi_ast -> its cfx_def */
+    cfxi_pointers keyed;           /* the d of each `for k in d` that has d[k] in it: a cfxi_ast */
 };
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
@@ -114,6 +115,8 @@ static inline uint32_t cfxi_def_slot(const cfx_def *def, const char *name)
 {
     return cfxi_name_set_find(&def->names, name);
 }
+/* The number of the first write at a place or behind it, at most def->n_writes. */
+size_t cfxi_first_write(const cfx_def *def, uint64_t from);
 /* The script's own pointer for a name; NULL if it does not have it. */
 const char *cfxi_script_name(const cfx_script *script, const char *name);
 
@@ -184,6 +187,7 @@ struct cfx_evaluator {
     cfxi_frame *frame;          /* the innermost call */
     uint32_t calls;             /* how deep they are */
     uint32_t nesting;           /* of cfxi_eval and cfxi_exec, which bounds the stack */
+    uint32_t copies;            /* how often the statement that runs may be evaluated (cfxi_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
@@ -353,6 +357,15 @@ cfx_object *cfxi_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size
 bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
+/* What a call asks of a generator that stands in it: no item behind the one that decides is
+ * computed. */
+typedef enum cfxi_ask {
+    CFXI_ASK_ANY,
+    CFXI_ASK_ALL,
+    CFXI_ASK_FIRST    /* next(generator, otherwise) */
+} cfxi_ask;
+cfx_object *cfxi_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
+                               cfx_object *otherwise);
 cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
 /* Notes that a list stands for a generator: next() may be asked of it. NULL stays NULL. */
 cfx_object *cfxi_as_generator(cfx_evaluator *ev, cfx_object *list);
@@ -379,6 +392,16 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
 /* Runs the body of a function in a frame whose parameters are bound, and pops the frame: its value,
  * all that was pending in it merged. */
 cfx_object *cfxi_run_function(cfx_evaluator *ev);
+/* Functions, classes or modules of which data choose one to call. */
+typedef struct cfxi_chosen {
+    cfx_object **items;
+    cfx_object **keys;          /* NULL: by index */
+    size_t n;                   /* 0: it is no such choice */
+} cfxi_chosen;
+/* Whether o[key] is such a choice. False: ev->err is set. (choice.c) */
+bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c);
+cfx_object *cfxi_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
+                             cfx_call_args args);
 /* Fills the slots of ev->frame's parameters. `self` may be NULL; defaults as in cfx_callee and
  * cfx_function. */
 typedef struct cfxi_defaults {
@@ -454,7 +477,7 @@ static inline cfxi_flow cfxi_failed_flow(const cfx_evaluator *ev)
 cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s);
 cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s);
 /* Runs `round` for each item of an iterable expression, known or a graph value (a loop is captured
- * then): for comprehensions. ON, RAISE or FAIL. `round` may not break or return. */
+ * then): for comprehensions. A round may leave it as one of a `for` may. */
 typedef cfxi_flow cfxi_round(cfx_evaluator *ev, void *ctx, cfx_object *item);
 cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx);
 /* What range, enumerate, zip or reversed gives, as it stands in list(...): the world's own iterable

@@ -27,7 +27,8 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
         cfxi_nomem(err);
         return NULL;
     }
-    *ev = (cfx_evaluator){.w = world, .g = g, .allocator = allocator, .err = err};
+    *ev = (cfx_evaluator){.w = world, .g = g, .allocator = allocator, .err = err,
+                          .copies = 1};
     cfxi_arena_init(&ev->arena, allocator);
     ev->options.most_calls = options && options->most_calls ? options->most_calls : MOST_CALLS;
     ev->options.most_rounds = options && options->most_rounds ? options->most_rounds : MOST_ROUNDS;
@@ -230,8 +231,10 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
     bool fine = true;
     err = cfxi_error_or(err, &own);
     begin(ev, &e, err);
+    const cfx_node *last = cfx_graph_last(ev->g);
     for (size_t i = 0; i < ev->region->n && fine; i++)
         fine = keep_change(ev, &ev->region->changes[i]);
+    ev->g->kept = last ? cfx_node_next(last) : cfx_graph_first(ev->g);
     ev->frame = e.frame;
     ev->err = e.err;
     return fine ? CFX_OK : err->status;

@@ -157,7 +157,7 @@ static cfx_object *go_on(cfx_evaluator *ev, rest *r, bool decides)
     const cfxi_truth truth = cfxi_truth_of(ev, &pred);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
-    if (cfxi_current(ev, r->value) == r->value)  /* else it is a list that is growing: itself */
+    if (ev->w->kind(ev->w->ctx, r->value) == CFX_OBJECT_TENSOR)  /* what reads it */
         r->value = pred;
     if (truth != CFXI_TRUTH_GRAPH && (truth == CFXI_TRUE) == decides)
         return r->value;

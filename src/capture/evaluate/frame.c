@@ -74,6 +74,13 @@ const char *cfxi_mangle(cfx_evaluator *ev, const char *name)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+const char *cfxi_kinds_advice(const cfxi_poison *p, const char *otherwise)
+{
+    return strcmp(p->type[0], p->type[1]) == 0
+               ? "use each on its own way (a(x) if p else b(x)), and choose between the results"
+               : otherwise;
+}
+
 static cfx_object *fail_poisoned(cfx_evaluator *ev, const char *name, const cfxi_poison *p)
 {
     switch (p->why) {
@@ -83,9 +90,9 @@ static cfx_object *fail_poisoned(cfx_evaluator *ev, const char *name, const cfxi
                          "on both sides", name, (unsigned)p->line[0]);
     case CFXI_POISON_KINDS:
         return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is of type %s as line %u leaves it, "
-                         "and %s as line %u does, and data decides between them; make both of one "
-                         "type", name, p->type[0], (unsigned)p->line[0], p->type[1],
-                         (unsigned)p->line[1]);
+                         "and %s as line %u does, and data decides between them; %s", name,
+                         p->type[0], (unsigned)p->line[0], p->type[1], (unsigned)p->line[1],
+                         cfxi_kinds_advice(p, "make both of one type"));
     case CFXI_POISON_LOOP:
         return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is assigned in line %u in a loop "
                          "that may run no round; assign it before the loop as well", name,

@@ -4,7 +4,7 @@
  * cannot capture is no exception of the program: nothing catches it, but `with` and `finally` clean
  * up behind it.
  */
-#include "evaluate_impl.h"
+#include "control_impl.h"
 
 /* ---- exceptions under way ------------------------------------------------------------------ */
 
@@ -115,21 +115,6 @@ cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r)
 
 /* ---- assert -------------------------------------------------------------------------------- */
 
-/* A condition on a graph value is checked when the program runs. */
-static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_object *test)
-{
-    if (!cfxi_check_unguarded(ev, &a->ast))
-        return CFXI_FLOW_FAIL;
-    cfx_object *args[] = {test, a->msg ? cfxi_eval(ev, a->msg) : cfxi_str(ev, "")};
-    if (!args[1])
-        return cfxi_failed_flow(ev);
-    cfxi_at(ev, &a->ast);
-    if (cfxi_kind(ev, args[1]) != CFX_OBJECT_STR)
-        args[1] = cfxi_pool(ev, ev->w->format(ev->w->ctx, args[1], 's', NULL, ev->err));
-    return args[1] && cfxi_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON
-                                                                : cfxi_failed_flow(ev);
-}
-
 static cfxi_flow assert_failed(cfx_evaluator *ev, const cfxi_Assert *a)
 {
     cfx_object *message = a->msg ? cfxi_eval(ev, a->msg) : NULL;
@@ -149,6 +134,57 @@ static cfxi_flow assert_failed(cfx_evaluator *ev, const cfxi_Assert *a)
     ev->raised_at = &a->ast;
     ev->raised_in = ev->frame;
     return CFXI_FLOW_RAISE;
+}
+
+static cfxi_flow way_holds(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ev;
+    (void)ctx;
+    (void)value;
+    return CFXI_FLOW_ON;
+}
+
+static cfxi_flow way_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return assert_failed(ev, ctx);
+}
+
+/* The message, if it is known: "" if there is none. NULL without an error: data decide what it is,
+ * or whether it can be made, and nothing has happened. */
+static cfx_object *known_message(cfx_evaluator *ev, const cfxi_Assert *a)
+{
+    if (!a->msg)
+        return cfxi_str(ev, "");
+    const cfxi_region *r = cfxi_region_open(ev);
+    if (!r)
+        return NULL;
+    cfx_object *message = cfxi_eval(ev, a->msg);
+    const bool pure = r->n == 0 && !cfx_node_next(r->marker);
+    if (message && pure && cfxi_kind(ev, message) == CFX_OBJECT_STR)
+        return cfxi_region_commit(ev) ? message : NULL;
+    if (message || ev->raised)
+        cfxi_region_discard(ev);
+    if (ev->raised) {
+        ev->raised = NULL;
+        cfxi_forget_failure(ev);
+    }
+    return NULL;
+}
+
+/* A condition on a graph value is checked when the program runs. What the message is then, is asked
+ * only if it fails. */
+static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_object *test)
+{
+    if (!cfxi_check_unguarded(ev, &a->ast))
+        return CFXI_FLOW_FAIL;
+    cfx_object *args[] = {test, known_message(ev, a)};
+    if (!args[1] && ev->err->status != CFX_OK)
+        return cfxi_failed_flow(ev);
+    cfxi_at(ev, &a->ast);
+    if (!args[1])
+        return cfxi_branch(ev, test, way_holds, way_fails, (void *)a, NULL);
+    return cfxi_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 
 cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a)

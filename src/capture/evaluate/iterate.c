@@ -35,8 +35,15 @@ static bool has_keys(cfx_evaluator *ev, cfx_object *o)
     return cfxi_kind(ev, o) == CFX_OBJECT_DICT;
 }
 
-/* A value by itself. */
-static bool plain(cfx_evaluator *ev, cfx_object *o, cfxi_sequence *s)
+/* Whether a loop over what may be anything seems to be one over keys: list() is right for all. */
+static bool may_have_keys(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o)
+{
+    return expr && cfxi_kind(ev, o) == CFX_OBJECT_OTHER &&
+           cfxi_pointers_get(&ev->frame->def->script->keyed, expr);
+}
+
+/* A value by itself, which `expr` is (NULL: nobody goes over it). */
+static bool plain(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o, cfxi_sequence *s)
 {
     *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS, .object = cfxi_current(ev, o)};
     if (!cfxi_node(ev, s->object) && ev->w->kind(ev->w->ctx, s->object) == CFX_OBJECT_TENSOR) {
@@ -49,7 +56,7 @@ static bool plain(cfx_evaluator *ev, cfx_object *o, cfxi_sequence *s)
         s->object = v ? cfxi_pool(ev, v) : s->object;
     }
     s->graph = s->object && cfxi_node(ev, s->object);
-    if (s->graph && has_keys(ev, s->object))
+    if (s->graph && (has_keys(ev, s->object) || may_have_keys(ev, expr, s->object)))
         s->object = cfxi_record(ev, "builtins.list", &s->object, 1);
     return s->object != NULL;
 }
@@ -71,12 +78,12 @@ static bool head_call(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, cfx_
         cfx_object *o;
         if (!number && !cfxi_sequence_of(ev, c->args.items[i], &s->parts[i]))
             return false;
-        if (number && (!(o = cfxi_eval(ev, c->args.items[i])) || !plain(ev, o, &s->parts[i])))
+        if (number && (!(o = cfxi_eval(ev, c->args.items[i])) || !plain(ev, NULL, o, &s->parts[i])))
             return false;
     }
     if (c->keywords.count == 1) {  /* enumerate(x, start=1) */
         cfx_object *o = cfxi_eval(ev, cfxi_as_keyword(c->keywords.items[0])->value);
-        return o && plain(ev, o, &s->parts[c->args.count]);
+        return o && plain(ev, NULL, o, &s->parts[c->args.count]);
     }
     return true;
 }
@@ -120,7 +127,7 @@ bool cfxi_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s)
         }
     }
     cfx_object *o = cfxi_eval(ev, expr);
-    return o && plain(ev, o, s);
+    return o && plain(ev, expr, o, s);
 }
 
 /* All of it is known: the world's own object. */
@@ -270,6 +277,7 @@ cfx_object *cfxi_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_ar
         [CFX_SPECIAL_ZIP] = "zip", [CFX_SPECIAL_REVERSED] = "reversed"};
     (void)args;
     return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "%s() of a value that depends on data can only "
-                     "stand in the head of a `for` or of a comprehension; write it there",
-                     names[which]);
+                     "stand in the head of a `for` or of a comprehension; write it there%s",
+                     names[which],
+                     which == CFX_SPECIAL_RANGE ? ", or for `i in range(n)` 0 <= i < n" : "");
 }

@@ -206,6 +206,34 @@ static cfx_object_kind function_kind(cfx_evaluator *ev, const cfx_node *n, const
     return table_kind(cfx_node_operator(n));
 }
 
+/* Of a text that is not known: what the methods of str give. */
+static cfx_object_kind text_method_kind(const char *name)
+{
+    const size_t size = strlen(name);
+    if (is_word(name, size, "|split|rsplit|splitlines|"))
+        return CFX_OBJECT_LIST;
+    if (is_word(name, size, "|find|rfind|index|rindex|count|"))
+        return CFX_OBJECT_INT;
+    if (strncmp(name, "is", 2) == 0 || is_word(name, size, "|startswith|endswith|"))
+        return CFX_OBJECT_BOOL;
+    if (is_word(name, size, "|partition|rpartition|"))
+        return CFX_OBJECT_TUPLE;
+    return is_word(name, size, "|upper|lower|strip|lstrip|rstrip|replace|join|title|format|zfill|")
+               ? CFX_OBJECT_STR : CFX_OBJECT_OTHER;
+}
+
+static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const char *name)
+{
+    const cfx_object_kind of = value_kind(ev, cfx_node_arg(n, 0));
+    if (of == CFX_OBJECT_STR || strcmp(name, "format") == 0)
+        return text_method_kind(name);
+    if (of != CFX_OBJECT_TENSOR && is_word(name, strlen(name), "|split|sort|"))
+        return CFX_OBJECT_OTHER;  /* texts and lists have them, too */
+    if (strcmp(name, "size") == 0)
+        return cfx_node_num_args(n) > 1 ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
+    return table_kind(cfx_operator_of_method(name, strlen(name)));
+}
+
 static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
 {
     const uintptr_t noted = (uintptr_t)cfxi_pointers_get(&ev->kinds, n);
@@ -219,13 +247,7 @@ static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
         return CFX_OBJECT_OTHER;
     if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
         return function_kind(ev, n, target);
-    if (cfx_node_op(n) != CFX_OP_CALL_METHOD)
-        return CFX_OBJECT_OTHER;
-    if (strcmp(target, "format") == 0)
-        return CFX_OBJECT_STR;
-    if (strcmp(target, "size") == 0)
-        return cfx_node_num_args(n) > 1 ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
-    return table_kind(cfx_operator_of_method(target, strlen(target)));
+    return cfx_node_op(n) == CFX_OP_CALL_METHOD ? method_kind(ev, n, target) : CFX_OBJECT_OTHER;
 }
 
 static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v)

@@ -394,14 +394,22 @@ cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s)
     return flow;
 }
 
-cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx)
+cfxi_flow cfxi_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
+                       cfxi_round *round, void *ctx)
 {
-    cfxi_loop loop = {.at = iterable, .round = round, .ctx = ctx};
+    cfxi_loop loop = {.at = at, .round = round, .ctx = ctx};
     cfxi_frame *frame = ev->frame;
-    const uint64_t was = enter(ev, iterable);
-    const cfxi_flow flow = run_for(ev, &loop, iterable);
+    const uint64_t was = enter(ev, at);
+    const cfxi_flow flow = run_over(ev, &loop, s);
     frame->loop = was;
     return flow;
+}
+
+cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx)
+{
+    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
+    return s && cfxi_sequence_of(ev, iterable, s) ? cfxi_go_over(ev, iterable, s, round, ctx)
+                                                  : cfxi_failed_flow(ev);
 }
 
 static cfxi_flow append_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
@@ -419,12 +427,8 @@ cfx_object *cfxi_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_ne
     if (!s->graph)
         return s->object;
     cfx_object *list = cfxi_list(ev, NULL, 0);
-    cfxi_loop loop = {.at = iterable, .round = append_round, .ctx = list};
-    cfxi_frame *frame = ev->frame;
-    const uint64_t was = enter(ev, iterable);
-    const cfxi_flow flow = list ? run_over(ev, &loop, s) : CFXI_FLOW_FAIL;
-    frame->loop = was;
-    return flow == CFXI_FLOW_ON ? list : NULL;
+    const bool done = list && cfxi_go_over(ev, iterable, s, append_round, list) == CFXI_FLOW_ON;
+    return done ? list : NULL;
 }
 
 /* ---- torch.while_loop ---------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ bool cfxi_sequence_known(cfx_evaluator *ev, cfxi_sequence *s);
 cfx_object *cfxi_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s);
 cfx_object *cfxi_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i);
 
+/* Runs `round` for each item, as cfxi_each. (loop.c) */
+cfxi_flow cfxi_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
+                       cfxi_round *round, void *ctx);
+
 /* A loop that a graph value ends. Either `test` is set, or `over`. */
 typedef struct cfxi_loop {
     const cfxi_ast *at;

@@ -30,6 +30,10 @@ static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
     const char *text = NULL;
     if (!cfxi_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_STR)
         text = ev->w->text(ev->w->ctx, o, &size);
+    if (cfxi_node(ev, o))
+        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "which attribute %s means is known only when "
+                         "the program runs; compare the name (if name == ...), or put what it can "
+                         "be into a dict and call that", what);
     if (!text)
         return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s: attribute name must be string, "
                             "not '%.60s'", what, cfxi_kind_name(ev, o));
@@ -375,23 +379,24 @@ static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key
     return cfxi_list(ev, made.items, made.n);
 }
 
-/* Sorted when the program runs. With `reverse` equal items keep their order, as they do if the list
- * is turned round before and after. */
-static cfx_object *sort_later(cfx_evaluator *ev, cfx_object **items, size_t n, cfx_object *reverse)
+/* l[::-1] */
+static cfx_object *turned_round(cfx_evaluator *ev, cfx_object *list)
 {
-    const int backwards = reverse ? ev->w->truth(ev->w->ctx, reverse, ev->err) : 0;
-    cfxi_objects turned = {0};
-    for (size_t i = 0; i < n; i++) {
-        if (!cfxi_push(ev, &turned, items[backwards > 0 ? n - 1 - i : i]))
-            return NULL;
-    }
-    cfx_object *list = backwards < 0 ? NULL : cfxi_list(ev, turned.items, n);
-    cfx_object *sorted = list ? cfxi_record(ev, "builtins.sorted", &list, 1) : NULL;
-    if (!sorted || backwards == 0)
-        return sorted;
     cfx_object *bounds[] = {ev->none, ev->none, cfxi_int(ev, -1)};
     cfx_object *slice = bounds[2] ? cfxi_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
-    return slice ? cfxi_item(ev, sorted, slice) : NULL;
+    return slice ? cfxi_item(ev, list, slice) : NULL;
+}
+
+/* Sorted when the program runs. With `reverse` equal items keep their order, as they do if the list
+ * is turned round before and after. */
+static cfx_object *sort_later(cfx_evaluator *ev, cfx_object *list, cfx_object *reverse)
+{
+    const int backwards = reverse ? ev->w->truth(ev->w->ctx, reverse, ev->err) : 0;
+    if (backwards > 0)
+        list = turned_round(ev, list);
+    cfx_object *sorted = backwards < 0 || !list ? NULL
+                                                : cfxi_record(ev, "builtins.sorted", &list, 1);
+    return sorted && backwards ? turned_round(ev, sorted) : sorted;
 }
 
 static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
@@ -402,15 +407,18 @@ static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
     size_t n;
     if (!o)
         return cfxi_world_call(ev, f, args);
-    if (cfxi_node(ev, o) && args.n == 1)
-        return cfxi_record(ev, "builtins.sorted", &o, 1);
+    cfx_object *reverse = argument(args, args.n, "reverse");
+    if (cfxi_node(ev, o) && (!key || key == ev->none) && !(reverse && cfxi_node(ev, reverse))) {
+        if (reverse && cfxi_kind(ev, o) != CFX_OBJECT_LIST)  /* it may be a tensor, or a dict */
+            o = cfxi_record(ev, "builtins.list", &o, 1);
+        return o ? sort_later(ev, o, reverse) : NULL;
+    }
     if (!cfxi_items(ev, o, &items, &n))
         return NULL;
-    cfx_object *reverse = argument(args, args.n, "reverse");
     if (key && key != ev->none)
         return sort_by_key(ev, f, key, items, n, reverse);
     if (has_graph_value(ev, cfxi_args(items, n)))
-        return sort_later(ev, items, n, reverse);
+        return (o = cfxi_list(ev, items, n)) ? sort_later(ev, o, reverse) : NULL;
     return cfxi_world_call(ev, f, args);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "../../transform/control_impl.h"
 #include "evaluate_impl.h"
+#include "keep_impl.h"
 
 /* ---- what nobody reads --------------------------------------------------------------------- */
 
@@ -344,6 +345,7 @@ static cfx_status name_inside(cfx_graph *g, cfx_error *err)
 
 cfx_status cfx_script_tidy(cfx_graph *g, cfx_error *err)
 {
+    CFX_TRY(cfxi_keep_apart(g, err));
     CFX_TRY(trim(g, err));
     CFX_TRY(cfxi_graph_name_anew(g, NULL, err));
     return name_inside(g, err);

@@ -192,10 +192,20 @@ cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
     return !result || !makes || cfxi_born(ev, result) ? result : NULL;
 }
 
+/* bool(o): what __bool__ gives may be a graph value. */
+static cfx_object *truth_of_instance(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *f = cfxi_builtin(ev, "bool");
+    return f ? cfxi_world_call(ev, f, cfxi_args(&o, 1)) : NULL;
+}
+
 cfxi_truth cfxi_truth_of(cfx_evaluator *ev, cfx_object **o)
 {
     const cfx_world *w = ev->w;
     *o = cfxi_current(ev, *o);
+    if (!cfxi_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_INSTANCE &&
+        !(*o = truth_of_instance(ev, *o)))
+        return CFXI_TRUTH_FAIL;
     if (!cfxi_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_TENSOR) {
         cfx_object *read = cfxi_pool(ev, w->tensor(w->ctx, *o, ev->err));
         if (!read && ev->err->status != CFX_OK)

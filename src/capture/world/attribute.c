@@ -12,7 +12,7 @@ cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cf
     if (w->evaluator)
         return cfx_evaluator_call(w->evaluator, f, a, err);
     cfx_error_set(err, CFX_E_UNSUPPORTED, "there is nobody who could call '%s'",
-                  cfxi_w_type_name(w, f));
+                  cfxi_w_type_name(f));
     return NULL;
 }
 
@@ -68,7 +68,7 @@ cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, 
         return cfxi_w_raise(w, err, CFXI_AttributeError, "type object '%s' has no attribute '%s'",
                             o->as.cls.name, name);
     return cfxi_w_raise(w, err, CFXI_AttributeError, "'%s' object has no attribute '%s'",
-                        cfxi_w_type_name(w, o), name);
+                        cfxi_w_type_name(o), name);
 }
 
 /* __name__ and its like. NULL without an error: it has none of these. */
@@ -256,7 +256,7 @@ cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object
         cfx_object *args[] = {o, v};
         if (!found->as.parts.b || found->as.parts.b->type == CFXI_TYPE_NONE || !v)
             return cfxi_w_throw(w, err, CFXI_AttributeError, "property '%s' of '%s' object has no "
-                                "%s", name, cfxi_w_type_name(w, o), v ? "setter" : "deleter");
+                                "%s", name, cfxi_w_type_name(o), v ? "setter" : "deleter");
         cfx_object *made = cfxi_w_call_with(w, found->as.parts.b, args, 2, err);
         cfxi_w_unref(made);
         return made ? CFX_OK : err->status;
@@ -276,7 +276,7 @@ cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object
         break;
     }
     return cfxi_w_throw(w, err, CFXI_AttributeError, "'%s' object attribute '%s' cannot be set",
-                        cfxi_w_type_name(w, o), name);
+                        cfxi_w_type_name(o), name);
 }
 
 /* ---- instances ----------------------------------------------------------------------------- */

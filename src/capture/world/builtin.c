@@ -69,7 +69,7 @@ CFXI_BUILTIN(b_getattr)
         return NULL;
     if (in[1]->type != CFXI_TYPE_STR)
         return cfxi_w_raise(w, err, CFXI_TypeError, "attribute name must be string, not '%s'",
-                            cfxi_w_type_name(w, in[1]));
+                            cfxi_w_type_name(in[1]));
     cfx_object *made = cfxi_w_get(w, in[0], in[1]->as.text.data, err);
     if (!made && in[2] && cfxi_w_catch(w, CFXI_AttributeError, err))
         return cfxi_w_ref(in[2]);

@@ -15,6 +15,15 @@ CFXI_BUILTIN(b_len)
         return cfxi_w_int_object(w, cfx_tensor_sizes(in[0]->as.tensor)[0], err);
     if (cfxi_w_is_value(in[0]))
         return cfxi_w_perform_on(w, "builtins.len", in[0], NULL, err);
+    bool found = false;
+    cfx_object *own = in[0]->type == CFXI_TYPE_INSTANCE
+                          ? cfxi_w_special(w, in[0], "__len__", NULL, 0, &found, err) : NULL;
+    if (found && own && !cfxi_w_is_value(own) && own->type != CFXI_TYPE_INT) {
+        cfxi_w_clear(&own);
+        cfxi_w_throw(w, err, CFXI_TypeError, "__len__ must return an integer");
+    }
+    if (found)
+        return own;
     return cfxi_w_length(w, in[0], &n, err) == CFX_OK ? cfxi_w_int_object(w, n, err) : NULL;
 }
 
@@ -82,6 +91,8 @@ CFXI_BUILTIN(b_sum)
     cfx_object *in[2];
     if (cfxi_w_args(w, a, "sum", names, 1, 2, in, err) != CFX_OK)
         return NULL;
+    if (cfxi_w_is_value(in[0]))
+        return cfxi_w_perform_on(w, "builtins.sum", in[0], in[1], err);
     cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
     cfx_object *sum = in[1] ? cfxi_w_ref(in[1]) : cfxi_w_int_object(w, 0, err);
     for (size_t i = 0; items && sum && i < items->as.seq.n; i++) {

@@ -77,7 +77,7 @@ CFXI_BUILTIN(make_int)
     if (found)
         return made;
     return cfxi_w_raise(w, err, CFXI_TypeError, "int() argument must be a string, a bytes-like "
-                        "object or a real number, not '%s'", cfxi_w_type_name(w, in[0]));
+                        "object or a real number, not '%s'", cfxi_w_type_name(in[0]));
 }
 
 CFXI_BUILTIN(make_float)
@@ -111,7 +111,7 @@ CFXI_BUILTIN(make_float)
     if (found)
         return made;
     return cfxi_w_raise(w, err, CFXI_TypeError, "float() argument must be a string or a real "
-                        "number, not '%s'", cfxi_w_type_name(w, in[0]));
+                        "number, not '%s'", cfxi_w_type_name(in[0]));
 }
 
 CFXI_BUILTIN(make_complex)
@@ -122,7 +122,7 @@ CFXI_BUILTIN(make_complex)
     for (int i = 0; i < 2; i++)
         if (in[i] && !cfxi_w_is_real(in[i]))
             return cfxi_w_raise(w, err, CFXI_TypeError, "complex() takes real numbers here, not "
-                                "'%s'", cfxi_w_type_name(w, in[i]));
+                                "'%s'", cfxi_w_type_name(in[i]));
     return cfxi_w_complex_object(w, in[0] ? cfxi_w_real(in[0]) : 0,
                                  in[1] ? cfxi_w_real(in[1]) : 0, err);
 }
@@ -134,7 +134,17 @@ CFXI_BUILTIN(make_bool)
         return NULL;
     if (in[0] && cfxi_w_is_value(in[0]))
         return cfxi_w_perform_on(w, "builtins.bool", in[0], NULL, err);
-    const int t = in[0] ? cfxi_w_truth_of(w, in[0], err) : 0;
+    bool found = false;
+    cfx_object *answer = in[0] ? cfxi_w_truth_method(w, in[0], &found, err) : NULL;
+    if (found && !answer)
+        return NULL;
+    if (answer && cfxi_w_is_value(answer)) {
+        cfx_object *made = cfxi_w_perform_on(w, "builtins.bool", answer, NULL, err);
+        cfxi_w_unref(answer);
+        return made;
+    }
+    const int t = in[0] ? cfxi_w_truth_of(w, answer ? answer : in[0], err) : 0;
+    cfxi_w_unref(answer);
     return t < 0 ? NULL : cfxi_w_truth_object(w, t);
 }
 
@@ -154,7 +164,7 @@ CFXI_BUILTIN(b_abs)
         return cfxi_w_unary(w, cfxi_w_whole(in[0]) < 0 ? CFX_SIGN_NEG : CFX_SIGN_POS, in[0], err);
     cfx_object *made = cfxi_w_special(w, in[0], "__abs__", NULL, 0, &found, err);
     return found ? made : cfxi_w_raise(w, err, CFXI_TypeError, "bad operand type for abs(): '%s'",
-                                       cfxi_w_type_name(w, in[0]));
+                                       cfxi_w_type_name(in[0]));
 }
 
 /* To the nearest multiple of 10^-digits, of two the even one: by the digits, as Python does. */
@@ -191,7 +201,7 @@ CFXI_BUILTIN(b_round)
         return NULL;
     if (!cfxi_w_is_real(in[0]))
         return cfxi_w_raise(w, err, CFXI_TypeError, "type %s doesn't define __round__ method",
-                            cfxi_w_type_name(w, in[0]));
+                            cfxi_w_type_name(in[0]));
     if (cfxi_w_is_whole(in[0]) && (whole || digits >= 0))
         return cfxi_w_int_object(w, cfxi_w_whole(in[0]), err);
     if (cfxi_w_is_whole(in[0]))

@@ -66,11 +66,14 @@ CFXI_BUILTIN(b_print)
         }
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = CFX_OK;
+    const bool was = w->printing;
+    w->printing = true;
     for (size_t i = 0; status == CFX_OK && i < plain; i++) {
         status = i > 0 ? cfxi_w_put(&text, sep, err) : CFX_OK;
         if (status == CFX_OK)
             status = cfxi_w_show(w, a->args[i], &text, err);
     }
+    w->printing = was;
     if (status == CFX_OK)
         status = cfxi_w_put(&text, end, err);
     if (status == CFX_OK && w->out.write)

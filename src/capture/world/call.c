@@ -57,7 +57,7 @@ static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, c
         return m->as.module->nn != CFX_NN_NONE
                    ? CFX_OK
                    : cfxi_w_throw(w, err, CFXI_NotImplementedError, "Module [%s] is missing the "
-                                  "required \"forward\" function", cfxi_w_type_name(w, m));
+                                  "required \"forward\" function", cfxi_w_type_name(m));
     cfx_object *parts = cfxi_w_layer_children(w, m, err);
     if (!parts)
         return err->status;
@@ -70,7 +70,7 @@ static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, c
 static cfx_status not_callable(cfxi_world *w, cfx_object *f, cfx_error *err)
 {
     return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' object is not callable",
-                        cfxi_w_type_name(w, f));
+                        cfxi_w_type_name(f));
 }
 
 static cfx_status instance_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err)

@@ -20,9 +20,8 @@ cfxi_type cfxi_w_type_named(const char *name)
     return (cfxi_type)i;
 }
 
-const char *cfxi_w_type_name(cfxi_world *w, const cfx_object *o)
+const char *cfxi_w_type_name(const cfx_object *o)
 {
-    (void)w;
     if (o->cls && o->cls->as.cls.name)
         return o->cls->as.cls.name;
     if (o->type == CFXI_TYPE_TENSOR && o->flag)
@@ -261,7 +260,7 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
             real[k++] = bases[i];
         else if (bases[i]->type != CFXI_TYPE_NAMESPACE) {  /* Generic[T]: of types only */
             cfxi_w_raise(w, err, CFXI_TypeError, "'%s' is no class that one could derive from",
-                         cfxi_w_type_name(w, bases[i]));
+                         cfxi_w_type_name(bases[i]));
             cfxi_w_unref(object);
             return NULL;
         }
@@ -355,7 +354,7 @@ CFXI_BUILTIN(object_init)
         status = done ? CFX_OK : err->status;
     } else if (a->n > 0) {
         status = cfxi_w_throw(w, err, CFXI_TypeError, "%s() takes no arguments",
-                              cfxi_w_type_name(w, self));
+                              cfxi_w_type_name(self));
     }
     return cfxi_w_done(w, status);
 }

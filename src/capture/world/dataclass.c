@@ -77,7 +77,7 @@ CFXI_BUILTIN(init)
             continue;  /* __post_init__ sets it */
         if (!value && err->status == CFX_OK)
             cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() missing 1 required positional "
-                         "argument: '%s'", cfxi_w_type_name(w, self), name);
+                         "argument: '%s'", cfxi_w_type_name(self), name);
         const cfx_status status = value ? cfxi_w_set(w, self, name, value, err) : err->status;
         cfxi_w_unref(value);
         if (status != CFX_OK)
@@ -85,7 +85,7 @@ CFXI_BUILTIN(init)
     }
     if (used < a->n)
         return cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() got arguments that it has no "
-                            "fields for", cfxi_w_type_name(w, self));
+                            "fields for", cfxi_w_type_name(self));
     cfx_object *made = cfxi_w_special(w, self, "__post_init__", NULL, 0, &found, err);
     cfxi_w_unref(made);
     return found && !made ? NULL : cfxi_w_none(w);
@@ -96,7 +96,7 @@ CFXI_BUILTIN(repr)
     const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(w, self), err);
+    cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         cfx_object *value = self->attrs ? cfxi_w_dict_get(self->attrs, name) : NULL;
@@ -155,7 +155,7 @@ CFXI_BUILTIN(dataclass)
     cfx_object *cls = a->args[0];
     if (cls->type != CFXI_TYPE_CLASS)
         return cfxi_w_raise(w, err, CFXI_TypeError, "dataclass() takes a class, not '%s'",
-                            cfxi_w_type_name(w, cls));
+                            cfxi_w_type_name(cls));
     cfx_object *fields = all_fields(w, cls, err);
     cfx_status status = fields ? cfxi_w_dict_put(cls->attrs, fields_name, fields, err)
                                : err->status;

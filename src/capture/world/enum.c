@@ -28,7 +28,7 @@ static cfx_object *shown(cfxi_world *w, cfx_object *self, bool whole, cfx_error 
 {
     cfx_buffer text;
     cfx_object *value = cfxi_w_dict_get(self->attrs, "value");
-    const char *const parts[] = {whole ? "<" : "", cfxi_w_type_name(w, self), ".",
+    const char *const parts[] = {whole ? "<" : "", cfxi_w_type_name(self), ".",
                                  word_of(self, "name"), whole ? ": " : ""};
     cfx_status status = CFX_OK;
     cfx_buffer_init(&text, w->allocator);
@@ -227,7 +227,7 @@ static cfx_object *bare_member(cfxi_world *w, const cfx_object *cls, cfx_object 
     if (layout != CFXI_TYPE_INSTANCE && !(layout == CFXI_TYPE_INT && cfxi_w_is_whole(value)))
         return cfxi_w_raise(w, err, CFXI_TypeError, "a member of the enum '%s' cannot be made of "
                             "an object of the class '%s' here", cls->as.cls.name,
-                            cfxi_w_type_name(w, value));
+                            cfxi_w_type_name(value));
     cfx_object *o = cfxi_w_object_new(w, layout, err);
     if (o && layout == CFXI_TYPE_INT)
         o->as.i = cfxi_w_whole(value);

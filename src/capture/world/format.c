@@ -134,7 +134,7 @@ static cfx_status put_instance(cfxi_world *w, cfx_object *o, cfx_buffer *out, cf
         CFX_TRY(cfxi_w_repr(w, args->as.seq.items[0], out, err));
         return cfxi_w_put(out, ")", err);
     }
-    return put_words(out, err, "<%s object>", cfxi_w_type_name(w, o));
+    return put_words(out, err, "<%s object>", cfxi_w_type_name(o));
 }
 
 static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err)
@@ -174,10 +174,15 @@ static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_
                          cfx_memory_format_name((cfx_memory_format)o->as.i));
     case CFXI_TYPE_DEVICE: return put_words(out, err, "device(type='%s')", o->as.text.data);
     case CFXI_TYPE_TENSOR: return cfx_tensor_print(o->as.tensor, cfx_buffer_sink(out), err);
-    case CFXI_TYPE_VALUE: return put_words(out, err, "Proxy(%s)", cfx_node_name(o->as.node, NULL));
-    case CFXI_TYPE_MODULE: return put_words(out, err, "%s()", cfxi_w_type_name(w, o));
+    case CFXI_TYPE_VALUE:
+        if (!w->printing)
+            return cfxi_w_throw(w, err, CFXI_NotImplementedError, "the text of an object that "
+                                "holds a value which is known only when the program runs; put the "
+                                "values themselves into the text: f\"{o.x}\"");
+        return put_words(out, err, "Proxy(%s)", cfx_node_name(o->as.node, NULL));
+    case CFXI_TYPE_MODULE: return put_words(out, err, "%s()", cfxi_w_type_name(o));
     case CFXI_TYPE_INSTANCE: return put_instance(w, o, out, err);
-    default: return put_words(out, err, "<%s>", cfxi_w_type_name(w, o));
+    default: return put_words(out, err, "<%s>", cfxi_w_type_name(o));
     }
 }
 
@@ -191,7 +196,7 @@ static cfx_status put_special(cfxi_world *w, cfx_object *o, const char *name, cf
     cfx_status status = made->type == CFXI_TYPE_STR
                             ? put_text(out, made->as.text.data, made->as.text.size, err)
                             : cfxi_w_throw(w, err, CFXI_TypeError, "%s returned non-string (type "
-                                           "%s)", name, cfxi_w_type_name(w, made));
+                                           "%s)", name, cfxi_w_type_name(made));
     cfxi_w_unref(made);
     return status;
 }
@@ -280,12 +285,12 @@ cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *text, size_t 
         return cfxi_w_throw(w, err, CFXI_ValueError,
                             "Invalid format specifier '%.*s' for object of "
                             "type '%s'", (int)(size < 60 ? size : 60), text,
-                            cfxi_w_type_name(w, o));
+                            cfxi_w_type_name(o));
     if (o->type == CFXI_TYPE_STR)
         return format_text(w, &s, o, out, err);
     if (!cfxi_w_is_real(o))
         return cfxi_w_throw(w, err, CFXI_TypeError, "unsupported format string passed to "
-                            "%s.__format__", cfxi_w_type_name(w, o));
+                            "%s.__format__", cfxi_w_type_name(o));
     return thrown(w, cfxi_w_is_whole(o) ? cfxi_spec_int(&s, cfxi_w_whole(o), out, err)
                                         : cfxi_spec_float(&s, cfxi_w_real(o), out, err), err);
 }
@@ -553,7 +558,7 @@ static cfx_status percent_one(percent *p, const char **at, const char *end, cfx_
     if (!cfxi_w_is_real(o))
         return cfxi_w_throw(p->w, err, CFXI_TypeError,
                             "%%%c format: a real number is required, not "
-                            "%s", type, cfxi_w_type_name(p->w, o));
+                            "%s", type, cfxi_w_type_name(o));
     if (strchr("dxXoc", s.type)) {
         s.precision = -1;
         const double f = cfxi_w_real(o);

@@ -35,7 +35,7 @@ static cfx_status numbers_of(cfxi_world *w, const cfx_call_args *a, const char *
     CFX_TRY(cfxi_w_args(w, a, "this function of nn.init", names, 1, most + 1, in, err));
     if (in[0]->type != CFXI_TYPE_TENSOR)
         return cfxi_w_throw(w, err, CFXI_TypeError, "a tensor that is known is initialised, not an "
-                            "object of the class '%s'", cfxi_w_type_name(w, in[0]));
+                            "object of the class '%s'", cfxi_w_type_name(in[0]));
     if (w->recording)
         return cfxi_w_throw(w, err, CFXI_RuntimeError, "weights are initialised in __init__, not "
                             "while the model is captured");

@@ -64,7 +64,7 @@ cfx_object *cfxi_w_iterate(cfxi_world *w, cfx_object *o, cfx_error *err)
                             "known while the program is captured");
     default:
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
-                            cfxi_w_type_name(w, o));
+                            cfxi_w_type_name(o));
     }
 }
 
@@ -180,7 +180,7 @@ static cfx_object *next_own(cfxi_world *w, cfx_object *it, cfx_error *err)
     cfx_object *made = cfxi_w_special(w, it->as.iterator.a, "__next__", NULL, 0, &found, err);
     if (!found)
         return cfxi_w_raise(w, err, CFXI_TypeError, "iter() returned non-iterator of type '%s'",
-                            cfxi_w_type_name(w, it->as.iterator.a));
+                            cfxi_w_type_name(it->as.iterator.a));
     if (!made && cfxi_w_catch(w, CFXI_StopIteration, err))
         return NULL;
     return made;
@@ -191,7 +191,7 @@ cfx_object *cfxi_w_next(cfxi_world *w, cfx_object *it, cfx_error *err)
     err->status = CFX_OK;
     if (it->type != CFXI_TYPE_ITERATOR)
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not an iterator",
-                            cfxi_w_type_name(w, it));
+                            cfxi_w_type_name(it));
     switch ((cfxi_step)it->as.iterator.step) {
     case CFXI_STEP_INDEX: return next_index(w, it, err);
     case CFXI_STEP_BACK: return next_back(w, it, err);

@@ -190,7 +190,7 @@ cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_arg
     if (in[0]->type != CFXI_TYPE_TENSOR)
         return cfxi_w_raise(w, err, CFXI_TypeError,
                             "a parameter is made of a tensor that is known, "
-                            "not of '%s'", cfxi_w_type_name(w, in[0]));
+                            "not of '%s'", cfxi_w_type_name(in[0]));
     cfx_object *o = cfxi_w_tensor_object(w, in[0]->as.tensor, err);
     if (o)
         o->flag = true;
@@ -208,7 +208,7 @@ static cfx_object *run_module(cfxi_world *w, cfx_object *o, const cfx_call_args 
     cfx_object *made = NULL;
     if (a->n_named > 0 || a->n > MOST_INPUTS)
         return cfxi_w_raise(w, err, CFXI_TypeError, "%s takes its inputs by position here",
-                            cfxi_w_type_name(w, o));
+                            cfxi_w_type_name(o));
     for (size_t i = 0; i < a->n; i++) {
         cfx_datum d = cfxi_w_to_datum(w, a->args[i], err);
         if (d.kind == CFX_DATUM_INVALID)
@@ -237,5 +237,5 @@ cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args
     return cfxi_w_raise(w, err, CFXI_NameError,
                         "a %s is called that is no part of the model: assign "
                         "it to an attribute of a module in __init__, or put it into an "
-                        "nn.ModuleList", cfxi_w_type_name(w, o));
+                        "nn.ModuleList", cfxi_w_type_name(o));
 }

@@ -71,7 +71,7 @@ cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     if (o->as.module->nn == CFX_NN_NONE && !cfxi_w_holds_parameters(o->cls))
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
-                            cfxi_w_type_name(w, o));
+                            cfxi_w_type_name(o));
     const bool keys = o->as.module->nn == CFX_NN_ModuleDict ||
                       cfxi_w_is_named(o->cls, "ParameterDict");
     return cfxi_w_layer_list(w, o, keys ? 'k' : 'c', false, err);
@@ -79,20 +79,27 @@ cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err)
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
+/* A new container of that kind with the items of `list`. */
+static cfx_object *like(cfxi_world *w, const cfx_object *o, cfx_object *list, cfx_error *err)
+{
+    const cfx_call_args none = {0};
+    cfx_object *cls = cfxi_w_layer_class(w, o->as.module->nn, err);
+    cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
+    if (made) {
+        made->flag = true;
+        if (cfxi_w_layer_adopt(w, made, o->as.module->nn, &none, err) != CFX_OK ||
+            cfxi_w_layer_add_all(w, made, list, 0, err) != CFX_OK)
+            cfxi_w_clear(&made);
+    }
+    cfxi_w_unref(cls);
+    return made;
+}
+
 static cfx_object *sliced(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
     cfx_object *list = cfxi_w_layer_list(w, o, 'c', false, err);
     cfx_object *part = list ? cfxi_w_item(w, list, key, err) : NULL;
-    cfx_object *cls = part ? cfxi_w_layer_class(w, o->as.module->nn, err) : NULL;
-    cfx_object *made = cls ? cfxi_w_make(w, cls, err) : NULL;
-    if (made) {
-        made->flag = true;
-        const cfx_call_args none = {0};
-        if (cfxi_w_layer_adopt(w, made, o->as.module->nn, &none, err) != CFX_OK ||
-            cfxi_w_layer_add_all(w, made, part, 0, err) != CFX_OK)
-            cfxi_w_clear(&made);
-    }
-    cfxi_w_unref(cls);
+    cfx_object *made = part ? like(w, o, part, err) : NULL;
     cfxi_w_unref(part);
     cfxi_w_unref(list);
     return made;
@@ -110,11 +117,17 @@ static cfx_object *item_at(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_er
     return cfxi_w_get(w, o, cfxi_member_at(m, i)->name, err);
 }
 
+static bool is_list(const cfx_object *o)
+{
+    const cfx_nn nn = o->as.module->nn;
+    return nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList ||
+           cfxi_w_is_named(o->cls, "ParameterList");
+}
+
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err)
 {
     const cfx_nn nn = o->as.module->nn;
-    const bool list = nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList ||
-                      cfxi_w_is_named(o->cls, "ParameterList");
+    const bool list = is_list(o);
     if (list && key->type == CFXI_TYPE_SLICE && nn != CFX_NN_NONE)
         return sliced(w, o, key, err);
     if (list)
@@ -127,7 +140,74 @@ cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx
                    ? made : (cfxi_w_throw_key(w, key, err), (cfx_object *)NULL);
     }
     return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not subscriptable with '%s'",
-                        cfxi_w_type_name(w, o), cfxi_w_type_name(w, key));
+                        cfxi_w_type_name(o), cfxi_w_type_name(key));
+}
+
+/* The items of a list of modules are those of the other list now, by their new numbers. */
+static cfx_status refill(cfxi_world *w, cfx_object *o, cfx_object *list, cfx_error *err)
+{
+    cfx_object *names = cfxi_w_layer_list(w, o, 'k', false, err);
+    cfx_status status = names ? CFX_OK : err->status;
+    for (size_t i = 0; status == CFX_OK && i < names->as.seq.n; i++)
+        status = cfxi_w_layer_set(w, o, names->as.seq.items[i]->as.text.data, NULL, err);
+    cfxi_w_unref(names);
+    return status == CFX_OK ? cfxi_w_layer_add_all(w, o, list, 0, err) : status;
+}
+
+cfx_status cfxi_w_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
+                                 cfx_error *err)
+{
+    if (!is_list(o) && key->type == CFXI_TYPE_STR && cfxi_w_layer_length(o) >= 0) {
+        if (!v && !cfxi_module_find(o->as.module, key->as.text.data, key->as.text.size))
+            return cfxi_w_throw_key(w, key, err);
+        return cfxi_w_layer_set(w, o, key->as.text.data, v, err);
+    }
+    if (!is_list(o))
+        return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' object does not support item %s",
+                            cfxi_w_type_name(o), v ? "assignment" : "deletion");
+    cfx_object *list = cfxi_w_layer_list(w, o, 'c', false, err);
+    cfx_status status = list ? cfxi_w_set_item(w, list, key, v, err) : err->status;
+    if (status == CFX_OK)
+        status = refill(w, o, list, err);
+    cfxi_w_unref(list);
+    return status;
+}
+
+/* What the method of a list gives, which changes the list of modules as that would change. */
+static cfx_object *as_list(cfxi_world *w, cfx_object *o, const char *method, const cfx_call_args *a,
+                           cfx_error *err)
+{
+    cfx_object *list = cfxi_w_layer_list(w, o, 'c', false, err);
+    cfx_object *bound = list ? cfxi_w_get(w, list, method, err) : NULL;
+    cfx_object *made = bound ? cfxi_w_call_object(w, bound, *a, err) : NULL;
+    if (made && refill(w, o, list, err) != CFX_OK)
+        cfxi_w_clear(&made);
+    cfxi_w_unref(bound);
+    cfxi_w_unref(list);
+    return made;
+}
+
+CFXI_BUILTIN(insert)
+{
+    cfx_object *made = as_list(w, self, "insert", a, err);
+    if (!made || self->as.module->nn != CFX_NN_Sequential)
+        return made;
+    cfxi_w_unref(made);
+    return cfxi_w_ref(self);
+}
+
+CFXI_BUILTIN(pop)
+{
+    static const char *const names[] = {"key"};
+    cfx_object *in[1];
+    if (cfxi_w_args(w, a, "pop", names, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    if (is_list(self))
+        return as_list(w, self, "pop", &(cfx_call_args){.args = in, .n = 1}, err);
+    cfx_object *found = cfxi_w_layer_item(w, self, in[0], err);
+    if (found && cfxi_w_layer_set_item(w, self, in[0], NULL, err) != CFX_OK)
+        cfxi_w_clear(&found);
+    return found;
 }
 
 CFXI_BUILTIN(append)
@@ -150,6 +230,18 @@ CFXI_BUILTIN(extend)
     return cfxi_w_ref(self);
 }
 
+cfx_object *cfxi_w_layer_plus(cfxi_world *w, cfx_object *a, cfx_object *b, bool in_place,
+                              cfx_error *err)
+{
+    const cfx_call_args more = {.args = &b, .n = 1};
+    if (!is_list(a) || (!in_place && a->as.module->nn == CFX_NN_NONE))
+        return NULL;
+    cfx_object *to = in_place ? cfxi_w_ref(a) : like(w, a, a, err);
+    cfx_object *made = to ? extend(w, to, &more, err) : NULL;
+    cfxi_w_unref(to);
+    return made;
+}
+
 CFXI_BUILTIN(update)
 {
     cfx_object *in[1];
@@ -164,7 +256,8 @@ CFXI_BUILTIN(values) { return cfxi_w_layer_list(w, self, 'c', false, err); }
 CFXI_BUILTIN(items) { return cfxi_w_layer_list(w, self, 'n', false, err); }
 
 static const cfxi_builtin container_methods[] = {
-    {"append", append}, {"extend", extend}, {"update", update}, {"keys", keys},
+    {"append", append}, {"extend", extend}, {"insert", insert}, {"pop", pop},
+    {"update", update}, {"keys", keys},
     {"values", values}, {"items", items}, {NULL, NULL},
 };
 

@@ -155,7 +155,7 @@ cfx_status cfxi_w_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx
     for (size_t i = 0; many && i < a->n; i++) {
         if (a->args[i]->type != CFXI_TYPE_MODULE)
             return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' is not a Module subclass",
-                                cfxi_w_type_name(w, a->args[i]));
+                                cfxi_w_type_name(a->args[i]));
         CFX_TRY(cfxi_w_layer_add_at(w, o, i, a->args[i], err));
     }
     return many ? CFX_OK : cfxi_w_layer_add_all(w, o, a->args[0], 0, err);

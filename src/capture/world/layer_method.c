@@ -15,13 +15,13 @@ static cfx_object *add_named(cfxi_world *w, cfx_object *self, const cfx_call_arg
         return NULL;
     if (in[0]->type != CFXI_TYPE_STR)
         return cfxi_w_raise(w, err, CFXI_TypeError, "the name must be a str, not '%s'",
-                            cfxi_w_type_name(w, in[0]));
+                            cfxi_w_type_name(in[0]));
     const bool none = in[1]->type == CFXI_TYPE_NONE;
     const bool fits = kind == CFXI_MEMBER_CHILD ? in[1]->type == CFXI_TYPE_MODULE
                                                 : in[1]->type == CFXI_TYPE_TENSOR;
     if (!none && !fits)
         return cfxi_w_raise(w, err, CFXI_TypeError, "%s cannot take an object of the class '%s'",
-                            method, cfxi_w_type_name(w, in[1]));
+                            method, cfxi_w_type_name(in[1]));
     const char *name = in[0]->as.text.data;
     if (kind != CFXI_MEMBER_CHILD && cfxi_w_layer_put(w, self, name, in[1], kind, err) != CFX_OK)
         return NULL;
@@ -196,7 +196,7 @@ CFXI_BUILTIN(forward)
 {
     if (self->as.module->nn == CFX_NN_NONE)
         return cfxi_w_raise(w, err, CFXI_NotImplementedError, "Module [%s] is missing the required "
-                            "\"forward\" function", cfxi_w_type_name(w, self));
+                            "\"forward\" function", cfxi_w_type_name(self));
     return cfxi_w_call_module(w, self, a, err);
 }
 

@@ -52,7 +52,7 @@ static bool take_reals(cfxi_world *w, const cfx_call_args *a, size_t n, double *
     for (size_t i = 0; i < n; i++) {
         if (!cfxi_w_is_real(in[i])) {
             cfxi_w_raise(w, err, CFXI_TypeError, "must be real number, not %s",
-                         cfxi_w_type_name(w, in[i]));
+                         cfxi_w_type_name(in[i]));
             return false;
         }
         x[i] = cfxi_w_real(in[i]);
@@ -146,7 +146,7 @@ CFXI_BUILTIN(torch_device)
         return cfxi_w_ref(in[0]);
     if (in[0]->type != CFXI_TYPE_STR)
         return cfxi_w_raise(w, err, CFXI_TypeError, "torch.device takes a str, not '%s'",
-                            cfxi_w_type_name(w, in[0]));
+                            cfxi_w_type_name(in[0]));
     return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, in[0]->as.text.data, in[0]->as.text.size, err);
 }
 

@@ -93,7 +93,7 @@ CFXI_BUILTIN(seq_index)
     const int64_t at = find_item(w, self, a->args[0], err);
     if (at == -1)
         return cfxi_w_raise(w, err, CFXI_ValueError, "%s.index(x): x not in %s",
-                          cfxi_w_type_name(w, self), cfxi_w_type_name(w, self));
+                          cfxi_w_type_name(self), cfxi_w_type_name(self));
     return at < 0 ? NULL : cfxi_w_int_object(w, at, err);
 }
 

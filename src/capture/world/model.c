@@ -246,7 +246,7 @@ static cfx_status find_model(job *j, cfx_error *err)
         return CFX_OK;
     return cfx_error_set(err, CFX_E_TYPE, "%.80s: a module or a function can be captured, not an "
                          "object of the class '%.60s'", base_name(j->file),
-                         cfxi_w_type_name(&j->w, o));
+                         cfxi_w_type_name(o));
 }
 
 /* ---- capturing ----------------------------------------------------------------------------- */

@@ -87,11 +87,11 @@ static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_
                                bool in_place, cfx_error *err)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s", cfxi_w_type_name(w, a));
+    snprintf(left, sizeof left, "%s", cfxi_w_type_name(a));
     return cfxi_w_raise(w, err, CFXI_TypeError, "unsupported operand type(s) for %s%s%s: '%s' and "
                       "'%s'", sign_text[sign], in_place ? "=" : "",
                       sign == CFX_SIGN_POW && !in_place ? " or pow()" : "", left,
-                      cfxi_w_type_name(w, b));
+                      cfxi_w_type_name(b));
 }
 
 static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
@@ -180,9 +180,9 @@ static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
     if (sign == CFX_SIGN_ADD && is_sequence(a)) {
         if (a->type == b->type)
             return cfxi_w_concat(w, a, b, err);
-        const char *name = cfxi_w_type_name(w, a);
+        const char *name = cfxi_w_type_name(a);
         return cfxi_w_raise(w, err, CFXI_TypeError, "can only concatenate %s (not \"%s\") to %s",
-                          name, cfxi_w_type_name(w, b), name);
+                          name, cfxi_w_type_name(b), name);
     }
     if (sign == CFX_SIGN_MUL && is_sequence(a) && cfxi_w_is_whole(b))
         return cfxi_w_repeat(w, a, cfxi_w_whole(b), err);
@@ -231,6 +231,11 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
         if (found)
             return made;
     }
+    if (sign == CFX_SIGN_ADD && a->type == CFXI_TYPE_MODULE) {
+        cfx_object *made = cfxi_w_layer_plus(w, a, b, in_place, err);
+        if (made || err->status != CFX_OK)
+            return made;
+    }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
                        cfxi_w_has_value(b, false);
     if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || shown)
@@ -263,7 +268,7 @@ cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error 
     }
     if (!is_number(a) || (sign == CFX_SIGN_INVERT && !cfxi_w_is_whole(a)))
         return cfxi_w_raise(w, err, CFXI_TypeError, "bad operand type for unary %s: '%s'",
-                          sign_text[sign], cfxi_w_type_name(w, a));
+                          sign_text[sign], cfxi_w_type_name(a));
     if (sign == CFX_SIGN_INVERT)
         return cfxi_w_int_object(w, ~cfxi_w_whole(a), err);
     const double turn = sign == CFX_SIGN_NEG ? -1 : 1;
@@ -304,6 +309,13 @@ cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args
 
 /* ---- truth --------------------------------------------------------------------------------- */
 
+cfx_object *cfxi_w_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err)
+{
+    *found = false;
+    cfx_object *made = o->cls ? cfxi_w_special(w, o, "__bool__", NULL, 0, found, err) : NULL;
+    return *found || !o->cls ? made : cfxi_w_special(w, o, "__len__", NULL, 0, found, err);
+}
+
 int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     bool found = false;
@@ -336,11 +348,7 @@ int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_RANGE: return cfxi_w_length(w, o, &n, err) == CFX_OK ? n > 0 : -1;
     default: break;
     }
-    if (!o->cls)
-        return 1;
-    cfx_object *made = cfxi_w_special(w, o, "__bool__", NULL, 0, &found, err);
-    if (!found)
-        made = cfxi_w_special(w, o, "__len__", NULL, 0, &found, err);
+    cfx_object *made = cfxi_w_truth_method(w, o, &found, err);
     if (!found)
         return 1;
     const int t = made ? cfxi_w_truth_of(w, made, err) : -1;
@@ -482,9 +490,9 @@ static int order_texts(const cfx_object *a, const cfx_object *b)
 static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s", cfxi_w_type_name(w, a));
+    snprintf(left, sizeof left, "%s", cfxi_w_type_name(a));
     cfxi_w_raise(w, err, CFXI_TypeError, "'%s' not supported between instances of '%s' and '%s'",
-               sign_text[sign], left, cfxi_w_type_name(w, b));
+               sign_text[sign], left, cfxi_w_type_name(b));
     return -1;
 }
 
@@ -615,6 +623,22 @@ static cfx_object *record_contains(cfxi_world *w, cfx_object *container, cfx_obj
     return made;
 }
 
+/* What __contains__ of the user's class says; *found false: it has none. */
+static cfx_object *contains_by_method(cfxi_world *w, cfx_object *container, cfx_object *item,
+                                      bool negated, bool *found, cfx_error *err)
+{
+    *found = false;
+    cfx_object *there = container->cls ? cfxi_w_special(w, container, "__contains__", &item, 1,
+                                                        found, err) : NULL;
+    if (!there || (cfxi_w_is_value(there) && !negated))
+        return there;
+    cfx_object *made = cfxi_w_is_value(there)
+                           ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err)
+                           : truth_or_null(w, cfxi_w_truth_of(w, there, err), negated);
+    cfxi_w_unref(there);
+    return made;
+}
+
 cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                            cfx_error *err)
 {
@@ -623,6 +647,9 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
         return identity(w, a, b, sign == CFX_SIGN_IS_NOT, err);
     if (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) {
+        cfx_object *own = contains_by_method(w, b, a, sign == CFX_SIGN_NOT_IN, &found, err);
+        if (found)
+            return own;
         if (asks_graph(a, b))
             return record_contains(w, b, a, sign == CFX_SIGN_NOT_IN, err);
         return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
@@ -750,7 +777,7 @@ cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *
     case CFXI_TYPE_SET:
     case CFXI_TYPE_SLICE:
         return cfxi_w_throw(w, err, CFXI_TypeError, "unhashable type: '%s'",
-                            cfxi_w_type_name(w, o));
+                            cfxi_w_type_name(o));
     case CFXI_TYPE_INSTANCE: return hash_own(w, o, hash, err);
     default: *hash = cfxi_hash_pointer(o); return CFX_OK;
     }
@@ -778,5 +805,5 @@ cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64
                             "%s must be known while the program is captured, "
                           "but it is a value of the graph", what);
     return cfxi_w_throw(w, err, CFXI_TypeError, "%s must be an integer, not '%s'", what,
-                      cfxi_w_type_name(w, o));
+                      cfxi_w_type_name(o));
 }

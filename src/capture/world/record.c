@@ -171,7 +171,7 @@ static cfx_value refuse(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfxi_w_throw(w, err, CFXI_TypeError, "an object of the class '%s' cannot be an argument of a "
                  "node of the graph: numbers, texts, tensors, and lists, tuples and dicts of them "
-                 "can", cfxi_w_type_name(w, o));
+                 "can", cfxi_w_type_name(o));
     return cfx_invalid();
 }
 

@@ -30,7 +30,7 @@ cfx_status cfxi_w_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *er
     if (*n >= 0)
         return CFX_OK;
     return cfxi_w_throw(w, err, CFXI_TypeError, "object of type '%s' has no len()",
-                      cfxi_w_type_name(w, o));
+                      cfxi_w_type_name(o));
 }
 
 static cfx_status bound(cfxi_world *w, cfx_object *o, int64_t n, int64_t low, int64_t high,
@@ -72,10 +72,10 @@ static cfx_status slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t 
 cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
                            cfx_error *err)
 {
-    const char *name = o->type == CFXI_TYPE_STR ? "string" : cfxi_w_type_name(w, o);
+    const char *name = o->type == CFXI_TYPE_STR ? "string" : cfxi_w_type_name(o);
     if (!cfxi_w_is_whole(key) && !key->cls)
         return cfxi_w_throw(w, err, CFXI_TypeError, "%s indices must be integers or slices, not %s",
-                            name, cfxi_w_type_name(w, key));
+                            name, cfxi_w_type_name(key));
     CFX_TRY(cfxi_w_index_of(w, key, "indices", i, err));
     if (*i < 0)
         *i += n;
@@ -173,7 +173,7 @@ cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error
     case CFXI_TYPE_RANGE: break;
     default:
         return cfxi_w_raise(w, err, CFXI_TypeError, "'%s' object is not subscriptable",
-                          cfxi_w_type_name(w, o));
+                          cfxi_w_type_name(o));
     }
     if (cfxi_w_has_value(key, false))
         return cfxi_w_perform_on(w, "operator.getitem", o, key, err);
@@ -291,21 +291,11 @@ cfx_status cfxi_w_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_ob
     }
     if (o->type == CFXI_TYPE_DICT)
         return set_dict(w, o, key, v, err);
-    if (o->type == CFXI_TYPE_MODULE && v) {
-        cfx_buffer text;
-        cfx_buffer_init(&text, w->allocator);
-        if (key->type == CFXI_TYPE_INT && key->as.i < 0)
-            return cfxi_w_throw(w, err, CFXI_IndexError, "index %lld is out of range",
-                              (long long)key->as.i);
-        cfx_status status = cfxi_w_show(w, key, &text, err);
-        if (status == CFX_OK)
-            status = cfxi_w_layer_set(w, o, text.data, v, err);
-        cfx_buffer_free(&text);
-        return status;
-    }
+    if (o->type == CFXI_TYPE_MODULE)
+        return cfxi_w_layer_set_item(w, o, key, v, err);
     if (o->type != CFXI_TYPE_LIST)
         return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' object does not support item %s",
-                          cfxi_w_type_name(w, o), v ? "assignment" : "deletion");
+                          cfxi_w_type_name(o), v ? "assignment" : "deletion");
     if (key->type == CFXI_TYPE_SLICE)
         return set_slice(w, o, key, v, err);
     CFX_TRY(cfxi_w_place_of(w, o, key, (int64_t)o->as.seq.n, &i, err));
@@ -389,7 +379,7 @@ int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err
             return cfxi_w_text_find(in, o, 0) != SIZE_MAX;
         cfxi_w_raise(w, err, CFXI_TypeError,
                      "'in <string>' requires string as left operand, not %s",
-                   cfxi_w_type_name(w, o));
+                   cfxi_w_type_name(o));
         return -1;
     }
     if (in->type == CFXI_TYPE_MODULE && in->as.module->nn == CFX_NN_ModuleDict)

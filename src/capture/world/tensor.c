@@ -120,7 +120,7 @@ cfx_datum cfxi_w_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_SLICE: return to_items(w, o, CFX_DATUM_SLICE, err);
     default:
         cfxi_w_throw(w, err, CFXI_TypeError, "an object of the class '%s' cannot be used here",
-                     cfxi_w_type_name(w, o));
+                     cfxi_w_type_name(o));
         return cfx_datum_invalid();
     }
 }

@@ -66,7 +66,7 @@ static cfx_object *text_arg(cfxi_world *w, const cfx_call_args *a, size_t i, con
         return a->args[i];
     if (i < a->n)
         cfxi_w_raise(w, err, CFXI_TypeError, "%s() takes a str, not '%s'", method,
-                     cfxi_w_type_name(w, a->args[i]));
+                     cfxi_w_type_name(a->args[i]));
     else
         cfxi_w_raise(w, err, CFXI_TypeError, "%s() takes %zu arguments (%zu given)", method, i + 1,
                      a->n);
@@ -110,7 +110,7 @@ CFXI_BUILTIN(str_join)
         if (item->type != CFXI_TYPE_STR)
             status = cfxi_w_throw(w, err, CFXI_TypeError,
                                   "sequence item %zu: expected str instance, "
-                                  "%s found", i, cfxi_w_type_name(w, item));
+                                  "%s found", i, cfxi_w_type_name(item));
         else if ((i > 0 && cfx_buffer_append(&text, self->as.text.data, self->as.text.size)) ||
                  cfx_buffer_append(&text, item->as.text.data, item->as.text.size))
             status = cfxi_nomem(err);

@@ -241,7 +241,11 @@ static const char *text(void *ctx, cfx_object *o, size_t *size)
 }
 
 static bool equal(void *ctx, cfx_object *a, cfx_object *b) { return cfxi_w_same(ctx, a, b); }
-static const char *type_name(void *ctx, cfx_object *o) { return cfxi_w_type_name(ctx, o); }
+static const char *type_name(void *ctx, cfx_object *o)
+{
+    (void)ctx;
+    return cfxi_w_type_name(o);
+}
 
 /* ---- what they do -------------------------------------------------------------------------- */
 
@@ -386,7 +390,7 @@ static cfx_status enter(void *ctx, cfx_object *module, cfx_error *err)
     uint32_t scope = w->entered.size ? scopes[w->entered.size - 1] : 0;
     const cfxi_path *p = cfxi_places_find(&w->places, module->as.module);
     if (p && p->path[0] && w->recording) {
-        scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_w_type_name(w, module), NULL, err);
+        scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_w_type_name(module), NULL, err);
         if (scope == 0)
             return err->status;
     }
@@ -501,7 +505,7 @@ static cfx_status keep_attribute(void *ctx, cfx_object *module, const char *name
     if (!e || e->kind == CFXI_MEMBER_CHILD || e->value.kind != CFX_DATUM_TENSOR)
         return cfx_error_set(err, CFX_E_UNSUPPORTED, "forward assigns to the attribute '%.60s' of "
                              "%.60s, which a graph cannot keep: only tensors that are registered "
-                             "as buffers are", name, cfxi_w_type_name(w, module));
+                             "as buffers are", name, cfxi_w_type_name(module));
     cfx_object *old = cfxi_w_tensor_object(w, e->value.as.tensor, err);
     cfx_object *args[] = {old, v};
     cfx_object *made = old ? cfxi_w_record(w, CFX_OP_CALL_METHOD, "copy_",
@@ -532,8 +536,11 @@ static cfx_status raise(void *ctx, cfx_object *exc, cfx_object *cause, cfx_error
     cfxi_w_unref(w->pending);
     w->pending = o;
     cfx_buffer_init(&shown, w->allocator);
-    const char *name = cfxi_w_type_name(w, o);
+    const char *name = cfxi_w_type_name(o);
+    const bool was = w->printing;
+    w->printing = true;
     cfx_status status = cfxi_w_show(w, o, &shown, err);
+    w->printing = was;
     if (status == CFX_OK)
         cfx_error_set(err, CFX_E_HOST, "%.100s%s%.380s", name, shown.size ? ": " : "", shown.data);
     cfx_buffer_free(&shown);

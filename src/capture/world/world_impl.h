@@ -149,6 +149,7 @@ struct cfxi_world {
     cfx_object ring;          /* all objects */
     cfx_object *trash;        /* those that are being freed, by `next` */
     bool draining, recording;
+    bool printing;            /* what is only read may show values of the graph */
     uint32_t depth;           /* of what goes into objects */
     uint32_t work;            /* how often it did */
     size_t bytes, most_bytes;
@@ -284,6 +285,8 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
 /* A function of `operator` by its name ("add"), on objects that are known; *known: there is one. */
 cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args *a, bool *known,
                             cfx_error *err);
+/* What __bool__ or __len__ of its class gives; *found false: it has neither. */
+cfx_object *cfxi_w_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err);
 int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err);
 int cfxi_w_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);  /* -1 failed */
 int cfxi_w_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
@@ -389,7 +392,7 @@ cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, 
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
 cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_object *const *args,
                          size_t n, bool *found, cfx_error *err);
-const char *cfxi_w_type_name(cfxi_world *w, const cfx_object *o);
+const char *cfxi_w_type_name(const cfx_object *o);
 /* Calls anything: through the evaluator. */
 cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cfx_error *err);
 cfx_object *cfxi_w_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
@@ -442,6 +445,12 @@ cfx_object *cfxi_w_layer_get(cfxi_world *w, cfx_object *o, const char *name, cfx
 cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                            cfx_error *err);
 cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
+/* o[key] = v of a container; NULL: del o[key]. */
+cfx_status cfxi_w_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
+                                 cfx_error *err);
+/* a + b of lists of modules; NULL without an error: it is none. */
+cfx_object *cfxi_w_layer_plus(cfxi_world *w, cfx_object *a, cfx_object *b, bool in_place,
+                              cfx_error *err);
 cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
 int64_t cfxi_w_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
 const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);

@@ -5,27 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static cfx_status give(cfxi_call *c, cfx_datum d)
-{
-    if (d.kind == CFX_DATUM_INVALID)
-        return c->err->status != CFX_OK ? c->err->status : CFX_E_TYPE;
-    cfxi_result_datum(c, 0, d);
-    return CFX_OK;
-}
-
-static const char *kind_of(cfx_datum d) { return cfx_datum_kind_name((cfx_datum_kind)d.kind); }
-
-/* What an iterable gives: a list or tuple, owned by the caller; INVALID has failed. */
-static cfx_datum items_of(cfxi_call *c, cfx_datum d)
-{
-    if (d.kind == CFX_DATUM_TENSOR)
-        return cfxi_sub(c, CFX_OPID_unbind, &d, 1);
-    if (d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE)
-        return cfx_datum_retain(d);
-    cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable", kind_of(d));
-    return cfxi_invalid();
-}
-
 /* ---- min and max --------------------------------------------------------------------------- */
 
 /* The smaller or larger of two: the first if neither is. Of tensors it may depend on elements that
@@ -51,7 +30,7 @@ static cfx_status extreme(cfxi_call *c, bool larger)
     const cfx_datum *args = cfx_datum_items(c->args[0], &n);
     if (n == 0)
         return cfxi_fail(c, CFX_E_TYPE, "%s expected at least 1 argument, got 0", name);
-    cfx_datum all = n == 1 ? items_of(c, args[0]) : cfx_datum_retain(c->args[0]);
+    cfx_datum all = n == 1 ? cfxi_python_items(c, args[0]) : cfx_datum_retain(c->args[0]);
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
     const cfx_datum *items = cfx_datum_items(all, &n);
@@ -64,7 +43,7 @@ static cfx_status extreme(cfxi_call *c, bool larger)
         best = next;
     }
     cfx_datum_release(all);
-    return give(c, best);
+    return cfxi_python_give(c, best);
 }
 
 cfx_status cfxi_rule_builtin_min(cfxi_call *c) { return extreme(c, false); }
@@ -134,7 +113,7 @@ cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
     size_t n;
     size_t bytes;
     bool known = true;
-    cfx_datum all = items_of(c, c->args[0]);
+    cfx_datum all = cfxi_python_items(c, c->args[0]);
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
     const cfx_datum *items = cfx_datum_items(all, &n);
@@ -148,7 +127,8 @@ cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
         if (!known)
             forget_numbers(a[0], n);
         if (status == CFX_OK)
-            status = give(c, cfx_datum_seq(CFX_DATUM_LIST, a[0], n, c->rt->allocator, c->err));
+            status = cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_LIST, a[0], n, c->rt->allocator,
+                                                       c->err));
         cfxi_scratch_free(c->rt, room);
     }
     cfx_datum_release(all);
@@ -202,24 +182,25 @@ cfx_status cfxi_rule_builtin_round(cfxi_call *c)
         CFX_TRY(cfxi_python_index(c, c->args[1], &digits));
     if (x.kind == CFX_DATUM_TENSOR) {
         const cfx_datum args[] = {x, digits};
-        return give(c, cfxi_sub(c, CFX_OPID_round, args, 2));
+        return cfxi_python_give(c, cfxi_sub(c, CFX_OPID_round, args, 2));
     }
     if (!cfxi_py_is_integral(x) && x.kind != CFX_DATUM_FLOAT)
-        return cfxi_fail(c, CFX_E_TYPE, "type %s doesn't define __round__ method", kind_of(x));
+        return cfxi_fail(c, CFX_E_TYPE, "type %s doesn't define __round__ method",
+                         cfxi_py_kind_of(x));
     if (x.symbolic || digits.symbolic)
-        return give(c, cfxi_py_is_integral(x) && !x.symbolic ? cfxi_py_unknown(CFX_DATUM_INT)
-                       : cfxi_py_is_integral(x)              ? x
-                       : whole                               ? cfxi_py_unknown(CFX_DATUM_INT)
-                                                : cfxi_py_unknown(CFX_DATUM_FLOAT));
+        return cfxi_python_give(c, cfxi_py_is_integral(x) && x.symbolic ? x
+                                   : cfxi_py_is_integral(x) || whole
+                                       ? cfxi_py_unknown(CFX_DATUM_INT)
+                                       : cfxi_py_unknown(CFX_DATUM_FLOAT));
     if (cfxi_py_is_integral(x))
-        return give(c, round_whole(c, cfxi_py_int(x), digits.as.i));
+        return cfxi_python_give(c, round_whole(c, cfxi_py_int(x), digits.as.i));
     if (!whole)
-        return give(c, cfx_datum_float(round_to(x.as.f, digits.as.i)));
+        return cfxi_python_give(c, cfx_datum_float(round_to(x.as.f, digits.as.i)));
     const double f = nearbyint(x.as.f);
     if (!(f >= -0x1p63 && f < 0x1p63))
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
                          f != f ? "NaN" : "infinity or one that large");
-    return give(c, cfx_datum_int((int64_t)f));
+    return cfxi_python_give(c, cfx_datum_int((int64_t)f));
 }
 
 /* ---- sum, any, all, divmod ----------------------------------------------------------------- */
@@ -227,7 +208,7 @@ cfx_status cfxi_rule_builtin_round(cfxi_call *c)
 cfx_status cfxi_rule_builtin_sum(cfxi_call *c)
 {
     size_t n;
-    cfx_datum all = items_of(c, c->args[0]);
+    cfx_datum all = cfxi_python_items(c, c->args[0]);
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
     const cfx_datum *items = cfx_datum_items(all, &n);
@@ -239,7 +220,7 @@ cfx_status cfxi_rule_builtin_sum(cfxi_call *c)
         sum = next;
     }
     cfx_datum_release(all);
-    return give(c, sum);
+    return cfxi_python_give(c, sum);
 }
 
 /* Whether one item is true, or all are; what is left then does not count. */
@@ -247,7 +228,7 @@ static cfx_status truths(cfxi_call *c, cfxi_truth decisive)
 {
     size_t n;
     cfxi_truth result = decisive == CFXI_TRUE ? CFXI_FALSE : CFXI_TRUE;
-    cfx_datum all = items_of(c, c->args[0]);
+    cfx_datum all = cfxi_python_items(c, c->args[0]);
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
     const cfx_datum *items = cfx_datum_items(all, &n);
@@ -259,7 +240,7 @@ static cfx_status truths(cfxi_call *c, cfxi_truth decisive)
             result = one;
     }
     cfx_datum_release(all);
-    return status == CFX_OK ? give(c, cfxi_truth_datum(result)) : status;
+    return status == CFX_OK ? cfxi_python_give(c, cfxi_truth_datum(result)) : status;
 }
 
 cfx_status cfxi_rule_builtin_any(cfxi_call *c) { return truths(c, CFXI_TRUE); }
@@ -277,5 +258,5 @@ cfx_status cfxi_rule_builtin_divmod(cfxi_call *c)
         pair = cfx_datum_seq(CFX_DATUM_TUPLE, both, 2, c->rt->allocator, c->err);
     cfx_datum_release(both[0]);
     cfx_datum_release(both[1]);
-    return give(c, pair);
+    return cfxi_python_give(c, pair);
 }

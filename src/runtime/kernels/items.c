@@ -2,8 +2,6 @@
 #include "../python_impl.h"
 #include "../view_impl.h"
 
-static const char *kind_of(cfx_datum d) { return cfx_datum_kind_name((cfx_datum_kind)d.kind); }
-
 /* ---- tensors: what an index means ---------------------------------------------------------- */
 
 /* What x[...] selects: a view, and of that what tensors among the indices pick. */
@@ -135,7 +133,7 @@ static cfx_status apply(cfxi_call *c, selection *s, cfx_datum index, size_t rest
     default:
         return cfxi_fail(c, CFX_E_TYPE,
                          "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
-                         "Variables are valid indices (got %s)", kind_of(index));
+                         "Variables are valid indices (got %s)", cfxi_py_kind_of(index));
     }
 }
 
@@ -344,7 +342,7 @@ static cfx_status find_item(cfxi_call *c, cfx_datum container, cfx_datum key, cf
     cfx_datum *items = cfx_datum_items(container, &n);
     if (container.kind == CFX_DATUM_DICT)
         return find_key(c, container, key, item);
-    CFX_TRY(position(c, key, n, kind_of(container), &at));
+    CFX_TRY(position(c, key, n, cfxi_py_kind_of(container), &at));
     *item = &items[at];
     return CFX_OK;
 }
@@ -364,7 +362,7 @@ cfx_status cfxi_rule_getitem(cfxi_call *c)
     if (a.kind == CFX_DATUM_STR)
         return text_item(c, a, key);
     if (!is_container(a))
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not subscriptable", kind_of(a));
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not subscriptable", cfxi_py_kind_of(a));
     if (key.kind == CFX_DATUM_SLICE && a.kind != CFX_DATUM_DICT)
         return sequence_slice(c, a, key);
     CFX_TRY(find_item(c, a, key, &item));
@@ -453,7 +451,7 @@ cfx_status cfxi_rule_setitem(cfxi_call *c)
         return set_tensor_item(c, a.as.tensor, c->args[1], c->args[2]);
     if (a.kind != CFX_DATUM_LIST && a.kind != CFX_DATUM_DICT)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object does not support item assignment",
-                         kind_of(a));
+                         cfxi_py_kind_of(a));
     CFX_TRY(find_item(c, a, c->args[1], &item));
     CFX_TRY(cfxi_make_room(a, c->args[2], c->err));
     cfx_datum old = *item;

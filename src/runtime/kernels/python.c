@@ -4,16 +4,13 @@
 
 #include <math.h>
 
-/* Result 0 is `d`, taken over; INVALID has failed. */
-static cfx_status give(cfxi_call *c, cfx_datum d)
+cfx_status cfxi_python_give(cfxi_call *c, cfx_datum d)
 {
     if (d.kind == CFX_DATUM_INVALID)
         return c->err->status != CFX_OK ? c->err->status : CFX_E_TYPE;
     cfxi_result_datum(c, 0, d);
     return CFX_OK;
 }
-
-static const char *kind_of(cfx_datum d) { return cfx_datum_kind_name((cfx_datum_kind)d.kind); }
 
 /* ---- len, tuple, list ---------------------------------------------------------------------- */
 
@@ -32,19 +29,19 @@ cfx_status cfxi_rule_len(cfxi_call *c)
     if (d.kind == CFX_DATUM_TENSOR) {
         if (d.as.tensor->ndim == 0)
             return cfxi_fail(c, CFX_E_TYPE, "len() of a 0-d tensor");
-        return give(c, cfxi_size_datum(d.as.tensor->size[0]));
+        return cfxi_python_give(c, cfxi_size_datum(d.as.tensor->size[0]));
     }
     if (d.kind == CFX_DATUM_STR) {
         const char *text = cfx_datum_str(d, &n);
-        return give(c, cfx_datum_int(count_characters(text, n)));
+        return cfxi_python_give(c, cfx_datum_int(count_characters(text, n)));
     }
     if (!cfx_datum_items(d, &n) || d.kind == CFX_DATUM_SLICE)
-        return cfxi_fail(c, CFX_E_TYPE, "object of type '%s' has no len()", kind_of(d));
-    return give(c, cfx_datum_int((int64_t)(d.kind == CFX_DATUM_DICT ? n / 2 : n)));
+        return cfxi_fail(c, CFX_E_TYPE, "object of type '%s' has no len()", cfxi_py_kind_of(d));
+    return cfxi_python_give(c, cfx_datum_int((int64_t)(d.kind == CFX_DATUM_DICT ? n / 2 : n)));
 }
 
-/* The keys of a dict, the characters of a string. */
-static cfx_datum loose_items(cfxi_call *c, cfx_datum d, cfx_datum_kind kind)
+/* The keys of a dict, the characters of a string: a list. */
+static cfx_datum loose_items(cfxi_call *c, cfx_datum d)
 {
     size_t n;
     size_t made = 0;
@@ -68,11 +65,24 @@ static cfx_datum loose_items(cfxi_call *c, cfx_datum d, cfx_datum_kind kind)
         i = items ? i + 2 : next;
     }
     if (c->err->status == CFX_OK)
-        result = cfx_datum_seq(kind, out, made, c->rt->allocator, c->err);
+        result = cfx_datum_seq(CFX_DATUM_LIST, out, made, c->rt->allocator, c->err);
     while (made-- > 0)
         cfx_datum_release(out[made]);
     cfxi_scratch_free(c->rt, out);
     return result;
+}
+
+cfx_datum cfxi_python_items(cfxi_call *c, cfx_datum d)
+{
+    size_t n;
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfxi_sub(c, CFX_OPID_unbind, &d, 1);
+    if (d.kind == CFX_DATUM_DICT || d.kind == CFX_DATUM_STR)
+        return loose_items(c, d);
+    if (cfx_datum_items(d, &n) && d.kind != CFX_DATUM_SLICE)
+        return cfx_datum_retain(d);
+    cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable", cfxi_py_kind_of(d));
+    return cfxi_invalid();
 }
 
 static cfx_status collect(cfxi_call *c, cfx_datum_kind kind)
@@ -80,23 +90,14 @@ static cfx_status collect(cfxi_call *c, cfx_datum_kind kind)
     cfx_datum d = c->args[0];
     size_t n;
     if (cfxi_is_none(c, 0) && d.kind == CFX_DATUM_INVALID)
-        return give(c, cfx_datum_seq(kind, NULL, 0, c->rt->allocator, c->err));
-    if (d.kind == CFX_DATUM_DICT || d.kind == CFX_DATUM_STR)
-        return give(c, loose_items(c, d, kind));
-    cfx_datum parts = cfxi_invalid();
-    if (d.kind == CFX_DATUM_TENSOR) {
-        parts = cfxi_sub(c, CFX_OPID_unbind, &d, 1);
-        if (parts.kind == CFX_DATUM_INVALID)
-            return c->err->status;
-        d = parts;
-    }
-    const cfx_datum *items = cfx_datum_items(d, &n);
-    if (!items || d.kind == CFX_DATUM_SLICE)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable", kind_of(d));
-    if (d.kind == CFX_DATUM_TUPLE && kind == CFX_DATUM_TUPLE && parts.kind == CFX_DATUM_INVALID)
-        return give(c, cfx_datum_retain(d));
-    cfx_status status = give(c, cfx_datum_seq(kind, items, n, c->rt->allocator, c->err));
-    cfx_datum_release(parts);
+        return cfxi_python_give(c, cfx_datum_seq(kind, NULL, 0, c->rt->allocator, c->err));
+    cfx_datum all = cfxi_python_items(c, d);
+    if (all.kind == CFX_DATUM_INVALID || (all.kind == CFX_DATUM_TUPLE && kind == CFX_DATUM_TUPLE))
+        return cfxi_python_give(c, all);
+    const cfx_datum *items = cfx_datum_items(all, &n);
+    cfx_status status = cfxi_python_give(c, cfx_datum_seq(kind, items, n, c->rt->allocator,
+                                                          c->err));
+    cfx_datum_release(all);
     return status;
 }
 
@@ -109,15 +110,15 @@ cfx_status cfxi_rule_dict(cfxi_call *c)
     size_t n = 0;
     cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_DICT)
-        return give(c, cfx_datum_retain(d));
+        return cfxi_python_give(c, cfx_datum_retain(d));
     if (d.kind != CFX_DATUM_INVALID && n > 0)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is no dict", kind_of(d));
-    return give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is no dict", cfxi_py_kind_of(d));
+    return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
 }
 
 cfx_status cfxi_rule_operator_concat(cfxi_call *c)
 {
-    return give(c, cfxi_python_concat(c, c->args[0], c->args[1]));
+    return cfxi_python_give(c, cfxi_python_concat(c, c->args[0], c->args[1]));
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -142,21 +143,22 @@ cfx_status cfxi_rule_int(cfxi_call *c)
     int64_t i;
     CFX_TRY(cfxi_python_number(c, c->args[0], &d));
     if (d.kind == CFX_DATUM_BOOL && !d.symbolic)
-        return give(c, cfx_datum_int(d.as.b));
+        return cfxi_python_give(c, cfx_datum_int(d.as.b));
     if (d.kind == CFX_DATUM_INT)
-        return give(c, d);
+        return cfxi_python_give(c, d);
     if (d.kind == CFX_DATUM_STR && trimmed(d, &text, &size)) {
         if (!cfxi_parse_int(text, size, &i))
             return cfxi_fail(c, CFX_E_VALUE, "invalid literal for int() with base 10");
-        return give(c, cfx_datum_int(i));
+        return cfxi_python_give(c, cfx_datum_int(i));
     }
     if (d.kind != CFX_DATUM_FLOAT && d.kind != CFX_DATUM_BOOL)
-        return cfxi_fail(c, CFX_E_TYPE, "int() argument must be a number, not '%s'", kind_of(d));
+        return cfxi_fail(c, CFX_E_TYPE, "int() argument must be a number, not '%s'",
+                         cfxi_py_kind_of(d));
     if (d.symbolic)
-        return give(c, cfxi_size_datum(cfxi_fresh(c)));
+        return cfxi_python_give(c, cfxi_size_datum(cfxi_fresh(c)));
     if (!(d.as.f > -0x1p63 && d.as.f < 0x1p63))
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to an integer of 64 bits");
-    return give(c, cfx_datum_int((int64_t)d.as.f));
+    return cfxi_python_give(c, cfx_datum_int((int64_t)d.as.f));
 }
 
 cfx_status cfxi_rule_float(cfxi_call *c)
@@ -169,38 +171,39 @@ cfx_status cfxi_rule_float(cfxi_call *c)
     if (d.kind == CFX_DATUM_STR && trimmed(d, &text, &size)) {
         if (!cfxi_parse_float(text, size, &f))
             return cfxi_fail(c, CFX_E_VALUE, "could not convert string to float");
-        return give(c, cfx_datum_float(f));
+        return cfxi_python_give(c, cfx_datum_float(f));
     }
     if (!cfxi_is_number(d) || d.kind == CFX_DATUM_COMPLEX)
-        return cfxi_fail(c, CFX_E_TYPE, "float() argument must be a number, not '%s'", kind_of(d));
+        return cfxi_fail(c, CFX_E_TYPE, "float() argument must be a number, not '%s'",
+                         cfxi_py_kind_of(d));
     cfx_datum r = cfx_datum_float(d.kind == CFX_DATUM_BOOL  ? (double)d.as.b
                                   : d.kind == CFX_DATUM_INT ? (double)d.as.i
                                                             : d.as.f);
     r.symbolic = d.symbolic;
-    return give(c, r);
+    return cfxi_python_give(c, r);
 }
 
 cfx_status cfxi_rule_operator_index(cfxi_call *c)
 {
     cfx_datum d;
     CFX_TRY(cfxi_python_index(c, c->args[0], &d));
-    return give(c, d);
+    return cfxi_python_give(c, d);
 }
 
 cfx_status cfxi_rule_sym_max(cfxi_call *c)
 {
-    return give(c, cfxi_python_choose(c, c->args[0], c->args[1], true));
+    return cfxi_python_give(c, cfxi_python_choose(c, c->args[0], c->args[1], true));
 }
 cfx_status cfxi_rule_sym_min(cfxi_call *c)
 {
-    return give(c, cfxi_python_choose(c, c->args[0], c->args[1], false));
+    return cfxi_python_give(c, cfxi_python_choose(c, c->args[0], c->args[1], false));
 }
 
 cfx_status cfxi_rule_sym_ite(cfxi_call *c)
 {
     if (c->args[0].symbolic)
         return cfxi_fail(c, CFX_E_VALUE, "a choice that is not known yet");
-    return give(c, cfx_datum_retain(c->args[cfxi_bool(c, 0) ? 1 : 2]));
+    return cfxi_python_give(c, cfx_datum_retain(c->args[cfxi_bool(c, 0) ? 1 : 2]));
 }
 
 /* ---- truth --------------------------------------------------------------------------------- */
@@ -214,14 +217,14 @@ cfx_status cfxi_rule_bool(cfxi_call *c)
 {
     cfxi_truth t;
     CFX_TRY(cfxi_python_truth(c, c->args[0], &t));
-    return give(c, cfxi_truth_datum(t));
+    return cfxi_python_give(c, cfxi_truth_datum(t));
 }
 
 cfx_status cfxi_rule_not(cfxi_call *c)
 {
     cfxi_truth t;
     CFX_TRY(cfxi_python_truth(c, c->args[0], &t));
-    return give(c, cfxi_truth_datum(negated(t)));
+    return cfxi_python_give(c, cfxi_truth_datum(negated(t)));
 }
 
 /* Numbers and strings are the same object if they are equal and of one kind: nobody can tell more.
@@ -247,14 +250,14 @@ cfx_status cfxi_rule_is(cfxi_call *c)
 {
     cfxi_truth t;
     CFX_TRY(identical(c, &t));
-    return give(c, cfxi_truth_datum(t));
+    return cfxi_python_give(c, cfxi_truth_datum(t));
 }
 
 cfx_status cfxi_rule_is_not(cfxi_call *c)
 {
     cfxi_truth t;
     CFX_TRY(identical(c, &t));
-    return give(c, cfxi_truth_datum(negated(t)));
+    return cfxi_python_give(c, cfxi_truth_datum(negated(t)));
 }
 
 static bool has_text(const char *text, size_t size, const char *part, size_t part_size)
@@ -275,7 +278,7 @@ static cfx_status is_element(cfxi_call *c)
                                                       : cfxi_python_truth(c, any, &found);
     cfx_datum_release(same);
     cfx_datum_release(any);
-    return status == CFX_OK ? give(c, cfxi_truth_datum(found)) : status;
+    return status == CFX_OK ? cfxi_python_give(c, cfxi_truth_datum(found)) : status;
 }
 
 cfx_status cfxi_rule_contains(cfxi_call *c)
@@ -289,18 +292,19 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
     if (a.kind == CFX_DATUM_STR && b.kind == CFX_DATUM_STR) {
         const char *text = cfx_datum_str(a, &n);
         const char *part = cfx_datum_str(b, &m);
-        return give(c, cfx_datum_bool(has_text(text, n, part, m)));
+        return cfxi_python_give(c, cfx_datum_bool(has_text(text, n, part, m)));
     }
     if (a.kind == CFX_DATUM_TENSOR && (b.kind == CFX_DATUM_TENSOR || cfxi_is_number(b)))
         return is_element(c);
     if (!items || a.kind == CFX_DATUM_SLICE)
-        return cfxi_fail(c, CFX_E_TYPE, "argument of type '%s' is not iterable", kind_of(a));
+        return cfxi_fail(c, CFX_E_TYPE, "argument of type '%s' is not iterable",
+                         cfxi_py_kind_of(a));
     for (size_t i = 0; i < n && found != CFXI_TRUE; i += a.kind == CFX_DATUM_DICT ? 2 : 1) {
         cfxi_truth one;
         CFX_TRY(cfxi_python_equal(c, items[i], b, &one));
         found = one == CFXI_FALSE ? found : one;
     }
-    return give(c, cfxi_truth_datum(found));
+    return cfxi_python_give(c, cfxi_truth_datum(found));
 }
 
 /* ---- isinstance ---------------------------------------------------------------------------- */
@@ -352,5 +356,5 @@ cfx_status cfxi_rule_isinstance(cfxi_call *c)
 {
     bool yes = false;
     CFX_TRY(is_instance(c, c->args[0], c->args[1], &yes));
-    return give(c, cfx_datum_bool(yes));
+    return cfxi_python_give(c, cfx_datum_bool(yes));
 }
