@@ -100,7 +100,9 @@ static bool makes_text(PyObject *f)
 PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
                             PyObject *kwargs)
 {
-    const bool is_c = PyCFunction_Check(f) || PyType_Check(f);
+    const bool is_c = PyCFunction_Check(f) ||
+                      (PyType_Check(f) &&
+                       !PyType_HasFeature((PyTypeObject *)f, Py_TPFLAGS_HEAPTYPE));
     PyObject *all = is_c || tracer_wrap(w->tracer) == 0 ? tuple_of(args, n) : NULL;
     PyObject *entered = !all ? NULL : w->in_mode ? Py_NewRef(Py_None)
                                     : PyObject_CallMethod(w->mode, "__enter__", NULL);

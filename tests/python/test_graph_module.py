@@ -314,6 +314,40 @@ def test_subclass():
     assert isinstance(copy.copy(sub), Sub)
 
 
+def test_each_has_a_class_of_its_own():
+    one, other = net(cfx), net(cfx)
+    assert type(one) is not type(other) and type(one).__mro__[1] is cfx.GraphModule
+    assert cfx.GraphModule.__name__ == "GraphModule" and type(one).__module__ == "cfx.graph_module"
+    twin = object.__new__(type(one))  # as somebody copies it who knows nothing of it
+    vars(twin).update(vars(one))
+    twin.graph = net_graph(cfx)
+    assert type(twin) is not type(one) and type(twin).__mro__[2] is cfx.GraphModule
+    twin.graph.output_node().args = (None,)
+    twin.recompile()
+    assert twin(X) is None and torch.equal(one(X), other_result(one))
+
+    class Noted(cfx.GraphModule):
+        made = 0
+
+        def __init_subclass__(cls, **kwargs):
+            super().__init_subclass__(**kwargs)
+            Noted.made += 1
+
+    assert isinstance(Noted(Net(), net_graph(cfx)), Noted) and Noted.made == 1
+
+
+def other_result(gm):
+    return cfx.Interpreter(gm).run(X)
+
+
+def test_classes_go_with_their_modules():
+    gm = net(cfx)
+    gone = [weakref.ref(gm), weakref.ref(type(gm)), weakref.ref(gm.graph)]
+    del gm
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 3
+
+
 # ---- lazy code ---------------------------------------------------------------------------------
 
 

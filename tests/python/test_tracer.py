@@ -487,6 +487,20 @@ ERRORS = [
 ]
 
 
+def test_the_root_of_a_function():
+    tracer = ours.Tracer()
+    assert not hasattr(tracer, "root") and not hasattr(ours.Tracer, "root")
+    graph = tracer.trace(lambda x: x + 1)
+    root = tracer.root
+    assert type(root) is torch.nn.Module and tracer.root is root
+    tracer.trace(lambda x: x + torch.ones(2))
+    assert tracer.root is not root and torch.equal(tracer.root._tensor_constant0, torch.ones(2))
+    module = torch.nn.Linear(2, 2)
+    tracer.trace(module)
+    assert tracer.root is module
+    assert cfx.GraphModule({}, graph)(1) == 2
+
+
 @pytest.mark.parametrize("root, message, line", ERRORS, ids=lambda v: getattr(v, "__name__", None))
 def test_errors(root, message, line):
     code = [f.__code__ for f in (nn.Module.__call__, nn.Module.__getattr__)]

@@ -4,6 +4,8 @@ from torch import nn
 
 from . import module, program, randn
 
+LIMIT = None
+
 
 @program(torch.tensor([1.0, 2.0, -1.0, 4.0]), torch.tensor([-1.0]), torch.tensor([1.0, 1.0]),
          tags="break for")
@@ -33,6 +35,35 @@ def first_above(x, limit: float):
         if x[i] > limit:
             return i
     return -1
+
+
+@program(randn(4), -randn(3).abs(), torch.zeros(0), tags="break return known")
+def never_left(x, careful: bool = False):
+    """Ways out that stand there, and that nothing takes."""
+    total, n = torch.zeros(()), 0
+    for value in x:
+        if LIMIT is not None:
+            break
+        while total < n:
+            if LIMIT is not None:
+                return x
+            total = total + 1
+        total = total + value
+        n += 1
+    return total, n
+
+
+@program((randn(6), 3), (randn(4).abs(), 9), (-randn(3).abs(), 1), tags="break return known")
+def left_by_return_only(x, most: int):
+    """One of two ways out is never taken."""
+    seen = 0
+    for value in x:
+        if LIMIT is not None:
+            break
+        seen += 1
+        if value > 0.5 or seen > most:
+            return value, seen
+    return x.sum(), -seen
 
 
 @program(torch.full((3,), 4.0), torch.full((2,), -4.0), torch.zeros(1), tags="return if")
