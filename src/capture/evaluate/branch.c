@@ -396,11 +396,18 @@ cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_
     return branch(ev, pred, then, otherwise, ctx, cfxi_start_of(ev->frame->at), value);
 }
 
-static cfxi_flow nothing(cfx_evaluator *ev, void *ctx, cfx_object **value)
+cfxi_flow cfxi_way_on(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)ev;
     (void)ctx;
     (void)value;
+    return CFXI_FLOW_ON;
+}
+
+cfxi_flow cfxi_way_false(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)ctx;
+    *value = ev->false_;
     return CFXI_FLOW_ON;
 }
 
@@ -416,7 +423,7 @@ cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_
         return CFXI_FLOW_FAIL;
     cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_ON)};
     cfx_object *left = in[1] ? cfxi_record(ev, "operator.gt", in, 2) : NULL;
-    return left ? cfxi_branch(ev, left, nothing, run, ctx, NULL) : CFXI_FLOW_FAIL;
+    return left ? cfxi_branch(ev, left, cfxi_way_on, run, ctx, NULL) : CFXI_FLOW_FAIL;
 }
 
 /* ---- conditions ---------------------------------------------------------------------------- */

@@ -40,14 +40,6 @@ static cfxi_flow decided(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return give(ev, cfxi_bool(ev, ((const comprehension *)ctx)->ask == CFXI_ASK_ANY));
 }
 
-static cfxi_flow leave_out(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
-}
-
 /* Whether this item ends the question. */
 static cfxi_flow ask_item(cfx_evaluator *ev, const comprehension *c)
 {
@@ -61,8 +53,8 @@ static cfxi_flow ask_item(cfx_evaluator *ev, const comprehension *c)
     if (truth == CFXI_TRUTH_FAIL)
         return cfxi_failed_flow(ev);
     if (truth == CFXI_TRUTH_GRAPH)
-        return cfxi_branch(ev, v, any ? decided : leave_out, any ? leave_out : decided, (void *)c,
-                           NULL);
+        return cfxi_branch(ev, v, any ? decided : cfxi_way_on, any ? cfxi_way_on : decided,
+                           (void *)c, NULL);
     return (truth == CFXI_TRUE) == any ? decided(ev, (void *)c, NULL) : CFXI_FLOW_ON;
 }
 
@@ -105,7 +97,7 @@ static cfxi_flow filter(cfx_evaluator *ev, const level *at)
         case CFXI_FALSE:
             return CFXI_FLOW_ON;
         case CFXI_TRUTH_GRAPH:
-            return cfxi_branch(ev, test, filter_rest, leave_out, &rest, NULL);
+            return cfxi_branch(ev, test, filter_rest, cfxi_way_on, &rest, NULL);
         case CFXI_TRUE:
             break;
         }

@@ -181,13 +181,6 @@ static cfxi_flow go_on_if(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 
-static cfxi_flow do_not(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ctx;
-    *value = cfxi_bool(ev, false);
-    return CFXI_FLOW_ON;
-}
-
 /* At the end of a round of a turned loop: whether there is another. */
 static bool next_go(attempt *a)
 {
@@ -201,7 +194,8 @@ static bool next_go(attempt *a)
     } else {
         cfx_object *in[2] = {a->out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
         cfx_object *left = in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL;
-        if (!left || cfxi_branch(ev, left, do_not, go_on_if, a, &a->go_next) != CFXI_FLOW_ON)
+        if (!left ||
+            cfxi_branch(ev, left, cfxi_way_false, go_on_if, a, &a->go_next) != CFXI_FLOW_ON)
             return false;
     }
     return a->go_next != NULL;

@@ -447,6 +447,8 @@ bool cfxi_journal_contents(cfx_evaluator *ev, cfx_object *o);
 
 /* One way of a branch: runs it; *value is what it gives, if it is an expression. */
 typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
+cfxi_way cfxi_way_on;     /* does nothing */
+cfxi_way cfxi_way_false;  /* gives False */
 
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
 cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,

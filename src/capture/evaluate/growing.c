@@ -71,14 +71,6 @@ static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 
 /* ---- an index ------------------------------------------------------------------------------ */
 
-static cfxi_flow way_on(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
-}
-
 static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
 {
     cfx_object *in[2] = {cfxi_str(ev, "IndexError"), cfxi_str(ev, words)};
@@ -122,7 +114,8 @@ static cfx_object *from_start(cfx_evaluator *ev, cfx_object *list, cfx_object *i
                          "depends on data; make a new list instead");
     cfx_object *size = length(ev, list);
     cfx_object *wrong = size ? is_wrong(ev, i, size) : NULL;
-    if (!wrong || cfxi_branch(ev, wrong, way_wrong, way_on, (void *)words, NULL) != CFXI_FLOW_ON)
+    if (!wrong ||
+        cfxi_branch(ev, wrong, way_wrong, cfxi_way_on, (void *)words, NULL) != CFXI_FLOW_ON)
         return NULL;
     return known >= 0 ? i : cfxi_binary(ev, CFX_SIGN_MOD, i, size);
 }

@@ -136,14 +136,6 @@ static cfxi_flow assert_failed(cfx_evaluator *ev, const cfxi_Assert *a)
     return CFXI_FLOW_RAISE;
 }
 
-static cfxi_flow way_holds(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ev;
-    (void)ctx;
-    (void)value;
-    return CFXI_FLOW_ON;
-}
-
 static cfxi_flow way_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
@@ -183,7 +175,7 @@ static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_objec
         return cfxi_failed_flow(ev);
     cfxi_at(ev, &a->ast);
     if (!args[1])
-        return cfxi_branch(ev, test, way_holds, way_fails, (void *)a, NULL);
+        return cfxi_branch(ev, test, cfxi_way_on, way_fails, (void *)a, NULL);
     return cfxi_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 

@@ -23,13 +23,6 @@ static cfxi_flow way_answer(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
 }
 
-static cfxi_flow way_false(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)ctx;
-    *value = ev->false_;
-    return CFXI_FLOW_ON;
-}
-
 static cfxi_flow way_true(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)ctx;
@@ -45,7 +38,7 @@ static cfxi_truth both(cfx_evaluator *ev, cfxi_truth first, cfx_object **pred, c
         return second == CFXI_TRUE ? first : second;
     if (first == CFXI_TRUE)
         *pred = other;
-    else if (cfxi_branch(ev, *pred, way_answer, way_false, other, pred) != CFXI_FLOW_ON)
+    else if (cfxi_branch(ev, *pred, way_answer, cfxi_way_false, other, pred) != CFXI_FLOW_ON)
         return CFXI_TRUTH_FAIL;
     return CFXI_TRUTH_GRAPH;
 }
@@ -155,7 +148,7 @@ static cfxi_truth match_graph_sequence(cfx_evaluator *ev, const cfxi_MatchSequen
                                 : CFXI_TRUTH_FAIL;
     if (all || fits != CFXI_TRUTH_GRAPH)
         return fits;
-    const cfxi_flow flow = cfxi_branch(ev, *pred, way_items, way_false, &s, pred);
+    const cfxi_flow flow = cfxi_branch(ev, *pred, way_items, cfxi_way_false, &s, pred);
     return flow == CFXI_FLOW_ON ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
 }
 
@@ -546,7 +539,7 @@ static cfxi_truth try_case(cfx_evaluator *ev, cases *c, cfx_object **pred)
         *pred = cfxi_eval(ev, k->guard);
         return *pred ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
     }
-    const cfxi_flow flow = cfxi_branch(ev, *pred, way_guard, way_false, c, pred);
+    const cfxi_flow flow = cfxi_branch(ev, *pred, way_guard, cfxi_way_false, c, pred);
     return flow == CFXI_FLOW_ON ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
 }
 

@@ -133,8 +133,7 @@ static cfx_object *get_super(cfxi_world *w, cfx_object *o, const char *name, cfx
 /* The field of a named tuple: borrowed, or NULL. */
 static cfx_object *field_of(const cfx_object *o, const char *name)
 {
-    const cfx_object *fields = o->type == CFXI_TYPE_TUPLE && o->cls
-                                   ? cfxi_w_class_find(o->cls, "_fields") : NULL;
+    const cfx_object *fields = o->type == CFXI_TYPE_TUPLE ? cfxi_w_named_fields(o->cls) : NULL;
     for (size_t i = 0; fields && i < fields->as.seq.n && i < o->as.seq.n; i++)
         if (strcmp(fields->as.seq.items[i]->as.text.data, name) == 0)
             return o->as.seq.items[i];

@@ -35,7 +35,7 @@ static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, 
     snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
     if (!cls->as.cls.own && cls->as.cls.layout != CFXI_TYPE_MODULE && find_special(name, out))
         return CFX_OK;
-    if (!cls->as.cls.own || cls->cls || cfxi_w_class_find(cls, "_fields"))
+    if (!cls->as.cls.own || cls->cls || cfxi_w_named_fields(cls))
         return CFX_OK;
     out->kind = CFX_CALLEE_CLASS;
     return cfxi_w_class_get(w, cls, "__init__", &out->function, err);
@@ -136,7 +136,7 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
     for (size_t i = 0; made && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         cfx_object *v = cfxi_w_given(a, name, i, &used);
-        if (!v && defaults)
+        if (!v && defaults && defaults->type == CFXI_TYPE_DICT)
             v = cfxi_w_dict_get(defaults, name);
         if (!v)
             cfxi_w_raise(w, err, CFXI_TypeError, "%s.__new__() missing 1 required positional "
@@ -155,7 +155,7 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
 static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_args *a,
                               cfx_error *err)
 {
-    cfx_object *fields = cfxi_w_class_find(cls, "_fields");
+    const cfx_object *fields = cfxi_w_named_fields(cls);
     cfx_object *found;
     if (fields)
         return make_named(w, cls, fields, a, err);
@@ -181,6 +181,20 @@ static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_arg
     return o;
 }
 
+/* Whether an object is one that a method is for: a program can call list.append(3, 4), or put it
+ * into a class of its own. */
+static bool can_be_self(cfxi_world *w, const cfx_object *f, const cfx_object *self, cfx_error *err)
+{
+    cfx_object *home = f->as.builtin.home;
+    cfx_object *cls = home ? cfxi_w_class_of(w, self, err) : NULL;
+    const bool can = !home || (cls && cfxi_w_is_subclass(cls, home));
+    if (cls && !can)
+        cfxi_w_raise(w, err, CFXI_TypeError, "'%s' is a method of '%s', and this is an object of "
+                     "'%s'", f->as.builtin.name, home->as.cls.name, cls->as.cls.name);
+    cfxi_w_unref(cls);
+    return can;
+}
+
 static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
                                 const cfx_call_args *a, cfx_error *err)
 {
@@ -197,13 +211,13 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     if (!f->as.builtin.fn)
         return cfxi_w_raise(w, err, CFXI_TypeError, "%s cannot be called here", f->as.builtin.name);
     if (!f->mark || self)
-        return f->as.builtin.fn(w, self, a, err);
+        return !f->mark || can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)
         return cfxi_w_raise(w, err, CFXI_TypeError, "%s() needs the object that it is a method of",
                             f->as.builtin.name);
     rest.args++;
     rest.n--;
-    return f->as.builtin.fn(w, a->args[0], &rest, err);
+    return can_be_self(w, f, a->args[0], err) ? f->as.builtin.fn(w, a->args[0], &rest, err) : NULL;
 }
 
 /* Methods of a tensor that ask for what is known of it. */

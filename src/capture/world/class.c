@@ -187,8 +187,10 @@ cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, c
                              cfx_error *err)
 {
     cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
-    if (f)
+    if (f) {
         f->mark = true;  /* it takes its object first */
+        f->as.builtin.home = cfxi_w_ref(cls);
+    }
     cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
     cfxi_w_unref(f);
     return status;
@@ -336,6 +338,20 @@ cfx_object *cfxi_w_class_find(const cfx_object *cls, const char *name)
             return found;
     }
     return NULL;
+}
+
+const cfx_object *cfxi_w_class_texts(const cfx_object *cls, const char *name)
+{
+    const cfx_object *found = cls ? cfxi_w_class_find(cls, name) : NULL;
+    bool texts = found && found->type == CFXI_TYPE_TUPLE;
+    for (size_t i = 0; texts && i < found->as.seq.n; i++)
+        texts = found->as.seq.items[i]->type == CFXI_TYPE_STR;
+    return texts ? found : NULL;
+}
+
+const cfx_object *cfxi_w_named_fields(const cfx_object *cls)
+{
+    return cls && cls->as.cls.layout == CFXI_TYPE_TUPLE ? cfxi_w_class_texts(cls, "_fields") : NULL;
 }
 
 /* ---- methods of builtin classes ------------------------------------------------------------ */

@@ -59,9 +59,32 @@ cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, siz
     return NULL;
 }
 
+/* The names of the fields of an object or a class, borrowed; NULL if it is no dataclass. */
+static const cfx_object *fields_of(const cfx_object *o)
+{
+    return cfxi_w_class_texts(o->type == CFXI_TYPE_CLASS ? o : o->cls, fields_name);
+}
+
+static const cfx_object *need_fields(cfxi_world *w, const cfx_object *o, const char *function,
+                                     cfx_error *err)
+{
+    const cfx_object *fields = o->type == CFXI_TYPE_CLASS ? NULL : fields_of(o);
+    if (!fields)
+        cfxi_w_raise(w, err, CFXI_TypeError, "%s() should be called on dataclass instances",
+                     function);
+    return fields;
+}
+
+static cfx_object *field_value(const cfx_object *o, const char *name)
+{
+    return o->attrs ? cfxi_w_dict_get(o->attrs, name) : NULL;
+}
+
 CFXI_BUILTIN(init)
 {
-    const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
+    const cfx_object *fields = need_fields(w, self, "__init__", err);
+    if (!fields)
+        return NULL;
     size_t used = 0;
     size_t place = 0;
     bool found = false;
@@ -93,13 +116,15 @@ CFXI_BUILTIN(init)
 
 CFXI_BUILTIN(repr)
 {
-    const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
+    const cfx_object *fields = need_fields(w, self, "__repr__", err);
+    if (!fields)
+        return NULL;
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        cfx_object *value = self->attrs ? cfxi_w_dict_get(self->attrs, name) : NULL;
+        cfx_object *value = field_value(self, name);
         status = cfxi_w_put(&text, i ? ", " : "(", err);
         if (status == CFX_OK)
             status = cfxi_w_put(&text, name, err);
@@ -115,14 +140,16 @@ CFXI_BUILTIN(repr)
 
 CFXI_BUILTIN(equals)
 {
-    const cfx_object *fields = cfxi_w_class_find(self->cls, fields_name);
+    const cfx_object *fields = need_fields(w, self, "__eq__", err);
+    if (!fields)
+        return NULL;
     if (a->n != 1 || a->args[0]->cls != self->cls)
         return cfxi_w_ref(w->not_implemented);
     int same = 1;
     for (size_t i = 0; same == 1 && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        cfx_object *x = cfxi_w_dict_get(self->attrs, name);
-        cfx_object *y = cfxi_w_dict_get(a->args[0]->attrs, name);
+        cfx_object *x = field_value(self, name);
+        cfx_object *y = field_value(a->args[0], name);
         same = x && y ? cfxi_w_equal(w, x, y, err) : x == y;
     }
     return same < 0 ? NULL : cfxi_w_truth_object(w, same);
@@ -166,23 +193,6 @@ CFXI_BUILTIN(dataclass)
 }
 
 /* ---- asking them --------------------------------------------------------------------------- */
-
-/* The names of the fields of an object or a class, borrowed; NULL if it is no dataclass. */
-static const cfx_object *fields_of(const cfx_object *o)
-{
-    const cfx_object *cls = o->type == CFXI_TYPE_CLASS ? o : o->cls;
-    return cls ? cfxi_w_class_find(cls, fields_name) : NULL;
-}
-
-static const cfx_object *need_fields(cfxi_world *w, const cfx_object *o, const char *function,
-                                     cfx_error *err)
-{
-    const cfx_object *fields = fields_of(o);
-    if (!fields)
-        cfxi_w_raise(w, err, CFXI_TypeError, "%s() should be called on dataclass instances",
-                     function);
-    return fields;
-}
 
 static cfx_object *plain_copy(cfxi_world *w, cfx_object *o, bool dict, cfx_error *err);
 
@@ -273,7 +283,7 @@ CFXI_BUILTIN(replace)
     for (size_t i = 0; i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         size_t used = 0;
-        cfx_object *value = o->attrs ? cfxi_w_dict_get(o->attrs, name) : NULL;
+        cfx_object *value = field_value(o, name);
         const int takes = in_init(w, o->cls, name, err);
         if (takes < 0)
             return NULL;
@@ -290,7 +300,8 @@ CFXI_BUILTIN(fields_function)
     cfx_object *in[1];
     if (cfxi_w_args(w, a, "fields", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
-    const cfx_object *names = need_fields(w, in[0], "fields", err);
+    const cfx_object *names = in[0]->type == CFXI_TYPE_CLASS && fields_of(in[0])
+                                  ? fields_of(in[0]) : need_fields(w, in[0], "fields", err);
     cfx_object *made = names ? cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err) : NULL;
     for (size_t i = 0; made && i < names->as.seq.n; i++) {
         cfx_object *one = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);

@@ -56,7 +56,7 @@ static cfx_status put_complex(cfx_buffer *out, const double *c, cfx_error *err)
 static cfx_status put_items(cfxi_world *w, const cfx_object *o, cfx_buffer *out, cfx_error *err)
 {
     const bool tuple = o->type == CFXI_TYPE_TUPLE;
-    cfx_object *fields = o->cls ? cfxi_w_class_find(o->cls, "_fields") : NULL;
+    const cfx_object *fields = cfxi_w_named_fields(o->cls);
     if (fields)
         CFX_TRY(cfxi_w_put(out, o->cls->as.cls.name, err));
     CFX_TRY(cfxi_w_put(out, tuple ? "(" : "[", err));

@@ -203,10 +203,22 @@ CFXI_BUILTIN(torch_iinfo) { return type_info(w, "torch.iinfo", a, err); }
 
 /* ---- collections and functools ------------------------------------------------------------- */
 
+/* The names of the fields of a named tuple, borrowed: Point._asdict(3) has none. */
+static const cfx_object *need_named(cfxi_world *w, const cfx_object *self, cfx_error *err)
+{
+    const cfx_object *fields = self->type == CFXI_TYPE_TUPLE ? cfxi_w_named_fields(self->cls) : NULL;
+    if (!fields)
+        cfxi_w_raise(w, err, CFXI_TypeError, "this is a method of named tuples, not of '%s'",
+                     cfxi_w_type_name(self));
+    return fields;
+}
+
 /* A new named tuple with other values in the named fields. */
 CFXI_BUILTIN(named_replace)
 {
-    const cfx_object *fields = cfxi_w_class_find(self->cls, "_fields");
+    const cfx_object *fields = need_named(w, self, err);
+    if (!fields)
+        return NULL;
     cfx_object *made = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, self->as.seq.items, self->as.seq.n,
                                          err);
     size_t found = a->n - a->n_named;
@@ -228,8 +240,8 @@ CFXI_BUILTIN(named_replace)
 
 CFXI_BUILTIN(named_dict)
 {
-    const cfx_object *fields = cfxi_w_class_find(self->cls, "_fields");
-    cfx_object *made = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    const cfx_object *fields = need_named(w, self, err);
+    cfx_object *made = fields ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
     for (size_t i = 0; made && i < fields->as.seq.n && i < self->as.seq.n; i++)
         if (cfxi_w_dict_set(made, fields->as.seq.items[i], self->as.seq.items[i], err) != CFX_OK)
             cfxi_w_clear(&made);

@@ -90,6 +90,7 @@ static void clear_contents(cfx_object *o)
     case CFXI_TYPE_BUILTIN:
         if (o->as.builtin.name)
             free_text(o->world, &o->as.builtin.name, strlen(o->as.builtin.name));
+        cfxi_w_clear(&o->as.builtin.home);
         break;
     case CFXI_TYPE_METHOD:
     case CFXI_TYPE_ATTRIBUTE:

@@ -33,7 +33,7 @@ static cfx_object_kind kind(void *ctx, cfx_object *o)
     (void)ctx;
     if (o->type == CFXI_TYPE_INSTANCE && o->cls && o->cls->as.cls.own)
         return CFX_OBJECT_INSTANCE;
-    if (o->type == CFXI_TYPE_TUPLE && o->cls && cfxi_w_class_find(o->cls, "_fields"))
+    if (o->type == CFXI_TYPE_TUPLE && cfxi_w_named_fields(o->cls))
         return CFX_OBJECT_NAMED_TUPLE;
     return (cfx_object_kind)kinds[o->type];
 }

@@ -114,6 +114,7 @@ struct cfx_object {
             cfxi_builtin_fn *fn;
             char *name;       /* qualified: "torch.relu", "builtins.len" */
             cfx_operator op;
+            cfx_object *home; /* of a method: the class whose objects it takes; or NULL */
         } builtin;
         struct {              /* METHOD, ATTRIBUTE, PROPERTY, STATIC_METHOD, ..., SUPER, PARTIAL */
             cfx_object *a, *b, *c;
@@ -382,6 +383,10 @@ int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_er
 /* The attribute of a class along its order: borrowed; NULL if there is none. Methods of builtin
  * classes are among them once they were asked for: cfxi_w_class_get. */
 cfx_object *cfxi_w_class_find(const cfx_object *cls, const char *name);
+/* The same, if it is a tuple of texts: programs can assign anything. `cls` may be NULL. */
+const cfx_object *cfxi_w_class_texts(const cfx_object *cls, const char *name);
+/* The names of the fields, of a class of named tuples; else NULL. */
+const cfx_object *cfxi_w_named_fields(const cfx_object *cls);
 cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cfx_object **found,
                             cfx_error *err);
 cfx_object *cfxi_w_make(cfxi_world *w, cfx_object *cls, cfx_error *err);
