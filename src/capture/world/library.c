@@ -206,7 +206,8 @@ CFXI_BUILTIN(torch_iinfo) { return type_info(w, "torch.iinfo", a, err); }
 /* The names of the fields of a named tuple, borrowed: Point._asdict(3) has none. */
 static const cfx_object *need_named(cfxi_world *w, const cfx_object *self, cfx_error *err)
 {
-    const cfx_object *fields = self->type == CFXI_TYPE_TUPLE ? cfxi_w_named_fields(self->cls) : NULL;
+    const bool tuple = self->type == CFXI_TYPE_TUPLE;
+    const cfx_object *fields = tuple ? cfxi_w_named_fields(self->cls) : NULL;
     if (!fields)
         cfxi_w_raise(w, err, CFXI_TypeError, "this is a method of named tuples, not of '%s'",
                      cfxi_w_type_name(self));

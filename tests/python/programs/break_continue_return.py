@@ -43,10 +43,10 @@ def never_left(x, careful: bool = False):
     total, n = torch.zeros(()), 0
     for value in x:
         if LIMIT is not None:
-            break
+            break  # never
         while total < n:
             if LIMIT is not None:
-                return x
+                return x  # never
             total = total + 1
         total = total + value
         n += 1
@@ -59,7 +59,7 @@ def left_by_return_only(x, most: int):
     seen = 0
     for value in x:
         if LIMIT is not None:
-            break
+            break  # never
         seen += 1
         if value > 0.5 or seen > most:
             return value, seen
