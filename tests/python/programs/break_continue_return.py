@@ -53,7 +53,7 @@ def never_left(x, careful: bool = False):
     return total, n
 
 
-@program((randn(6), 3), (randn(4).abs(), 9), (-randn(3).abs(), 1), tags="break return known")
+@program((randn(6), 3), (-randn(4).abs(), 9), (-randn(3).abs(), 1), tags="break return known")
 def left_by_return_only(x, most: int):
     """One of two ways out is never taken."""
     seen = 0
