@@ -32,9 +32,19 @@ class ScriptError(Exception):
 _ERRORS: dict[str, type] = {}
 
 
+def _with_line(message):
+    """What was found when the program was over names the file and the line: the line is shown, as
+    the evaluator does."""
+    file, line, _ = (*message.split(":", 2), "", "")[:3]
+    text = linecache.getline(file, int(line)).rstrip() if line.isdecimal() else ""
+    return f"{os.path.basename(file)}{message[len(file):]}\n  {text}" if text else message
+
+
 def script_error(job):
     """Raises what ended an evaluation: a ScriptError that is of Python's own kind, too."""
     name, message, line, column = job
+    if "\n" not in message:
+        message = _with_line(message)
     kind = getattr(builtins, name or "RuntimeError")
     if kind is KeyboardInterrupt:
         raise KeyboardInterrupt(message)

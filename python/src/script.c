@@ -204,7 +204,7 @@ static PyObject *py_script_tidy(PyObject *module, PyObject *graph)
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "_script_tidy takes a Graph");
     if (cfx_script_tidy(((PyGraph *)graph)->g, &err) != CFX_OK)
-        return raise_cfx(&err);
+        return script_raise_error(st, &err);
     Py_RETURN_NONE;
 }
 

@@ -223,6 +223,19 @@ static void note_place(PyScript *w, PyObject *exception)
     PyErr_Clear();  /* the exception itself is what counts */
 }
 
+PyObject *script_raise_error(module_state *st, const cfx_error *err)
+{
+    if (err->status == CFX_E_NOMEM)
+        return PyErr_NoMemory();
+    PyObject *message = str_from_utf8(err->message, strlen(err->message));
+    PyObject *job = message ? Py_BuildValue("(zNII)", cfx_status_exception(err->status), message,
+                                            err->line, err->column) : NULL;
+    PyObject *never = job ? call_glue(st, "script_error", job) : NULL;
+    Py_XDECREF(never);
+    Py_XDECREF(job);
+    return NULL;
+}
+
 PyObject *script_raise(PyScript *w, const cfx_error *err)
 {
     PyObject *exception = py(world_caught(w));
@@ -233,13 +246,5 @@ PyObject *script_raise(PyScript *w, const cfx_error *err)
         return NULL;
     }
     Py_XDECREF(exception);  /* it was caught by what failed afterwards */
-    if (err->status == CFX_E_NOMEM)
-        return PyErr_NoMemory();
-    PyObject *message = str_from_utf8(err->message, strlen(err->message));
-    PyObject *job = message ? Py_BuildValue("(zNII)", cfx_status_exception(err->status), message,
-                                            err->line, err->column) : NULL;
-    PyObject *never = job ? call_glue(w->st, "script_error", job) : NULL;
-    Py_XDECREF(never);
-    Py_XDECREF(job);
-    return NULL;
+    return script_raise_error(w->st, err);
 }

@@ -71,6 +71,8 @@ cfx_object *script_result(PyScript *w, PyObject *o, cfx_error *err);
 /* Raises what ended an evaluation: the exception that is pending, with a note that says where, or
  * the one that fits the status. Returns NULL. */
 PyObject *script_raise(PyScript *w, const cfx_error *err);
+/* The same where no evaluation runs: a ScriptError. */
+PyObject *script_raise_error(module_state *st, const cfx_error *err);
 
 /* ---- objects (script_object.c) ------------------------------------------------------------- */
 

@@ -16,8 +16,10 @@
 typedef struct keeper {
     cfx_graph *g;
     cfx_node *first;         /* the first of the writes */
-    cfxi_aliases aliases;
     cfx_error *err;
+    /* of one search */
+    cfx_node_map *seen;      /* nodes that it has come to */
+    bool plain;              /* data can choose a number, or a tuple, instead of a tensor */
 } keeper;
 
 /* Whether a node behind the first writes to a buffer: buffer.copy_(v). */
@@ -38,39 +40,106 @@ static bool is_itself(const cfx_node *keep)
     return n->op == CFX_OP_GET_ATTR && n->callee == buffer->callee;
 }
 
-/* Whether a region of a call, or one in it, reads an attribute: what comes out may be that. */
-static bool reads_attribute(cfx_node *call)
+/* Whether the attribute that is read gets another tensor's elements. */
+static bool is_lost(const keeper *k, const cfx_node *read)
 {
-    cfxi_control c;
-    if (!cfxi_control_of(call, &c))
-        return false;
-    for (size_t i = 0; i < c.n_regions; i++)
-        for (cfx_node *n = c.regions[i]->root.next; n != &c.regions[i]->root; n = n->next)
-            if (n->op == CFX_OP_GET_ATTR || reads_attribute(n))
-                return true;
+    const char *path = cfx_node_target(read, NULL, NULL);
+    for (const cfx_node *n = k->first; path && n != &k->g->root; n = n->next) {
+        if (!is_keep(n) || is_itself(n))
+            continue;
+        const char *lost = cfx_node_target(cfx_node_arg(n, 0).as.node, NULL, NULL);
+        if (lost && strcmp(lost, path) == 0)
+            return true;
+    }
     return false;
 }
 
-/* The sets of buffers that get another tensor's elements, and of what may be any of them. */
-static cfx_status find_sets(keeper *k, bool *any)
+/* ---- where a value comes from -------------------------------------------------------------- */
+
+/* The region that a node is in; NULL: none. */
+typedef struct inside {
+    const struct inside *outer;
+    cfxi_control *control;
+    size_t region;
+} inside;
+
+enum { MOST_STEPS = 1000 };  /* beyond that it may come from anywhere */
+
+static bool comes_from(keeper *k, const inside *in, cfx_node *n, unsigned steps);
+
+static bool value_comes_from(keeper *k, const inside *in, cfx_value v, unsigned steps)
 {
-    *any = false;
-    for (cfx_node *n = k->g->root.next; n != &k->g->root; n = n->next)
-        CFX_TRY(cfxi_alias_join(&k->aliases, n, k->err));
-    for (cfx_node *n = k->first; n != &k->g->root; n = n->next) {
-        if (!is_keep(n) || is_itself(n))
-            continue;
-        cfxi_alias_set(&k->aliases, cfx_node_arg(n, 0).as.node)->written = true;
-        *any = true;
-    }
-    for (cfx_node *n = k->g->root.next; *any && n != k->first; n = n->next) {
-        if (!reads_attribute(n))
-            continue;
-        cfxi_alias *set = cfxi_alias_set(&k->aliases, n);
-        set->written = set->scattered = true;
-    }
-    return CFX_OK;
+    k->plain = k->plain || v.kind != CFX_KIND_NODE;
+    return v.kind == CFX_KIND_NODE && comes_from(k, in, v.as.node, steps);
 }
+
+/* Result i of a branch or loop: of either branch; of the body, or what goes in. All are looked at,
+ * for `plain`. */
+static bool result_comes_from(keeper *k, const inside *in, cfxi_control *c, size_t i,
+                              unsigned steps)
+{
+    const bool loop = cfxi_control_is_loop(c);
+    bool found = loop && i < c->n && value_comes_from(k, in, c->operands[i], steps);
+    for (size_t r = loop ? cfxi_control_body(c) : 0; r < c->n_regions; r++) {
+        const inside region = {in, c, r};
+        if (value_comes_from(k, &region, cfxi_control_result(c, r, i), steps))
+            found = true;
+    }
+    return found;
+}
+
+/* An input of a region: the operand; of a loop also what the round before gave. */
+static bool input_comes_from(keeper *k, const inside *in, const cfx_node *n, unsigned steps)
+{
+    cfxi_control *c = in->control;
+    const size_t extra = cfxi_control_extra(c);
+    size_t i = 0;
+    for (const cfx_node *input = cfxi_next_input(n->graph, NULL); input && input != n;
+         input = cfxi_next_input(n->graph, input))
+        i++;
+    if (i < extra)
+        return false;
+    if (cfxi_control_is_loop(c))
+        return result_comes_from(k, in->outer, c, i - extra, steps);
+    return i < c->n && value_comes_from(k, in->outer, c->operands[i], steps);
+}
+
+/* A call: of a branch or loop, of what takes one result of it, or of what shares its memory. */
+static bool call_comes_from(keeper *k, const inside *in, cfx_node *n, unsigned steps)
+{
+    cfxi_control c;
+    const cfx_value of = cfx_node_arg(n, 0);
+    const cfx_node *written = cfxi_written(n, NULL);
+    if (cfxi_control_of(n, &c)) {
+        bool found = false;
+        for (size_t i = 0; i < c.n_results; i++)
+            found = result_comes_from(k, in, &c, i, steps) || found;
+        return found;
+    }
+    if (of.kind != CFX_KIND_NODE || n->op == CFX_OP_CALL_MODULE)
+        return false;
+    if (cfxi_control_of(of.as.node, &c) && cfxi_control_taken(&c, n) != SIZE_MAX)
+        return result_comes_from(k, in, &c, cfxi_control_taken(&c, n), steps);
+    return (written || cfxi_is_view(n)) && comes_from(k, in, of.as.node, steps);
+}
+
+/* Whether the value of `n` may be a buffer that is lost, or a part of it. */
+static bool comes_from(keeper *k, const inside *in, cfx_node *n, unsigned steps)
+{
+    if (k->err->status != CFX_OK || cfx_node_map_get(k->seen, n).kind != CFX_KIND_INVALID)
+        return false;
+    if (steps == MOST_STEPS)
+        return true;
+    if (cfx_node_map_set(k->seen, n, cfx_bool(true), k->err) != CFX_OK)
+        return false;
+    switch ((cfx_opcode)n->op) {
+    case CFX_OP_GET_ATTR: return is_lost(k, n);
+    case CFX_OP_PLACEHOLDER: return in && input_comes_from(k, in, n, steps + 1);
+    default: return call_comes_from(k, in, n, steps + 1);
+    }
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
 
 /* A copy of `n` before the first of the writes. An attribute may be read behind that: it is read
  * there once more. */
@@ -103,22 +172,30 @@ static cfx_status copy_for(keeper *k, cfx_node *user, cfx_node *n)
     return gone ? cfx_graph_erase(k->g, n, k->err) : CFX_OK;
 }
 
-/* A view of the buffer itself, or what another one has lost. */
-static bool is_endangered(const keeper *k, const cfx_node *keep)
+/* Makes `user` read a copy of `n`, if that may be what a buffer loses. */
+static cfx_status keep_apart(keeper *k, cfx_node *user, cfx_node *n)
 {
-    const cfx_node *buffer = cfx_node_arg(keep, 0).as.node;
-    const cfx_node *n = cfx_node_arg(keep, 1).as.node;
-    const cfxi_alias *set = cfxi_alias_set(&k->aliases, n);
-    if (!set->written || is_itself(keep))
-        return false;
-    return cfxi_is_view(n) || set->scattered || set != cfxi_alias_set(&k->aliases, buffer);
+    k->plain = false;
+    k->seen = cfx_node_map_new(k->g->allocator, k->err);
+    if (!k->seen)
+        return CFX_E_NOMEM;
+    const bool found = comes_from(k, NULL, n, 0);
+    cfx_node_map_free(k->seen);
+    if (!found || k->err->status != CFX_OK)
+        return k->err->status;
+    if (!k->plain)
+        return copy_for(k, user, n);
+    return cfx_error_set(k->err, CFX_E_UNSUPPORTED, "%s:%u: data decide whether this is a buffer "
+                         "that is assigned to, or something that is no tensor; return "
+                         "buffer.clone(), and a tensor on all ways",
+                         cfx_node_file(n) ? cfx_node_file(n) : "", (unsigned)cfx_node_line(n));
 }
 
 static cfx_status copy_values(keeper *k)
 {
     for (cfx_node *n = k->first; n != &k->g->root; n = n->next)
-        if (is_keep(n) && is_endangered(k, n))
-            CFX_TRY(copy_for(k, n, cfx_node_arg(n, 1).as.node));
+        if (is_keep(n) && !is_itself(n))
+            CFX_TRY(keep_apart(k, n, cfx_node_arg(n, 1).as.node));
     return CFX_OK;
 }
 
@@ -131,26 +208,22 @@ static cfx_status copy_results(keeper *k)
     for (uint32_t i = 0; results && i < n; i++)  /* they change */
         results[i] = output->inputs[i].def;
     for (uint32_t i = 0; status == CFX_OK && i < n; i++)
-        if (cfxi_alias_set(&k->aliases, results[i])->written)
-            status = copy_for(k, output, results[i]);
+        status = keep_apart(k, output, results[i]);
     cfxi_free(k->g->allocator, results, (n + (size_t)1) * sizeof *results);
     return status;
 }
 
 cfx_status cfxi_keep_apart(cfx_graph *g, cfx_error *err)
 {
-    keeper k = {.g = g, .first = g->kept, .err = err};
-    bool any;
+    cfx_error own = {0};
+    keeper k = {.g = g, .first = g->kept, .err = &own};
     g->kept = NULL;
     if (!k.first)
         return CFX_OK;
-    cfx_status status = cfxi_aliases_begin(&k.aliases, g, NULL, CFXI_USES_ALL, err);
+    cfx_status status = copy_values(&k);
     if (status == CFX_OK)
-        status = find_sets(&k, &any);
-    if (status == CFX_OK && any)
-        status = copy_values(&k);
-    if (status == CFX_OK && any)
         status = copy_results(&k);
-    cfxi_aliases_end(&k.aliases);
+    if (err && status != CFX_OK)
+        *err = own;
     return status;
 }

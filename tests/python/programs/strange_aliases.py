@@ -119,6 +119,54 @@ class DelayLine(nn.Module):
         return old, older
 
 
+@module(randn(3), -randn(3), randn(3, seed=1), tags="buffer count")
+class CountsSteps(nn.Module):
+    """What data decide of the numbers beside a buffer is no part of its memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(()))
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+
+    def forward(self, x):
+        n = 0
+        while x.sum() < 2:
+            x = x.abs() + 1 + self.seen
+            n += 1
+        which = 1 if x.norm() > 3 else 0
+        self.seen = self.seen + n
+        return self.layers[which](x), n, which
+
+
+@module(randn(3), -randn(3), randn(3, seed=1), tags="buffer chosen loop")
+class KeepsOld(nn.Module):
+    """The old tensor is one that a branch chooses, or that a loop carries."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        shown, carried = self.last if x.sum() > 0 else x, x
+        for i in range(int(x.abs().sum())):
+            carried = self.last[1:] if x[0] > 0 else carried * i
+        self.last = x * 2
+        return shown, carried
+
+
+@module(randn(3), -randn(3), tags="buffer chosen",
+        refused="data decide whether this is a buffer that is assigned to")
+class OldOrNumber(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        shown = self.last if x.sum() > 0 else 0.0
+        self.last = x * 2
+        return shown
+
+
 @module(randn(3), -randn(3), randn(3, seed=1), tags="buffers swap")
 class SwapsBuffers(nn.Module):
     def __init__(self):
