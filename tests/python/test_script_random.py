@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import random_buffers  # noqa: E402
 from programs import Call, disagreement, run  # noqa: E402
 from random_scripts import program  # noqa: E402
 
@@ -35,12 +36,12 @@ REFUSED = ("in a loop that may run no round", "cannot access local variable",
            "may be one that has another name", "a list or dict was put into a list")
 
 
-def loaded(source, file):
-    """The function, from a file, for its source is looked for."""
+def loaded(source, file, name="program"):
+    """The function or class, from a file, for its source is looked for."""
     file.write_text(source)
     module = types.ModuleType("random_script")
     exec(compile(source, str(file), "exec"), vars(module))
-    return module.program
+    return getattr(module, name)
 
 
 def test_programs_are_programs(tmp_path):
@@ -81,3 +82,22 @@ def test_script(seed, tmp_path):
         for i, (a, b) in enumerate(zip(want, got, strict=True)):
             if found := disagreement(a, b, exact=way != "in C"):  # whose exceptions say more
                 pytest.fail(f"{way}, call {i}: {found}\n{source}", pytrace=False)
+
+
+def test_buffers(tmp_path):
+    """What a module has returned stays what it was when its buffers get something else."""
+    copies = 0
+    for seed in range(COUNT):
+        source = random_buffers.module(seed)
+        eager = loaded(source, tmp_path / f"buffers_{seed}.py", "Module")()
+        scripted = cfx.script(type(eager)())
+        copies += "clone" in str(scripted.graph)
+        results = []
+        for call in range(3):
+            x = torch.randn(3, generator=torch.Generator().manual_seed(3 * seed + call))
+            results.append((eager(x, call), scripted(x, call)))
+            state = dict(scripted.named_buffers())
+            results.append(([getattr(eager, name) for name in state], list(state.values())))
+        for want, got in results[:-1:2] + results[-1:]:  # the buffers as they are in the end
+            assert all(map(torch.equal, want, got)), source
+    assert copies > COUNT // 4
