@@ -2,7 +2,11 @@
 import collections
 import json
 import os
+import signal
 from pathlib import Path
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests interrupt inherits it
 
 # What agreed with PyTorch, for tools/op_docs.py: {row: {dtype: samples}}.
 RESULTS = Path(__file__).resolve().parent.parent / "golden/operator_results.json"
