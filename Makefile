@@ -60,10 +60,10 @@ SHARED := -shared -Wl,-Bsymbolic-functions
 LIBS    := -lm -pthread
 
 # ---- sources: whatever .c lies in these folders is built
-LIB_SRC   := $(wildcard src/*/*.c src/*/*/*.c)
+LIB_SRC   := $(sort $(shell find src -name '*.c'))
 CLI_SRC   := $(wildcard cli/*.c)
-PY_SRC    := $(wildcard python/src/*.c)
-UNIT_SRC  := $(wildcard tests/unit/*.c)
+PY_SRC    := $(wildcard python/src/*/*.c)
+UNIT_SRC  := $(wildcard tests/unit/*/*.c)
 PROP_SRC  := $(wildcard tests/prop/prop_*.c)
 PROP_LIB  := $(wildcard tests/prop/random_*.c)
 EX_SRC    := $(wildcard examples/*.c examples/c/*.c)
@@ -75,7 +75,7 @@ FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ   := $(CLI_SRC:%.c=$(B)/%.o)
 PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
-UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
+UNIT_BIN  := $(addprefix $(B)/tests/,$(basename $(notdir $(UNIT_SRC))))
 PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
 EX_BIN    := $(EX_SRC:%.c=$(B)/%)
 CXX_BIN   := $(foreach std,11 20,$(EX_CXX:%.cpp=$(B)/%-c++$(std)))
@@ -99,7 +99,8 @@ $(B)/flags.stamp $(B)/objects.stamp: $(B)/%.stamp: FORCE
 	@echo '$($*)' | cmp -s - $@ || echo '$($*)' >$@
 
 includes = -Iinclude $(if $(filter src/% tests/% bench/%,$<),-Isrc) \
-	$(if $(filter tests/%,$<),-Itests/unit) $(if $(filter python/%,$<),-isystem $(PY_INCLUDE))
+	$(if $(filter tests/%,$<),-Itests/unit) \
+	$(if $(filter python/%,$<),-Ipython/src -isystem $(PY_INCLUDE))
 PY_INCLUDE = $(eval PY_INCLUDE := $(shell $(PYTHON) -c \
 	'import sysconfig; print(sysconfig.get_path("include"))'))$(PY_INCLUDE)
 
@@ -112,7 +113,7 @@ $(B)/%.o: %.c $(B)/flags.stamp
 
 # What runs once for each model that is captured is compiled for size: it is a tenth of the library.
 ifeq ($(B),build)
-$(B)/src/capture/world/%.o $(B)/src/capture/evaluate/%.o: CFLAGS += -Os
+$(B)/src/script/world/%.o $(B)/src/script/evaluate/%.o: CFLAGS += -Os
 endif
 
 # What is compiled while these run finds the library in them.
@@ -132,7 +133,8 @@ $(B)/libcfx.so: $(LIB_OBJ) $(B)/objects.stamp
 $(B)/cfx: $(CLI_OBJ) $(B)/libcfx.a
 $(B)/cfx $(B)/tests/prop_c: WITH := $(WHOLE)
 $(B)/examples/c/%: WITH := $(WHOLE)
-$(UNIT_BIN): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libcfx.a
+$(foreach f,$(UNIT_SRC),$(eval $(B)/tests/$(basename $(notdir $f)): $(f:%.c=$(B)/%.o)))
+$(UNIT_BIN): $(B)/libcfx.a
 $(PROP_BIN): $(B)/tests/%: $(B)/tests/prop/%.o $(PROP_LIB:%.c=$(B)/%.o) $(B)/libcfx.a
 $(EX_BIN) $(BENCH_BIN) $(PROBE_BIN): %: %.o $(B)/libcfx.a
 $(FUZZ_BIN): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/driver.o $(B)/libcfx.a

@@ -20,7 +20,7 @@ static double now(void) /* of this process: what others do counts less */
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- many small operations ------------------------------------------------------------------ */
+/* ---- many small operations ----------------------------------------------------------------- */
 
 static cfx_var many_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
@@ -34,7 +34,7 @@ static const cfx_class many_class = {.name = "Many", .forward = many_forward};
 
 static cfx_module *many(cfx_scope *s) { return cfx_module_new(s, &many_class); }
 
-/* ---- measuring ------------------------------------------------------------------------------ */
+/* ---- measuring ----------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {

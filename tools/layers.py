@@ -1,76 +1,172 @@
 #!/usr/bin/env python3
-"""layers.py - fails when a file includes a layer that it may not know about.
+"""layers.py - the map of the rooms, and the check that every file keeps to it.
 
-A layer may include its own folder and lower ranks. Public headers belong to layers too; they
-include only each other. cli/ and python/src/ see the public headers and their own folder alone.
+usage: layers.py [--map]
+
+Rooms stand below in order, lowest first. A file may include its own room and lower ones; public
+headers belong to rooms, too, and include only each other. cli/ and python/src/ see the public
+headers and their own folder alone. The check fails on a wrong include, a folder or public header
+that is not listed here, a room without README.md, a folder with more than 40 files, and a base
+name that stands twice in src/. --map prints the rooms as a table.
 """
 import re
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RANK = {"base": 0, "ir": 1, "ops": 2, "runtime": 3, "transform": 4, "format": 4, "capture": 5,
-        "plan": 6, "codegen": 6, "cfx": 7}
-# Public headers whose name is not that of their layer; an unlisted name is free for all to use.
-PUBLIC = {"status": "base", "dtype": "base", "layout": "base", "kind": "ir", "value": "ir",
-          "host": "ir", "opcode": "ir", "graph": "ir", "module": "ops", "tensor": "runtime",
-          "datum": "runtime", "dim": "runtime", "dlpack": "runtime", "lower": "transform",
-          "weights": "format", "nn": "ops", "scope": "capture", "operators": "capture",
-          "layers": "capture", "syntax": "capture", "script": "capture", "pyscript": "capture",
-          "pass": "transform", "check": "transform", "split": "transform", "match": "transform",
-          "partition": "transform", "repeated": "transform"}
+MOST_FILES = 40
+KERNELS = "runtime/kernels/"
+
+# Room: the public headers and tables that belong to it.
+ROOMS = {
+    "base": "base status.def",
+    "ir": "value kind.def dtype.def layout.def host graph opcode.def",
+    "ops": "ops ops.def nn nn.def module",
+    "dim": "dim",
+    "tensor": "tensor datum dlpack",
+    "runtime": "runtime library",
+    KERNELS + "elementwise": "",
+    KERNELS + "reduce": "",
+    KERNELS + "linalg": "",
+    KERNELS + "layout": "",
+    KERNELS + "index": "",
+    KERNELS + "conv": "",
+    KERNELS + "norm": "",
+    KERNELS + "loss": "",
+    KERNELS + "random": "",
+    KERNELS + "python": "",
+    "analysis": "effect",
+    "match": "match",
+    "pass": "pass pass.def pass_option.def",
+    "lower": "lower",
+    "split": "split partition placement",
+    "check": "check repeated stats",
+    "format": "weights",
+    "capture": "scope capture operators",
+    "nn": "layers",
+    "script/syntax": "syntax pyoperator.def sign.def",
+    "script/evaluate": "script special.def",
+    "script/world": "pyscript",
+    "emit": "codegen",
+    "emit/python": "",
+    "emit/c": "",
+}
+RANK = {room: rank for rank, room in enumerate(ROOMS)}
+TOP = len(ROOMS)  # cfx.h
+PYTHON_ROOMS = "base graph node modules transform trace script run codegen".split()
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
-def layer_of(path):
-    """The layer a repository path belongs to, or None."""
+def owners():
+    """The room of each public header and table."""
+    table = {"cfx.h": None}
+    for room, names in ROOMS.items():
+        for name in names.split():
+            table[name if "." in name else name + ".h"] = room
+    return table
+
+
+OWNER = owners()
+
+
+def room_of(path):
+    """The room of a path below src/, include/cfx or python/src/; None if it is not listed."""
     parts = path.parts
-    if parts[:2] == ("include", "cfx"):
-        name = PUBLIC.get(path.stem, path.stem)
-        return name if name in RANK else None
     if parts[0] == "src":
-        return parts[1]
-    return "python" if parts[:2] == ("python", "src") else parts[0]
+        room = path.parent.relative_to("src").as_posix()
+        return room if room in RANK else None
+    if parts[:2] == ("include", "cfx"):
+        return OWNER.get(path.name)
+    if parts[:2] == ("python", "src"):
+        return "python" if path.parent.name in PYTHON_ROOMS and len(parts) == 4 else None
+    return parts[0]
 
 
 def resolve(file, quote, name):
     """The repository path an #include names; None for a header of the system."""
-    places = ([file.parent, Path("src")] if quote == '"' else []) + [Path("include")]
-    for place in places:
+    places = [file.parent, Path("src"), Path("python/src")] if quote == '"' else []
+    for place in places + [Path("include")]:
         found = (ROOT / place / name).resolve()
         if found.is_file() and found.is_relative_to(ROOT):
             return found.relative_to(ROOT)
     return None
 
 
-def complaint(file, target):
-    own, other = layer_of(file), layer_of(target)
+def rank_of(path):
+    return TOP if path.name == "cfx.h" else RANK.get(room_of(path), TOP)
+
+
+def wrong_include(file, target):
+    """Whether `file` may not include `target`."""
     public = target.parts[0] == "include"
-    if own in ("cli", "python"):
-        return None if public or own == other else target
+    if file.parts[0] in ("cli", "python"):
+        return not public and target.parts[0] != file.parts[0]
     if file.parts[0] == "include" and not public:
-        return target
-    if own == other or own is None or other is None:
-        return None
-    if other not in RANK:
-        return target
-    return other if own not in RANK or RANK[other] >= RANK[own] else None
+        return True
+    return room_of(file) != room_of(target) and rank_of(target) >= rank_of(file)
+
+
+def includes(path):
+    """(line number, included repository path) for each #include of ours in a file."""
+    file = path.relative_to(ROOT)
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if m := INCLUDE.match(line):
+            if target := resolve(file, *m.groups()):
+                yield number, target
+
+
+def include_complaints(files):
+    for path in files:
+        file = path.relative_to(ROOT)
+        for number, target in includes(path):
+            if wrong_include(file, target):
+                yield f"{file}:{number}: {room_of(file) or file.stem} may not include {target}"
+
+
+def place_complaints():
+    """Folders and headers nobody knows, crowded folders, doors without a README, names twice."""
+    sources = [p for top in ("src", "python/src", "include/cfx") for p in (ROOT / top).rglob("*")]
+    names, folders = defaultdict(list), defaultdict(int)
+    for path in sorted(p.relative_to(ROOT) for p in sources if p.is_file()):
+        if path.name == "README.md" or path.suffix not in (".c", ".h", ".def", ".inc"):
+            continue
+        folders[path.parent] += 1
+        if room_of(path) is None and path.name != "cfx.h":
+            yield f"{path}: tools/layers.py does not list it"
+        if path.parts[0] == "src":
+            names[path.name].append(path)
+    for folder, count in folders.items():
+        if count > MOST_FILES and folder.parts[0] != "include":
+            yield f"{folder}: {count} files, at most {MOST_FILES}"
+        if folder.parts[0] != "include" and not (ROOT / folder / "README.md").is_file():
+            yield f"{folder}: no README.md at the door"
+    for name, paths in names.items():
+        if len(paths) > 1:
+            yield f"{name} stands twice: {', '.join(map(str, paths))}"
+
+
+def print_map():
+    """One line for each room: files, lines, and the rooms its files include."""
+    print(f"{'room':28} {'files':>5} {'lines':>6}  includes")
+    for room in ROOMS:
+        files = sorted(p for p in (ROOT / "src" / room).glob("*.*")
+                       if p.suffix in (".c", ".h", ".def", ".inc"))
+        lines = sum(len(p.read_text().splitlines()) for p in files)
+        used = {room_of(t) for p in files for _, t in includes(p)} - {room, None}
+        names = sorted(used, key=RANK.get)
+        print(f"{room:28} {len(files):5} {lines:6}  {' '.join(names).replace(KERNELS, '')}")
 
 
 def main():
-    bad = 0
-    folders = ("include/cfx", "src", "cli", "python/src")
-    files = sorted(p for f in folders for p in (ROOT / f).rglob("*.[ch]"))
-    for path in files:
-        file = path.relative_to(ROOT)
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if m := INCLUDE.match(line):
-                target = resolve(file, *m.groups())
-                if target and (what := complaint(file, target)):
-                    print(f"{file}:{number}: {layer_of(file) or file.stem} may not include {what}")
-                    bad += 1
-    print(f"layers: {len(files)} files, {bad} wrong includes")
-    return bad != 0
+    if "--map" in sys.argv[1:]:
+        print_map()
+        return 0
+    tops = ("include/cfx", "src", "cli", "python/src")
+    files = sorted(p for top in tops for p in (ROOT / top).rglob("*.[ch]"))
+    complaints = [*include_complaints(files), *place_complaints()]
+    print("\n".join(complaints + [f"layers: {len(files)} files, {len(complaints)} complaints"]))
+    return bool(complaints)
 
 
 sys.exit(main())

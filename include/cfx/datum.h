@@ -8,6 +8,7 @@
 #ifndef CFX_DATUM_H
 #define CFX_DATUM_H
 
+#include <cfx/dim.h>
 #include <cfx/tensor.h>
 
 #ifdef __cplusplus
@@ -128,9 +129,14 @@ CFX_API const char *cfx_datum_kind_name(cfx_datum_kind kind);
 
 /* Writes it as messages show it: "float32[2, 3]" for a tensor (sizes that are symbols by `dims`'
  * names; it may be NULL), numbers and containers as Python's repr does. */
-struct cfx_dims;
-CFX_API cfx_status cfx_datum_print(cfx_datum d, const struct cfx_dims *dims, cfx_sink out,
+CFX_API cfx_status cfx_datum_print(cfx_datum d, const cfx_dims *dims, cfx_sink out,
                                    cfx_error *err);
+
+/* Reads what cfx_datum_print writes: "float32[N, 3]" is an abstract tensor (without a type it is
+ * float32), "N + 1" and "3" are numbers, and there are True, False, None and floats. New names
+ * become symbols of `dims`. INVALID with CFX_E_SYNTAX. */
+CFX_API cfx_datum cfx_datum_parse(cfx_dims *dims, const char *text, size_t size,
+                                  const cfx_allocator *allocator, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -37,6 +37,13 @@ typedef enum cfx_effect {
 CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
                                    cfx_error *err);
 
+/* A second opinion on the effects of nodes: `effect` returns a cfx_effect, or -1 to stop with
+ * CFX_E_HOST. */
+typedef struct cfx_effect_opinion {
+    int (*effect)(void *ctx, cfx_node *n);
+    void *ctx;
+} cfx_effect_opinion;
+
 /* What a call may do to a node among its arguments, beside reading it. */
 typedef enum cfx_touch {
     CFX_TOUCH_WRITES = 1,  /* it changes the value */

@@ -43,7 +43,7 @@
 #ifndef CFX_MATCH_H
 #define CFX_MATCH_H
 
-#include <cfx/pass.h>
+#include <cfx/effect.h>
 
 #ifdef __cplusplus
 extern "C" {

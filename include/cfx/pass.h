@@ -96,10 +96,7 @@ typedef struct cfx_annotate_options {
  * `effect` is asked for every node but placeholders and outputs: a cfx_effect, or -1 to stop with
  * CFX_E_HOST; the worse of that and cfx_node_effect counts, but for a call_module that is not in
  * place the answer alone. It can read the graph but not edit it. */
-typedef struct cfx_cse_options {
-    int (*effect)(void *ctx, cfx_node *n);
-    void *ctx;
-} cfx_cse_options;
+typedef cfx_effect_opinion cfx_cse_options;
 
 /* dce: erases what has no users and no effect, from the end backwards; placeholders, the output and
  * what writes to its arguments (cfx_node_effect) stay. Of branches and loops also goes what nobody

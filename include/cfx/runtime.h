@@ -100,12 +100,6 @@ CFX_API cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_d
 CFX_API cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
                                      const cfx_datum *args, size_t n, cfx_error *err);
 
-/* Reads what cfx_datum_print writes: "float32[N, 3]" is an abstract tensor (without a type it is
- * float32), "N + 1" and "3" are numbers, and there are True, False, None and floats. New names
- * become symbols of `dims`. INVALID with CFX_E_SYNTAX. */
-CFX_API cfx_datum cfx_datum_parse(cfx_dims *dims, const char *text, size_t size,
-                                  const cfx_allocator *allocator, cfx_error *err);
-
 /* ---- named tensors ------------------------------------------------------------------------- */
 
 /* The parameters and buffers of a model: tensors by dotted name. (state.c) */

@@ -1,8 +1,8 @@
 """Code generation: what torch.fx.graph offers for it, and the Python side of a run.
 
-The generator is C (src/codegen, python/src/codegen.c). It asks about torch's objects and about what
-a CodeGen changes: how an object is written, what stands in a comment. A `_Job` holds the answers
-for one run.
+The generator is C (src/emit/python, python/src/codegen/codegen.c). It asks about torch's objects
+and about what a CodeGen changes: how an object is written, what stands in a comment. A `_Job`
+holds the answers for one run.
 """
 import contextlib
 import enum
@@ -477,8 +477,8 @@ def _shorten(value: object) -> object:
 
 
 class _Job:
-    """What the generator asks while it writes one function (python/src/codegen.c): a hook that is
-    None is not asked for. It sets the last three attributes for the time of the run."""
+    """What the generator (python/src/codegen/codegen.c) asks while it writes one function: a hook
+    that is None is not called. It sets the last three attributes for the time of the run."""
 
     begin: Any = None
     annotation: Any = None

@@ -1,6 +1,6 @@
 """What the C core asks of Python: torch, its values by name, lambdas, purity.
 
-Nothing here is for users. cfx._core calls these functions by name (python/src/host.c).
+Nothing here is for users. cfx._core calls these functions by name (python/src/base/host.c).
 """
 import inspect
 import sys

@@ -1,7 +1,7 @@
 """Pickling a graph as what it is: a flat list of nodes, however deep their arguments hang together.
 
-The nodes are columns (python/src/columns.c): one list for each attribute. Metadata is restored
-after them, so that it may refer to nodes.
+The nodes are columns (python/src/graph/columns.c): one list for each attribute. Metadata is
+restored after them, so that it may refer to nodes.
 """
 from . import _core
 from ._core import Node

@@ -420,7 +420,7 @@ def _methods():
     return {name for name, member in members if callable(member)} - fields
 
 
-# How a function is recorded: RECORD_* of python/src/script_call.c.
+# How a function is recorded: RECORD_* of python/src/script/script_call.c.
 _ITEM, _PROXY, _DEEP, _ALWAYS = 1, 2, 3, 4
 
 

@@ -1,7 +1,7 @@
 """Tracing: running a program on proxies, so that what it does becomes a graph.
 
-The tracer's steps are C (python/src/tracer.c); this is what has to do with signatures, pytrees and
-torch's modules.
+The tracer's steps are C (python/src/trace/tracer.c); this file handles signatures,
+pytrees and torch's modules.
 """
 import builtins
 import inspect

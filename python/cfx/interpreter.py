@@ -1,6 +1,7 @@
 """Interpreter and Transformer: running a graph node by node, with values or with proxies.
 
-The loop, and every step of it that a subclass does not override, is C (python/src/interpreter.c).
+The loop, and every step of it that a subclass does not override, is C
+(python/src/run/interpreter.c).
 """
 import functools
 from typing import TYPE_CHECKING, Any

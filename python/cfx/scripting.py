@@ -1,6 +1,6 @@
 """cfx.script: capturing a program from its source, with the control flow that depends on data.
 
-The evaluator is C (src/capture/evaluate), and so is the world of Python's objects that it works on
+The evaluator is C (src/script/evaluate), and so is the world of Python's objects that it works on
 (python/src/script*.c); this is how a function or module is handed to it.
 """
 import functools

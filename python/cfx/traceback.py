@@ -1,6 +1,6 @@
 """What nodes inherit while they are traced: the metadata of the node that is being run.
 
-As torch.fx.traceback, but each thread has its own state (python/src/meta.c).
+As torch.fx.traceback, but each thread has its own state (python/src/node/meta.c).
 """
 import functools
 import traceback

@@ -116,7 +116,7 @@ static inline uint32_t cfxi_hash_pointer(const void *p)
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 3) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* ---- maps of pointers to pointers (pointers.c) ---------------------------------------------- */
+/* ---- maps of pointers to pointers (pointers.c) --------------------------------------------- */
 
 typedef struct cfxi_pointers {
     struct cfxi_pair *pairs;
@@ -180,7 +180,7 @@ static inline void cfxi_out_str(cfxi_out *out, const char *text)
     cfxi_out_write(out, text, strlen(text));
 }
 
-/* ---- numbers and characters (number.c, format.c, utf8.c) ----------------------------------- */
+/* ---- numbers and characters (number.c, format_spec.c, utf8.c) ------------------------------ */
 
 enum { CFXI_NUMBER_SIZE = 32 };
 
@@ -195,7 +195,7 @@ size_t cfxi_format_float(double f, char out[CFXI_NUMBER_SIZE]);
 bool cfxi_parse_float(const char *text, size_t size, double *f);
 bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it does not fit */
 
-/* Python's little language of formats (format.c): ">8.2f". */
+/* Python's little language of formats (format_spec.c): ">8.2f". */
 typedef struct cfxi_spec {
     char fill[4];
     size_t fill_size;

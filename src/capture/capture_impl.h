@@ -1,22 +1,28 @@
 /* capture_impl.h - what the files of src/capture share: modules, scopes, a trace.
  *
- *     module.c  a module and its members          tree.c    the tree as passes ask for it
- *     state.c   its weights, by name              object.c  tensors and modules in graphs
- *     scope.c   scopes and their variables        var.c     variables in and out
- *     apply.c   an operator: computed or noted    call.c    a module: computed or noted
- *     program.c graphs of modules made to run     control.c branches and loops
- *     rows.c    what calls need to know of rows
- *     trace.c   capturing                         graft.c   what a captured module has
- *     facts.c   what is known of its nodes        places.c  paths of modules and tensors
- *     inputs.c  the inputs of users' classes
- *     nn*.c     the classes of torch.nn
+ *     module.c            a module and its members
+ *     module_state.c      its weights, by name
+ *     module_tree.c       the tree of modules as passes see it
+ *     module_paths.c      paths of modules and tensors in that tree
+ *     weight_access.c     tensors and modules as objects of a graph
+ *     inputs.c            the inputs of users' classes
+ *     scope.c             scopes and their variables
+ *     var.c               variables in and out
+ *     operator_cache.c    what a call needs from an operator's row
+ *     apply.c             an operator: computed now or recorded
+ *     module_call.c       a module: computed now or recorded
+ *     module_program.c    graphs of modules made ready to run
+ *     control_capture.c   branches and loops
+ *     trace.c             capturing
+ *     trace_facts.c       what is known of the nodes of a trace
+ *     captured_parts.c    what a captured module owns
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
 
-#include "../ir/graph_impl.h"
-#include "../ops/ops_impl.h"
-#include "../runtime/runtime_impl.h"
+#include "ir/graph_impl.h"
+#include "ops/ops_impl.h"
+#include "runtime/runtime_impl.h"
 
 #include <cfx/capture.h>
 #include <cfx/library.h>
@@ -94,7 +100,7 @@ const char *cfxi_module_title(const cfx_module *m);
 typedef cfx_status cfxi_module_fn(void *ctx, cfx_module *m, const char *path, cfx_error *err);
 cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err);
 
-/* ---- tensors and modules in graphs (object.c) ---------------------------------------------- */
+/* ---- tensors and modules in graphs (weight_access.c) --------------------------------------- */
 
 /* The host of graphs that are captured here: its objects are tensors and modules. */
 extern const cfx_host cfxi_object_host;
@@ -182,7 +188,7 @@ cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
  * is out. */
 cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
 
-/* ---- what is where (places.c) -------------------------------------------------------------- */
+/* ---- what is where (module_paths.c) -------------------------------------------------------- */
 
 typedef struct cfxi_path {  /* where a module or a parameter of it is, below the root */
     char *path;
@@ -226,7 +232,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
 cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
 
-/* ---- what is known of nodes (facts.c) ------------------------------------------------------- */
+/* ---- what is known of nodes (trace_facts.c) ------------------------------------------------ */
 
 /* Notes what is known of a node, in the place of what was; INVALID: nothing. */
 cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known);
@@ -240,11 +246,11 @@ cfx_datum cfxi_some_number(void);
 cfx_datum cfxi_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_node *call);
 
 /* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
- * trace that made it. (graft.c) */
+ * trace that made it. (captured_parts.c) */
 cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
                       const cfx_trace_options *options, cfx_error *err);
 
-/* ---- rows of operators (rows.c) ------------------------------------------------------------- */
+/* ---- rows of operators (operator_cache.c) -------------------------------------------------- */
 
 typedef struct cfxi_row {
     uint32_t needed;   /* bit i: parameter i must be given */
@@ -263,7 +269,7 @@ const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op);
 cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator);
 void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
 
-/* ---- inputs (inputs.c) ---------------------------------------------------------------------- */
+/* ---- inputs (inputs.c) --------------------------------------------------------------------- */
 
 /* Whether the names and defaults of a class can be read: the scope fails if not. */
 bool cfxi_inputs_are_good(cfx_at at, const cfx_class *type);
@@ -275,7 +281,7 @@ const cfx_var *cfxi_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfx
  * scope fails. */
 const cfx_var *cfxi_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room, size_t *n);
 
-/* ---- calls (call.c) ------------------------------------------------------------------------- */
+/* ---- calls (module_call.c) ----------------------------------------------------------------- */
 
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
 cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
@@ -289,7 +295,7 @@ static inline cfx_modules cfxi_scope_tree(const cfx_scope *s, cfx_module *m)
     return tree;
 }
 
-/* ---- running (program.c) ------------------------------------------------------------------- */
+/* ---- running (module_program.c) ------------------------------------------------------------ */
 
 /* What computes a call of the module with these arguments: borrowed from the scope. Its inputs are
  * those arguments that are VALUEs, in order. NULL, and the scope fails. */

@@ -2,7 +2,7 @@
 #ifndef CFXI_FORMAT_IMPL_H
 #define CFXI_FORMAT_IMPL_H
 
-#include "../runtime/tensor_impl.h"
+#include "tensor/tensor_impl.h"
 
 #include <cfx/weights.h>
 
@@ -62,7 +62,7 @@ cfx_status cfxi_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
 bool cfxi_is_zip(const cfxi_bytes *b);
 cfx_status cfxi_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
 
-/* ---- JSON (json.c) ------------------------------------------------------------------------- */
+/* ---- JSON (json_read.c) -------------------------------------------------------------------- */
 
 /* Reads a text from left to right; the first complaint sticks, with the byte it is about. */
 typedef struct cfxi_json {

@@ -11,7 +11,7 @@
 #ifndef CFXI_GRAPH_IMPL_H
 #define CFXI_GRAPH_IMPL_H
 
-#include "../base/base_impl.h"
+#include "base/base_impl.h"
 
 #include <cfx/graph.h>
 
@@ -455,7 +455,7 @@ cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
 bool cfxi_node_set_type(cfx_node *n, cfx_value type);
 
-/* ---- copies (copy.c) ----------------------------------------------------------------------- */
+/* ---- copies (node_copy.c) ------------------------------------------------------------------ */
 
 bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
 
@@ -475,7 +475,7 @@ cfx_value cfxi_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move,
 cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
                              cfx_map_fn *fn, void *ctx, cfx_error *err);
 
-/* ---- messages (location.c) ------------------------------------------------------------------ */
+/* ---- messages (location.c) ----------------------------------------------------------------- */
 
 enum { CFXI_WHERE_SIZE = 100 };
 /* " (model.py:3)" behind the name of a node in a message; "" if that is not known. */

@@ -2,7 +2,7 @@
 #ifndef CFXI_OPS_IMPL_H
 #define CFXI_OPS_IMPL_H
 
-#include "../base/base_impl.h"
+#include "base/base_impl.h"
 
 #include <cfx/module.h>
 #include <cfx/nn.h>
@@ -15,7 +15,7 @@ typedef struct cfxi_op_name {
     const char *spelling;
 } cfxi_op_name;
 
-/* By any spelling or id, full or short; op is NONE if there is no such name. (ops.c) */
+/* By any spelling or id, full or short; op is NONE if there is no such name. (op_table.c) */
 cfxi_op_name cfxi_op_lookup(const char *name, size_t size);
 cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size);
 
@@ -33,10 +33,11 @@ bool cfxi_schema_writes(const char *schema);
 cfx_status cfxi_schema_check(const char *schema, cfx_error *err);
 
 /* The parameter that an argument of a call goes to: by its place, or by its keyword if that is not
- * NULL. SIZE_MAX if it is none of the row's. (node.c) */
+ * NULL. SIZE_MAX if it is none of the row's. (node_operator.c) */
 size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword);
 
-/* Whether the function of this name takes its arguments otherwise than the row. (node.c) */
+/* Whether the function of this name takes its arguments otherwise than the row.
+ * (node_operator.c) */
 bool cfxi_spelling_has_params(const char *name);
 
 /* A parameter as the spelling that a call uses has it. */
@@ -49,15 +50,16 @@ typedef struct cfxi_spelled_param {
 
 /* The i-th parameter of the spelling that a call_function or call_method in the table uses; false
  * past the last. *own (may be NULL) tells whether the spelling has parameters of its own, whose
- * defaults need not be those of the row. (node.c) */
+ * defaults need not be those of the row. (node_operator.c) */
 bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own);
-/* Likewise of a list that stands alone: "self,dim,keepdim"; NULL: the row's own. (node.c) */
+/* Likewise of a list that stands alone: "self,dim,keepdim"; NULL: the row's own.
+ * (node_operator.c) */
 bool cfxi_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out);
 /* The list of a spelling in ops.def that has one, else NULL; and the spelling that a call uses. */
 const char *cfxi_spelling_list(const char *spelling);
 const char *cfxi_node_spelling(const cfx_node *n);
 
-/* ---- what modules are asked (module.c) ----------------------------------------------------- */
+/* ---- what modules are asked (module_query.c) ----------------------------------------------- */
 
 /* The public name of the class of the module at `path`, appended to `name`; nothing is if there is
  * no such module, or `modules` is NULL. */

@@ -1,6 +1,6 @@
 /* arguments.c - arguments in the form that the schema promises, and how rules and kernels read
  * them. */
-#include "../ops/ops_impl.h"
+#include "ops/ops_impl.h"
 #include "runtime_impl.h"
 
 #include <math.h>

@@ -137,7 +137,7 @@ BFLOATS(avx2, "avx2")
 BFLOATS(avx512, "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
 
-/* ---- which loop ----------------------------------------------------------------------------- */
+/* ---- which loop ---------------------------------------------------------------------------- */
 
 static convert_fn *with_isa(cfx_isa isa, convert_fn *fn)
 {

@@ -5,7 +5,7 @@
  * one's. A buffer is alive while a tensor that has it is in a slot of a running program; those of
  * the inputs always are, and those of parameters count nowhere.
  */
-#include "../ops/ops_impl.h"
+#include "ops/ops_impl.h"
 #include "program_impl.h"
 
 typedef struct buffer {

@@ -3,7 +3,7 @@
  * A multiplication and an addition are two. What has no row costs one for each element of its
  * result if it is ELEMENTWISE, else nothing: views, copies, gathers and sorts do no arithmetic.
  */
-#include "dim_impl.h"
+#include "dim/dim_impl.h"
 #include "runtime_impl.h"
 
 typedef enum formula {

@@ -1,7 +1,7 @@
 /* library.c - operators of one's own: reading their schemas, finding them by name. */
 #include "library_impl.h"
 
-#include "../ops/ops_impl.h"
+#include "ops/ops_impl.h"
 
 #include <ctype.h>
 #include <stdlib.h>

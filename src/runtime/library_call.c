@@ -1,13 +1,13 @@
 /* library_call.c - a call of an operator of one's own, and what its rule and kernel are written
  * with.
  *
- * The steps are those of call.c: arguments, rule, memory, kernel. But here nobody vouches for the
- * rule and the kernel, so that what they leave is looked at; and a result gets its memory when the
- * kernel asks for it, which tells whether the kernel has forgotten it.
+ * The steps are those of row_call.c: arguments, rule, memory, kernel. But here nobody vouches for
+ * the rule and the kernel, so that what they leave is looked at; and a result gets its memory when
+ * the kernel asks for it, which tells whether the kernel has forgotten it.
  */
 #include "library_impl.h"
 
-#include "../ops/ops_impl.h"
+#include "ops/ops_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

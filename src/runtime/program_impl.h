@@ -12,7 +12,7 @@
 
 #include "library_impl.h"
 
-#include "../ir/graph_impl.h"
+#include "ir/graph_impl.h"
 
 enum { CFXI_NO_SLOT = UINT32_MAX };
 

@@ -113,7 +113,7 @@ cfx_status cfxi_python_give(cfxi_call *c, cfx_datum d);
 /* What an iterable gives: a list or tuple, owned by the caller; INVALID has failed. */
 cfx_datum cfxi_python_items(cfxi_call *c, cfx_datum d);
 
-/* ---- calls (python_ops.c) ------------------------------------------------------------------ */
+/* ---- calls (python_arithmetic.c) ----------------------------------------------------------- */
 
 /* bool(d). Of a tensor its only element. */
 cfx_status cfxi_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out);

@@ -1,6 +1,6 @@
 /* runtime_impl.h - what rules and kernels are written with.
  *
- * An operator is computed in three steps, by cfxi_call_watched (call.c):
+ * An operator is computed in three steps, by cfxi_call_watched (row_call.c):
  *
  *   1. arguments   are brought into the form that the schema promises: one datum for each
  *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
@@ -26,7 +26,7 @@
 #ifndef CFXI_RUNTIME_IMPL_H
 #define CFXI_RUNTIME_IMPL_H
 
-#include "tensor_impl.h"
+#include "tensor/tensor_impl.h"
 
 #include <cfx/runtime.h>
 
@@ -126,7 +126,7 @@ uint64_t cfxi_random_bits(cfxi_random r, int64_t i);      /* the i-th number's 6
 double cfxi_random_uniform(cfxi_random r, int64_t i);     /* in [0, 1), 53 bits */
 double cfxi_random_normal(cfxi_random r, int64_t i);
 
-/* ---- calls (call.c) ------------------------------------------------------------------------ */
+/* ---- calls (row_call.c) -------------------------------------------------------------------- */
 
 typedef struct cfxi_call {
     cfx_operator op;
@@ -259,7 +259,7 @@ cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
 /* In a rule: result i is a tensor of this type and these sizes, contiguous. */
 cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim);
 /* Likewise with the sizes of `t`, dense, in the order of its strides (as PyTorch's element-wise
- * functions and *_like keep it). (loop.c) */
+ * functions and *_like keep it). (element_loop.c) */
 cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
 /* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument).
  * */
@@ -298,11 +298,12 @@ cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t
 
 /* In a rule: result i has the sizes of the tensors together and the layout that PyTorch's
  * element-wise functions give it: the order of dimensions is that of the operands' strides, where
- * they differ that of the first; broadcast ones have no say. NULL entries are skipped. (loop.c) */
+ * they differ that of the first; broadcast ones have no say. NULL entries are skipped.
+ * (element_loop.c) */
 cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
                                  const cfx_tensor *const *tensors, size_t n);
 
-/* ---- loops over elements (loop.c) ----------------------------------------------------------- */
+/* ---- loops over elements (element_loop.c) -------------------------------------------------- */
 
 enum { CFXI_MOST_OPERANDS = 5 };
 
@@ -319,21 +320,14 @@ typedef void cfxi_plane_fn(void *ctx, int64_t n, int64_t rows, char *const *at,
 void cfxi_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
                       cfxi_plane_fn *fn, void *ctx);
 
-/* ---- types (promote.c) --------------------------------------------------------------------- */
+/* ---- checks of types ----------------------------------------------------------------------- */
 
-/* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide
- * over those without, those over numbers, within a category (bool < integer < float < complex).
- * NULL entries are skipped. */
-cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
-cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
-/* Whether a result of type `from` may be written to `to`: not to a lower category. */
-bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
-/* The same in a rule: CFX_E_SHAPE in PyTorch's words if it may not. (call.c) */
+/* In a rule: CFX_E_SHAPE in PyTorch's words if cfxi_can_cast says no. (row_call.c) */
 cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to);
 /* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
 cfx_status cfxi_check_subtraction(cfxi_call *c);
 
-/* ---- copies (copy.c) ----------------------------------------------------------------------- */
+/* ---- copies (tensor_copy.c) ---------------------------------------------------------------- */
 
 /* dst[...] = src, broadcast and converted. They may overlap only if they are the same. */
 cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
@@ -345,27 +339,13 @@ void cfxi_repeat(size_t size, int64_t n, char *to);
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
 cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
+
 /* dst[0..n) = src[0..n), converted as PyTorch converts; both are without gaps. (convert_blocks.c)
  * */
 void cfxi_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
                   int64_t n);
-/* One element as a number, and back. (convert.c) */
-double cfxi_load_float(cfx_dtype dtype, const void *at);
-int64_t cfxi_load_int(cfx_dtype dtype, const void *at);
-void cfxi_load_complex(cfx_dtype dtype, const void *at, double out[2]);
-void cfxi_store_float(cfx_dtype dtype, void *at, double f);
-void cfxi_store_int(cfx_dtype dtype, void *at, int64_t i);
-void cfxi_store_complex(cfx_dtype dtype, void *at, const double c[2]);
-float cfxi_half_to_float(uint16_t h);
-uint16_t cfxi_float_to_half(float f);  /* to nearest, ties to even */
-static inline float cfxi_bfloat_to_float(uint16_t b)
-{
-    union { uint32_t i; float f; } u = {(uint32_t)b << 16};
-    return u.f;
-}
-uint16_t cfxi_float_to_bfloat(float f);
 
-/* ---- functions of float32 (kernels/map.c) --------------------------------------------------- */
+/* ---- functions of float32 (kernels/map.c) -------------------------------------------------- */
 
 /* y[i] = f(x[i]) for n elements without gaps, vectors where the machine has them; y may be x. */
 void cfxi_exp_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);

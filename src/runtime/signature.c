@@ -1,5 +1,5 @@
 /* signature.c - the parameters of a row, read once from its schema. */
-#include "../ops/ops_impl.h"
+#include "ops/ops_impl.h"
 #include "runtime_impl.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* state.c - tensors by name: the parameters and buffers of a model. */
-#include "../ir/graph_impl.h"
+#include "ir/graph_impl.h"
 #include "runtime_impl.h"
 
 typedef struct entry {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- many models in one file ---------------------------------------------------------------- */
+/* ---- many models in one file --------------------------------------------------------------- */
 
 /* Names of the file ("static cfx_var NAME(", "static const cfx_class NAME ="): calls `line` with
  * each. `forward` is also a member of a struct, so that it cannot be a macro. */
@@ -67,7 +67,7 @@ static void end_code(FILE *out, const char *code)
     each_static(out, code, "#undef %.*s /* %.*s %u */\n", 0);
 }
 
-/* ---- one program ----------------------------------------------------------------------------- */
+/* ---- one program --------------------------------------------------------------------------- */
 
 static bool complain(uint64_t seed, const char *what, const char *message)
 {
@@ -155,7 +155,7 @@ static bool compare(uint64_t seed, model_fn *model)
     return good;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ----------------------------------------------------------------------------------- */
 
 static void *compile(const char *folder)
 {

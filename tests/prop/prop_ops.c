@@ -10,7 +10,7 @@
  */
 #include "random_call.h"
 #include "random_compare.h"
-#include "runtime/tensor_impl.h"
+#include "tensor/tensor_impl.h"
 
 #include <signal.h>
 #include <stdio.h>

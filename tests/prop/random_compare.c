@@ -1,7 +1,7 @@
 /* random_compare.c - whether two results are the same, but for what rounding does. */
 #include "random_compare.h"
 
-#include "runtime/tensor_impl.h"
+#include "tensor/tensor_impl.h"
 
 #include <cfx/dim.h>
 #include <math.h>

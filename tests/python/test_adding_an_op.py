@@ -16,7 +16,7 @@ BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 STEP = re.compile(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", re.M | re.S)
 TABLE = "include/cfx/ops.def"
 FUNCTIONS = "src/runtime/kernels/polar.c"
-UNIT = "tests/unit/polar.c"
+UNIT = "tests/unit/runtime/polar.c"
 
 # What counts the rows, or has one place for each. A row that is put last moves no other, so that
 # the rest is not compiled again.

@@ -206,14 +206,14 @@ def test_adding_a_pass(tmp_path):
     text = (ROOT / "docs/adding-a-pass.md").read_text()
     steps = re.findall(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", text, re.M | re.S)
     assert [path for path, _ in steps] == [
-        "src/transform/untype.c", "include/cfx/pass.def", "tests/golden/opt/untype.ir",
+        "src/pass/untype.c", "include/cfx/pass.def", "tests/golden/opt/untype.ir",
     ]  # fmt: skip
     (_, source), (_, row), (_, golden) = steps
     shutil.copytree(ROOT / "include", tmp_path / "include")
     headers = shutil.ignore_patterns("*.c")
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=headers)
-    folder = tmp_path / "src/transform"
-    shutil.copy(ROOT / "src/transform/pass.c", folder)
+    folder = tmp_path / "src/pass"
+    shutil.copy(ROOT / "src/pass/pass_table.c", folder)
     (folder / "untype.c").write_text(source)
     table = tmp_path / "include/cfx/pass.def"
     table.write_text(table.read_text() + row)

@@ -1,4 +1,4 @@
-"""Python source parsed in C (src/capture/script), against Python's own `ast`: the trees are the
+"""Python source parsed in C (src/script/syntax), against Python's own `ast`: the trees are the
 same, places included, and what one refuses the other refuses in the same line.
 
 The files of the standard library and of torch are parsed by both; a part of them, another each day,

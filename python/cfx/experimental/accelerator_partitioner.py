@@ -1,4 +1,4 @@
-"""Partitioning a module for devices that are too small for all of it (src/transform/place*.c)."""
+"""Partitioning a module for devices that are too small for all of it (src/split/place*.c)."""
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

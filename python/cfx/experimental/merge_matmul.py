@@ -1,4 +1,4 @@
-"""Matrix products with a common right-hand side, computed as one (src/transform/merge_matmul.c)."""
+"""Matrix products with a common right-hand side, computed as one (src/pass/merge_matmul.c)."""
 import itertools
 
 from .._core import Node

@@ -1,4 +1,4 @@
-"""FxGraphDrawer: pictures of modules, for Graphviz. The text is made in C (src/codegen/dot.c)."""
+"""FxGraphDrawer: pictures of modules, for Graphviz. The text is made in C (src/emit/dot.c)."""
 import copy
 import subprocess
 from typing import Any

@@ -1,6 +1,6 @@
 """ShapeProp: runs a graph and notes in each node what its value looks like.
 
-What a tensor looks like is read in C (python/src/shape_prop.c).
+What a tensor looks like is read in C (python/src/run/shape_prop.c).
 """
 import copy
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Cutting a GraphModule into submodules that a new GraphModule calls (the work is src/transform).
+"""Cutting a GraphModule into submodules that a new GraphModule calls (the work is src/split).
 
 `cuts` tells what crosses from one part to another.
 """

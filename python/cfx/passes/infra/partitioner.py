@@ -1,4 +1,4 @@
-"""Partitions of a graph by what a back end supports: found and fused in C (src/transform)."""
+"""Partitions of a graph by what a back end supports: found and fused in C (src/split)."""
 from collections.abc import Iterable, Sequence
 
 from ...graph_module import GraphModule

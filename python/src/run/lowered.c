@@ -1,0 +1,239 @@
+/* lowered.c - graphs lowered and run in C: _lower, and the type of programs (cfx/lowering.py). */
+#include "graph/graph_methods.h"
+
+#include <cfx/lower.h>
+
+/* ---- lowering ------------------------------------------------------------------------------ */
+
+typedef struct lower_job {
+    PyObject *found;  /* [(node, file or None, line, why), ...] */
+} lower_job;
+
+static cfx_status note_finding(void *ctx, const cfx_node *n, const char *why)
+{
+    const lower_job *job = ctx;
+    PyObject *row = Py_BuildValue("(szIs)", cfx_node_name(n, NULL), cfx_node_file(n),
+                                  (unsigned)cfx_node_line(n), why);
+    int failed = row ? PyList_Append(job->found, row) : -1;
+    Py_XDECREF(row);
+    return failed ? CFX_E_HOST : CFX_OK;
+}
+
+/* _lower(graph, root): lowers the graph in place. Returns a list of what is in the way, which is
+ * empty if it went well; else the graph is as it was. */
+static PyObject *py_lower(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *graph, *root;
+    cfx_error err = {0};
+    module_view view = {0};
+    if (!PyArg_ParseTuple(args, "OO:_lower", &graph, &root))
+        return NULL;
+    if (!is_graph(st, graph))
+        return PyErr_Format(PyExc_TypeError, "_lower needs a Graph");
+    lower_job job = {PyList_New(0)};
+    bool has_root = root != Py_None;
+    bool good = job.found && (!has_root || modules_over(st, root, &view));
+    if (good) {
+        cfx_graph *g = ((PyGraph *)graph)->g;
+        const cfx_lower_options options = {.each = note_finding, .ctx = &job};
+        cfx_status status = cfx_graph_lower(g, has_root ? &view.table : NULL, &options, &err);
+        good = !PyErr_Occurred() && (status == CFX_OK || PyList_GET_SIZE(job.found) > 0);
+    }
+    if (has_root)
+        modules_done(&view);
+    if (good)
+        return job.found;
+    Py_XDECREF(job.found);
+    return raise_cfx(&err);
+}
+
+/* The targets of get_attr in `g` and its regions, as keys: no code of the user's runs meanwhile. */
+static bool add_paths(const cfx_graph *g, PyObject *paths)
+{
+    bool good = true;
+    for (const cfx_node *n = cfx_graph_first(g); good && n; n = cfx_node_next(n)) {
+        size_t size;
+        if (cfx_node_op(n) == CFX_OP_GET_ATTR) {
+            const char *path = cfx_node_target(n, &size, NULL);
+            PyObject *text = str_from_utf8(path, size);
+            good = text && PyDict_SetItem(paths, text, Py_None) == 0;
+            Py_XDECREF(text);
+        }
+        for (size_t i = 0; good && i < cfx_node_num_args(n); i++) {
+            const cfx_graph *region = cfx_value_graph(cfx_node_arg(n, i));
+            good = !region || add_paths(region, paths);  /* regions nest some 100 deep */
+        }
+    }
+    return good;
+}
+
+/* _attributes_read(graph): what a lowered graph reads of its module, by path, each once. */
+static PyObject *py_attributes_read(PyObject *module, PyObject *graph)
+{
+    if (!is_graph(PyModule_GetState(module), graph))
+        return PyErr_Format(PyExc_TypeError, "_attributes_read needs a Graph");
+    PyObject *paths = PyDict_New();
+    PyObject *list = paths && add_paths(((PyGraph *)graph)->g, paths) ? PyDict_Keys(paths) : NULL;
+    Py_XDECREF(paths);
+    return list;
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+typedef struct PyProgram {
+    PyObject_HEAD
+    cfx_program *p;
+    array_kind kind;  /* whose tensors the parameters are */
+    PyObject *runtime;  /* what it runs with; NULL: the current one */
+} PyProgram;
+
+cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
+{
+    cfx_error err = {0};
+    cfx_state *state = cfx_state_new(NULL, &err);
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    bool good = state != NULL;
+    while (good && PyDict_Next(dict, &at, &name, &value)) {
+        PyObject *keep;
+        Py_INCREF(name);  /* __dlpack__ may do anything, to the dict too */
+        Py_INCREF(value);
+        const char *text = c_string_of(name, "the name of a tensor", &keep);
+        cfx_tensor *t = text ? tensor_from_py(st, value, seen) : NULL;
+        good = t && cfx_state_set(state, text, t, &err) == CFX_OK;
+        cfx_tensor_release(t);
+        Py_XDECREF(keep);
+        Py_DECREF(value);
+        Py_DECREF(name);
+    }
+    if (good)
+        return state;
+    cfx_state_free(state);
+    raise_cfx(&err);
+    return NULL;
+}
+
+const cfx_program *program_of(PyObject *program) { return ((PyProgram *)program)->p; }
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    module_state *st = state_of(type);
+    PyObject *graph, *dict;
+    PyObject *runtime = Py_None;
+    cfx_error err = {0};
+    arrays_seen seen = {0};
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "OO!|O:Program", &graph, &PyDict_Type, &dict, &runtime))
+        return NULL;
+    if (runtime != Py_None && !Py_IS_TYPE(runtime, (PyTypeObject *)st->RuntimeType))
+        return PyErr_Format(PyExc_TypeError, "the runtime must be a cfx.Runtime, not %s",
+                            Py_TYPE(runtime)->tp_name);
+    if (!is_graph(st, graph))
+        return PyErr_Format(PyExc_TypeError, "a program is made of a Graph");
+    cfx_state *state = state_from_py(st, dict, &seen);
+    if (!state)
+        return NULL;
+    PyProgram *self = (PyProgram *)type->tp_alloc(type, 0);
+    if (self) {
+        self->kind = seen.kind ? seen.kind : ARRAY_TORCH;  /* GraphModules are torch's */
+        self->runtime = runtime != Py_None ? Py_NewRef(runtime) : NULL;
+        self->p = cfx_program_new(((PyGraph *)graph)->g, state, NULL, &err);
+        if (!self->p) {
+            raise_cfx(&err);
+            Py_CLEAR(self);
+        }
+    }
+    cfx_state_free(state);
+    return (PyObject *)self;
+}
+
+static void program_dealloc(PyProgram *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    cfx_program_free(self->p);
+    Py_XDECREF(self->runtime);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *inputs, size_t n,
+                          array_kind kind)
+{
+    cfx_error err = {0};
+    cfx_datum result = {0};
+    PyObject *runtime = self->runtime ? Py_NewRef(self->runtime) : runtime_current(st);
+    if (!runtime)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    result = cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(runtime);
+    if (result.kind == CFX_DATUM_INVALID)
+        return raise_cfx(&err);
+    PyObject *object = datum_to_py(st, result, kind);
+    cfx_datum_release(result);
+    return object;
+}
+
+/* run(*inputs), by position; results are tensors of the inputs' library, or the parameters'. */
+static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    cfx_datum some[16];
+    arrays_seen seen = {0};
+    cfx_datum *inputs = nargs <= 16 ? some : PyMem_New(cfx_datum, (size_t)nargs);
+    if (!inputs)
+        return PyErr_NoMemory();
+    Py_ssize_t n = 0;
+    while (n < nargs && (inputs[n] = datum_from_py(st, args[n], &seen)).kind != CFX_DATUM_INVALID)
+        n++;
+    PyObject *result = NULL;
+    if (n == nargs)
+        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind);
+    while (n-- > 0)
+        cfx_datum_release(inputs[n]);
+    if (inputs != some)
+        PyMem_Free(inputs);
+    return result;
+}
+
+static PyObject *program_inputs(PyProgram *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *names = PyList_New(0);
+    const char *name;
+    for (size_t i = 0; names && (name = cfx_program_input(self->p, i)) != NULL; i++) {
+        PyObject *text = PyUnicode_FromString(name);
+        if (!text || PyList_Append(names, text) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(text);
+    }
+    return names;
+}
+
+static PyMethodDef program_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))program_run, METH_FASTCALL, NULL},
+    {"inputs", (PyCFunction)(void (*)(void))program_inputs, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot program_slots[] = {
+    {Py_tp_new, program_new},
+    {Py_tp_dealloc, program_dealloc},
+    {Py_tp_methods, program_methods},
+    {0, NULL},
+};
+
+PyType_Spec program_spec = {
+    .name = "cfx._core._Program",
+    .basicsize = sizeof(PyProgram),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = program_slots,
+};
+
+PyMethodDef lower_functions[] = {
+    {"_lower", py_lower, METH_VARARGS, NULL},
+    {"_attributes_read", py_attributes_read, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,161 @@
+/* scripting.h - evaluating programs from their source: the world of Python's objects.
+ *
+ * The evaluator (<cfx/script.h>) runs the statements of a function and asks a world for all that
+ * objects do. Here a cfx_object is a PyObject, and a graph value is a Proxy of the tracer that the
+ * nodes go to.
+ *
+ * Nothing is baked into the graph by accident. A tensor of the program stays itself while it is
+ * handed around or asked for what never changes (its shape); whatever is computed with it reads it
+ * with a get_attr. Functions that have no source are called as a trace would call them, in a mode
+ * of torch's that records its functions, also those that make tensors of nothing. Attributes
+ * that the program assigns to objects that outlive it are kept aside, so that nobody else sees
+ * proxies in them, and containers that outlive it cannot be changed.
+ *
+ * An entry of the world that raises leaves no exception set: it lies in `pending` until the
+ * evaluator takes it (`caught`) or fails for good.
+ */
+#ifndef PYCFX_SCRIPTING_H
+#define PYCFX_SCRIPTING_H
+
+#include "trace/trace.h"
+
+#include <cfx/script.h>
+
+/* One evaluation. Python's part of it is an object, because functions that the program made may
+ * outlive it; then nothing but `sources` is left in it. */
+#define SCRIPT_OBJECTS(X)                                                                          \
+    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message) X(classes)      \
+    X(looked_at) X(seen_lines)
+typedef struct PyScript {
+    PyObject_HEAD
+    module_state *st;
+    PyObject *module;      /* keeps `st` */
+    PyTracer *tracer;      /* owned; NULL once it is over */
+    cfx_evaluator *ev;     /* likewise */
+    PyObject *sources;     /* a list of capsules: the scripts that functions come from */
+    cfx_world world;
+    /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
+     * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
+     * deleted; outside: {id: object} of containers and instances that the program found; defs:
+     * {function: address of its def, or None}; contexts: what cfx/_scripting.py notes of those of
+     * torch's; message: of the last `explain`; classes: a set of those that the program made;
+     * looked_at: the file that was last looked for, and its lines, if it has not changed. */
+#define X(name) PyObject *name;
+    SCRIPT_OBJECTS(X)
+#undef X
+    bool refused;          /* script_refuse has set the exception */
+    PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
+    int in_mode;           /* how many calls are in the mode */
+    int in_text;           /* how many texts are made by Python itself */
+    const char *file;      /* what is evaluated; lives as long as the sources */
+    uint32_t line;
+    scope_frame **scopes;  /* of the modules that are entered */
+    size_t n_scopes, room;
+} PyScript;
+
+static inline PyObject *py(cfx_object *o) { return (PyObject *)o; }
+static inline cfx_object *object(PyObject *o) { return (cfx_object *)o; }
+
+extern PyType_Spec script_spec, script_function_spec;
+extern PyMethodDef script_functions[];
+
+/* ---- errors (script_raise.c) --------------------------------------------------------------- */
+
+/* Takes the exception that is set: *err says CFX_E_HOST, and what it is. */
+cfx_status script_failed(PyScript *w, cfx_error *err);
+/* Sets an exception that says what cfx cannot do: script_failed makes it CFX_E_UNSUPPORTED, so that
+ * the evaluator shows the line. Returns NULL. */
+PyObject *script_refuse(PyScript *w, const char *format, ...);
+/* A result for the evaluator: `o`, or NULL and script_failed. */
+cfx_object *script_result(PyScript *w, PyObject *o, cfx_error *err);
+/* Raises what ended an evaluation: the exception that is pending, with a note that says where, or
+ * the one that fits the status. Returns NULL. */
+PyObject *script_raise(PyScript *w, const cfx_error *err);
+/* The same where no evaluation runs: a ScriptError. */
+PyObject *script_raise_error(module_state *st, const cfx_error *err);
+
+/* ---- objects (script_object.c) ------------------------------------------------------------- */
+
+static inline bool is_tensor(const module_state *st, PyObject *o)
+{
+    return st->tensor_class && PyObject_TypeCheck(o, (PyTypeObject *)st->tensor_class);
+}
+static inline bool is_nn_module(const module_state *st, PyObject *o)
+{
+    return st->module_class && PyObject_TypeCheck(o, (PyTypeObject *)st->module_class);
+}
+static inline bool is_mutable(PyObject *o)
+{
+    return PyList_Check(o) || PyDict_Check(o) || PyAnySet_Check(o);
+}
+/* Whether the object itself is a graph value, or a tensor that would become one. */
+static inline bool is_graph_like(const module_state *st, PyObject *o)
+{
+    return is_proxy(st, o) || is_tensor(st, o);
+}
+/* Whether there is such a one in it: 1, 0, -1 with an exception. */
+int mentions_graph(module_state *st, PyObject *o);
+bool is_instance(const module_state *st, PyObject *o);  /* CFX_OBJECT_INSTANCE */
+
+/* ---- graph values (script_graph.c) --------------------------------------------------------- */
+
+/* A Proxy that reads the tensor; any other object itself. A new reference; NULL with an
+ * exception. */
+PyObject *script_read(PyScript *w, PyObject *o);
+/* Records a call: a new reference to the Proxy; NULL with an exception. */
+PyObject *script_record(PyScript *w, PyObject *target, PyObject *const *args, Py_ssize_t n,
+                        PyObject *kwargs);
+PyObject *script_record_method(PyScript *w, PyObject *name, PyObject *const *args, Py_ssize_t n,
+                               PyObject *kwargs);
+/* The same by the number of a function of `operator`, see sign.def. */
+PyObject *script_record_operator(PyScript *w, const char *name, PyObject *const *args,
+                                 Py_ssize_t n);
+
+/* ---- attributes (script_attribute.c) ------------------------------------------------------- */
+
+/* Notes that a container or instance was found, not made, by the program: it outlives the call, so
+ * that changing it while capturing would be wrong. -1 with an exception. */
+int script_note(PyScript *w, PyObject *o);
+/* The same for a new reference, which may be NULL: it, or NULL with an exception. */
+PyObject *script_found(PyScript *w, PyObject *o);
+/* -1 with an exception if it was. */
+int script_may_change(PyScript *w, PyObject *o);
+
+/* ---- sources (script_source.c) ------------------------------------------------------------- */
+
+/* The function of a source that a code object was compiled from; NULL: it has none, or none that
+ * is the user's own, perhaps with *err set. `code` stays alive. */
+const cfx_def *script_def(PyScript *w, PyObject *function, cfx_error *err);
+/* Whether a file is the user's own: 1, 0, -1 with an exception. */
+int script_is_users(module_state *st, PyObject *file);
+
+/* ---- calls (script_callee.c, script_call.c) ------------------------------------------------ */
+
+cfx_status script_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err);
+/* Calls a function of the user's class by way of the evaluator. NULL with an exception. */
+PyObject *script_call(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
+                      PyObject *kwargs);
+/* The function that a class of the user's has under that name and that has a source, borrowed;
+ * NULL, perhaps with an exception. */
+PyObject *users_method(PyScript *w, PyTypeObject *type, PyObject *name);
+/* Calls the method of that name of o's class with `other` (may be NULL), if that is the user's:
+ * NULL without an exception if it is not, or gives NotImplemented. (script_operate.c) */
+PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObject *other);
+/* Calls f as a trace would: in the mode that records. */
+PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
+                            PyObject *kwargs);
+PyObject *script_torch(PyObject *module, PyObject *const *in, Py_ssize_t n);  /* _script_torch */
+cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err);
+PyObject *script_function_new(PyScript *w, cfx_function *f);
+/* The function, if `o` is one that an evaluator of this world made and that can be called. */
+cfx_function *script_function_of(const PyScript *w, PyObject *o);
+
+/* ---- the entries of the world -------------------------------------------------------------- */
+
+void script_object_entries(cfx_world *world);
+void script_operate_entries(cfx_world *world);
+void script_attribute_entries(cfx_world *world);
+void script_graph_entries(cfx_world *world);
+void script_raise_entries(cfx_world *world);
+
+#endif

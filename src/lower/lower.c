@@ -1,0 +1,220 @@
+/* lower.c - from what a program says to what computes: every call becomes a call of a row.
+ *
+ *     before                                    after
+ *     %x = placeholder[target=x]()              %x = placeholder[target=x]()
+ *     %a = call_method[target=max](%x, dim=1)   %a = call_function[target=cfx.ops.max_dim](%x, 1)
+ *     %fc = call_module[target=fc](%x)          %fc_weight = get_attr[target=fc.weight]()
+ *     output((%a, %fc))                         %fc_bias = get_attr[target=fc.bias]()
+ *                                               %fc = call_function[target=cfx.ops.linear](...)
+ *                                               output((%a, %fc))
+ *
+ * Needs: the modules, where the graph calls or reads some.
+ * Keeps: names, order, users and locations of all nodes but calls of captured modules (inline).
+ *
+ * It is tried on a copy first, so that all that is in the way can be said before anything changes.
+ * Linear in nodes and edges.
+ */
+#include "lower_impl.h"
+
+#include <cfx/runtime.h>
+#include <cfx/pass.h>
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+/* `v` for all uses of a node, which goes. */
+static cfx_status replace_node(cfxi_lower *l, cfx_node *n, cfx_value v)
+{
+    const cfx_status status = cfx_node_replace_uses(n, v, NULL, NULL, NULL, l->err);
+    return status == CFX_OK ? cfx_graph_erase(l->g, n, l->err) : status;
+}
+
+/* A number that is read becomes the number; the node goes, and `*gone` says so. */
+static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
+{
+    const char *path = n->callee->ref->name->data;
+    cfx_value v;
+    cfx_value dtype;
+    if (!l->modules)
+        return cfxi_lower_note(l, n);
+    CFX_TRY(cfxi_module_attr(l->modules, l->g, path, "", &v, l->err));
+    if (v.kind == CFX_KIND_INVALID)
+        return cfxi_lower_refuse(l, n, "the module has no attribute '%.100s'", path);
+    if (v.kind == CFX_KIND_HOST) {
+        cfx_value_discard(l->g, v);
+        CFX_TRY(cfxi_module_attr(l->modules, l->g, path, "dtype", &dtype, l->err));
+        if (dtype.kind == CFX_KIND_DTYPE || n->n_users == 0)
+            return cfxi_lower_note(l, n);
+        return cfxi_lower_refuse(l, n, "the attribute '%.100s' is no tensor", path);
+    }
+    const cfx_status status = replace_node(l, n, v);
+    cfx_value_discard(l->g, v);
+    return status;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+/* torch.finfo(dtype).max: what is read of limits is an item of theirs. */
+static bool reads_limits(const cfxi_lower *l, const cfx_node *n)
+{
+    return cfx_node_operator(n) == CFX_OPID_getattr &&
+           cfxi_lower_what(l, cfx_node_arg(n, 0)) == CFXI_WHAT_LIMITS;
+}
+
+/* What switches gradients off and on, or tells a profiler: nothing here has gradients, or is
+ * watched by one. Its value is then `gone`. */
+static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
+{
+    static const char *const switches[] = {
+        "torch.autograd.grad_mode._enter_inference_mode",
+        "torch.autograd.grad_mode._exit_inference_mode",
+        "torch.ops.profiler._record_function_enter_new",
+        "torch.ops.profiler._record_function_exit._RecordFunction",
+    };
+    *gone = cfx_none();
+    if (cfx_node_operator(n))
+        return cfx_node_operator(n) == CFX_OPID_set_grad_enabled;
+    for (size_t i = 0; target && i < sizeof switches / sizeof *switches; i++)
+        if (strcmp(target, switches[i]) == 0)
+            return true;
+    *gone = cfx_bool(false);
+    return target && strcmp(target, "torch.is_grad_enabled") == 0;
+}
+
+static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
+{
+    cfxi_lowered c;
+    cfx_error host = {0};
+    cfx_value gone;
+    const char *target = cfx_node_operator(n) ? NULL : cfx_node_target(n, NULL, &host);
+    if (is_switch(n, target, &gone))
+        return replace_node(l, n, gone);
+    if (!cfx_node_operator(n)) {
+        const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
+        if (custom)
+            return cfxi_lower_custom(l, n, custom);
+        return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",
+                                 target ? target : "a function without a name",
+                                 l->library ? ", nor in the library" : "");
+    }
+    if (!cfxi_lower_choose(l, n, &c)) {
+        CFX_TRY(l->err->status);
+        return cfxi_lower_refuse(l, n, "%s", c.why);
+    }
+    if (reads_limits(l, n))
+        c.op = CFX_OPID_getitem;
+    return cfxi_lower_write(l, n, &c);
+}
+
+static cfx_status lower_node(cfxi_lower *l, cfx_node *n)
+{
+    switch ((cfx_opcode)n->op) {
+    case CFX_OP_PLACEHOLDER: return cfxi_lower_note(l, n);
+    case CFX_OP_GET_ATTR: return lower_attribute(l, n);
+    case CFX_OP_CALL_FUNCTION:
+    case CFX_OP_CALL_METHOD: return lower_call(l, n);
+    case CFX_OP_CALL_MODULE: return cfxi_lower_module(l, n);
+    case CFX_OP_OUTPUT:
+    case CFX_OPCODE_COUNT: break;
+    }
+    return CFX_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err);
+
+/* A node with its regions, which come first: what they give tells what the node gives. */
+static cfx_status lower_with_regions(cfxi_lower *l, cfx_node *n)
+{
+    size_t n_values;
+    if (cfx_operator_regions(cfx_node_operator(n)) == 0)
+        return lower_node(l, n);
+    CFX_TRY(cfxi_lower_note_inputs(l, n));
+    const cfx_value all[] = {cfx_node_args(n), cfx_node_kwargs(n)};
+    for (size_t k = 0; k < 2; k++) {
+        const cfx_value *values = cfx_value_items(all[k], &n_values);
+        for (size_t i = 0; i < n_values; i++)
+            if (values[i].kind == CFX_KIND_GRAPH)
+                CFX_TRY(lower_graph(cfx_value_graph(values[i]), l, l->err));
+    }
+    return lower_node(l, n);
+}
+
+/* A region that was lowered already, with the node that holds it or as another's, has an entry for
+ * its last node. */
+static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    cfxi_lower *l = ctx;
+    cfx_graph *outer = l->g;
+    cfx_iter it;  /* the host is asked for attributes, and may run any code */
+    cfx_status status = CFX_OK;
+    const cfx_node *last = cfx_graph_last(g);
+    if (!last || cfx_node_map_get(l->what, last).kind != CFX_KIND_INVALID)
+        return CFX_OK;
+    l->g = g;
+    cfx_iter_begin(&it, g, false);
+    for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
+        if (cfx_node_map_get(l->what, n).kind == CFX_KIND_INVALID)  /* else it is new, and ready */
+            status = lower_with_regions(l, n);
+    cfx_iter_end(&it);
+    if (status == CFX_OK)
+        status = cfxi_each_region(g, lower_graph, l, err);
+    last = cfx_graph_last(g);
+    if (status == CFX_OK && last)
+        status = cfx_node_map_set(l->what, last, cfx_int(CFXI_WHAT_ANY), err);
+    l->g = outer;
+    return status;
+}
+
+static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
+{
+    l->g = g;
+    l->what = cfx_node_map_new(g->allocator, l->err);
+    cfx_status status = l->what ? CFX_OK : CFX_E_NOMEM;
+    if (status == CFX_OK && l->modules)
+        status = cfx_pass_inline(g, l->modules, NULL, NULL, l->err);
+    if (status == CFX_OK)
+        status = lower_graph(g, l, l->err);
+    cfx_node_map_free(l->what);
+    return status;
+}
+
+cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+                           const cfx_lower_options *options, cfx_error *err)
+{
+    cfx_error own;
+    cfxi_lower trial = {.library = modules ? modules->library : NULL,
+                        .options = options ? *options : (cfx_lower_options){0}};
+    cfxi_lower real = trial;
+    real.options.each = NULL;
+    CFX_TRY(cfxi_expect(g, "graph", err));
+    trial.modules = real.modules = cfxi_modules_or_null(modules);
+    err = cfxi_error_or(err, &own);
+    *err = (cfx_error){0};
+    trial.err = real.err = err;
+    cfx_graph *copy = cfx_graph_clone(g, NULL, err);
+    if (!copy)
+        return err->status;
+    cfx_status status = lower_all(&trial, copy);
+    cfx_graph_release(copy);
+    CFX_TRY(status);
+    if (trial.refused > 1)
+        return cfx_error_set(err, CFX_E_TYPE, "%.440s; and %zu more", trial.first.message,
+                             trial.refused - 1);
+    if (trial.refused == 1) {
+        *err = trial.first;
+        return CFX_E_TYPE;
+    }
+    return lower_all(&real, g);
+}
+
+cfx_status cfx_pass_lower(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
+                          cfx_error *err)
+{
+    const uint64_t before = cfx_graph_version(g);
+    (void)opts;
+    cfx_status status = cfx_graph_lower(g, modules, NULL, err);
+    if (changed)
+        *changed = cfx_graph_version(g) != before;
+    return status;
+}

@@ -1,0 +1,115 @@
+/* pass_table.c - the table of passes, and running one. */
+#include "base/base_impl.h"
+
+#include <cfx/pass.h>
+
+#include <stddef.h>
+
+static const cfx_pass passes[] = {
+#define CFX_PASS(name, summary, needs, keeps) {#name, summary, needs, keeps, cfx_pass_##name},
+#include <cfx/pass.def>
+#undef CFX_PASS
+};
+
+enum { PASS_COUNT = sizeof passes / sizeof *passes };
+
+const cfx_pass *cfx_pass_at(size_t i) { return i < PASS_COUNT ? &passes[i] : NULL; }
+
+const cfx_pass *cfx_pass_find(const char *name)
+{
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        if (strcmp(passes[i].name, name) == 0)
+            return &passes[i];
+    return NULL;
+}
+
+/* ---- options by name ----------------------------------------------------------------------- */
+
+enum { COUNT, FLAG };
+
+static const cfx_pass_option options[] = {
+#define CFX_PASS_OPTION(pass, name, kind, otherwise, summary)                                      \
+    {#pass, #name, summary, (kind) == FLAG, offsetof(cfx_##pass##_options, name), otherwise},
+#include <cfx/pass_option.def>
+#undef CFX_PASS_OPTION
+};
+
+enum { OPTION_COUNT = sizeof options / sizeof *options };
+
+const cfx_pass_option *cfx_pass_option_at(const cfx_pass *pass, size_t i)
+{
+    for (size_t k = 0; pass && k < OPTION_COUNT; k++)
+        if (strcmp(options[k].pass, pass->name) == 0 && i-- == 0)
+            return &options[k];
+    return NULL;
+}
+
+/* Room for the options of any pass that has some here. */
+typedef union option_room {
+    char bytes[1];
+#define CFX_PASS_OPTION(pass, name, kind, otherwise, summary)                                      \
+    cfx_##pass##_options pass##_##name;
+#include <cfx/pass_option.def>
+#undef CFX_PASS_OPTION
+} option_room;
+
+static void set_option(option_room *room, const cfx_pass_option *option, uint64_t value)
+{
+    const bool flag = value != 0;
+    const size_t count = value > SIZE_MAX ? SIZE_MAX : (size_t)value;
+    if (option->is_flag)
+        memcpy(room->bytes + option->offset, &flag, sizeof flag);
+    else
+        memcpy(room->bytes + option->offset, &count, sizeof count);
+}
+
+static cfx_status apply(option_room *room, const cfx_pass *pass, const cfx_pass_setting *s,
+                        cfx_error *err)
+{
+    const cfx_pass_option *option;
+    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+        if (strcmp(option->name, s->name) == 0)
+            break;
+    if (!option)
+        return cfx_error_set(err, CFX_E_KEY, "the pass %s has no option '%.60s'", pass->name,
+                             s->name);
+    if (option->is_flag && s->value > 1)
+        return cfx_error_set(err, CFX_E_VALUE, "the option %s of the pass %s is a flag: 0 or 1",
+                             option->name, pass->name);
+    set_option(room, option, s->value);
+    return CFX_OK;
+}
+
+cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+                             const cfx_pass_setting *settings, size_t n, bool *changed,
+                             cfx_error *err)
+{
+    option_room room;
+    const cfx_pass_option *option;
+    CFX_TRY(cfxi_expect(pass, "pass", err));
+    memset(&room, 0, sizeof room);
+    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+        set_option(&room, option, option->otherwise);
+    for (size_t i = 0; i < n; i++)
+        CFX_TRY(apply(&room, pass, &settings[i], err));
+    return cfx_pass_run(pass, g, modules, n ? &room : NULL, changed, err);
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+                        const void *opts, bool *changed, cfx_error *err)
+{
+    CFX_TRY(cfxi_expect(pass, "pass", err));
+    CFX_TRY(cfxi_expect(g, "graph", err));
+#ifdef NDEBUG
+    return pass->run(g, modules, opts, changed, err);
+#else
+    bool good = cfx_graph_verify(g, NULL, NULL, NULL) == CFX_OK;
+    CFX_TRY(pass->run(g, modules, opts, changed, err));
+    cfx_error why = {.status = CFX_OK};
+    if (!good || cfx_graph_verify(g, NULL, NULL, &why) == CFX_OK)
+        return CFX_OK;
+    return cfx_error_set(err, why.status, "after the pass %s: %s", pass->name, why.message);
+#endif
+}

@@ -1,0 +1,35 @@
+/* pooling_impl.h - windows over planes, and what is made of them. */
+#ifndef CFXI_POOLING_IMPL_H
+#define CFXI_POOLING_IMPL_H
+
+#include "runtime/spatial.h"
+
+/* The windows along an axis: window o has places lo[o], lo[o] + step, ... below hi[o], all of them
+ * inside the image; `count` is how many there are with the padding that counts. */
+typedef struct cfxi_pool_axis {
+    int64_t in;
+    int64_t out;
+    int64_t step;
+    int64_t *lo;
+    int64_t *hi;
+    int64_t *count;
+} cfxi_pool_axis;
+
+typedef struct cfxi_pooling {
+    cfx_runtime *rt;
+    cfx_dtype type;        /* float32, float64 or int64 */
+    cfxi_pool_axis axes[CFXI_SPATIAL];
+    int64_t planes;
+    const void *x;         /* dense, a plane after the other */
+    void *y;
+    int64_t *index;        /* of maxima; or NULL */
+    int64_t divisor;       /* of averages; 0: the count of the window */
+    int64_t axes_step;     /* from plane to plane in lo and hi: 0, or 1 if each has its own */
+    atomic_bool failed;    /* memory is out */
+} cfxi_pooling;
+
+/* The largest element of each window, and where it was; the mean of each window. */
+cfx_status cfxi_pool_max(cfxi_pooling *p, cfx_error *err);
+cfx_status cfxi_pool_mean(cfxi_pooling *p, cfx_error *err);
+
+#endif

@@ -1,0 +1,461 @@
+/* items.c - a[b], a[b] = c: parts of tensors, items of containers. */
+#include "runtime/python_impl.h"
+#include "runtime/view_impl.h"
+
+/* ---- tensors: what an index means ---------------------------------------------------------- */
+
+/* What x[...] selects: a view, and of that what tensors among the indices pick. */
+typedef struct selection {
+    cfxi_view view;
+    size_t dim;                      /* the next dimension of the view that an index applies to */
+    cfx_datum picks[CFX_MAX_DIMS];   /* for `index`: None or a tensor; owned */
+    size_t num_picks;
+    size_t covered;                  /* dimensions that those are for */
+} selection;
+
+static void selection_free(selection *s)
+{
+    for (size_t i = 0; i < s->num_picks; i++)
+        cfx_datum_release(s->picks[i]);
+}
+
+static bool is_mask(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_TENSOR &&
+           (d.as.tensor->dtype == CFX_DTYPE_BOOL || d.as.tensor->dtype == CFX_DTYPE_UINT8);
+}
+
+/* How many dimensions an index takes. */
+static size_t dims_taken(cfx_datum index)
+{
+    if (index.kind == CFX_DATUM_NONE || index.kind == CFX_DATUM_ELLIPSIS ||
+        index.kind == CFX_DATUM_BOOL)
+        return 0;
+    return is_mask(index) ? index.as.tensor->ndim : 1;
+}
+
+/* Adds a tensor that picks along the next dimensions; taken over. */
+static cfx_status add_pick(cfxi_call *c, selection *s, cfx_datum tensor, size_t dims)
+{
+    while (s->covered < s->dim && s->num_picks < CFX_MAX_DIMS) {
+        s->picks[s->num_picks++] = cfx_datum_none();
+        s->covered++;
+    }
+    if (s->num_picks == CFX_MAX_DIMS) {
+        cfx_datum_release(tensor);
+        return cfxi_fail(c, CFX_E_INDEX, "too many indices for tensor of dimension %zu",
+                         s->view.ndim);
+    }
+    s->picks[s->num_picks++] = tensor;
+    s->covered += dims;
+    s->dim += dims;
+    return CFX_OK;
+}
+
+static cfx_status by_int(cfxi_call *c, selection *s, int64_t index)
+{
+    int64_t size = s->view.size[s->dim];
+    bool known = !cfx_dim_is_symbol(index) && size >= 0;
+    if (known && (index < -size || index >= size))
+        return cfxi_fail(c, CFX_E_INDEX, "index %lld is out of bounds for dimension %zu with size "
+                         "%lld", (long long)index, s->dim, (long long)size);
+    return cfxi_view_select(c, &s->view, s->dim, index);
+}
+
+/* A dimension of size 1, with the stride that unsqueeze gives it. */
+static cfx_status new_dim(cfxi_call *c, selection *s)
+{
+    const cfxi_view *v = &s->view;
+    const int64_t stride = s->dim < v->ndim ? cfxi_wrap_mul(v->size[s->dim], v->stride[s->dim])
+                                            : (int64_t)cfxi_itemsize(cfxi_tensor(c, 0));
+    return cfxi_view_insert(c, &s->view, s->dim++, 1, stride);
+}
+
+static cfx_status by_slice(cfxi_call *c, selection *s, cfx_datum slice)
+{
+    size_t n;
+    const cfx_datum *parts = cfx_datum_items(slice, &n);
+    int64_t bounds[3] = {0, INT64_MAX, 1};
+    for (size_t i = 0; i < 3; i++) {
+        cfx_datum number;
+        if (parts[i].kind == CFX_DATUM_NONE)
+            continue;
+        CFX_TRY(cfxi_python_index(c, parts[i], &number));
+        bounds[i] = number.as.i;
+    }
+    if (bounds[2] <= 0 && !cfx_dim_is_symbol(bounds[2]))
+        return cfxi_fail(c, CFX_E_VALUE, "step must be greater than zero");
+    CFX_TRY(cfxi_view_slice(c, &s->view, s->dim++, bounds[0], bounds[1], bounds[2]));
+    return CFX_OK;
+}
+
+/* True and False pick all or nothing of a new dimension of size 1. */
+static cfx_status by_truth(cfxi_call *c, selection *s, cfx_datum mask)
+{
+    static const int64_t one = 1;
+    cfx_tensor *t = NULL;
+    CFX_TRY(cfxi_view_insert(c, &s->view, s->dim, 1, 0));
+    if (mask.kind == CFX_DATUM_TENSOR) {
+        cfxi_view v = {.dtype = (cfx_dtype)mask.as.tensor->dtype, .ndim = 1, .size = {1}};
+        t = cfxi_view_tensor(c, mask.as.tensor, &v);
+    } else {
+        t = cfx_tensor_new(CFX_DTYPE_BOOL, &one, 1, c->rt->allocator, c->err);
+        if (t)
+            *t->data = mask.as.b;
+    }
+    return t ? add_pick(c, s, cfx_datum_tensor(t), 1) : c->err->status;
+}
+
+static cfx_status by_tensor(cfxi_call *c, selection *s, cfx_datum index)
+{
+    const cfx_tensor *t = index.as.tensor;
+    if (t->ndim == 0 && is_mask(index))
+        return by_truth(c, s, index);
+    if (t->ndim == 0 && cfx_dtype_is_integer((cfx_dtype)t->dtype)) {
+        cfx_datum number = cfx_datum_int(0);
+        if (t->storage && !c->infer)
+            CFX_TRY(cfxi_python_index(c, index, &number));
+        return by_int(c, s, number.as.i);
+    }
+    return add_pick(c, s, cfx_datum_retain(index), dims_taken(index));
+}
+
+/* Applies one index; `rest` is how many dimensions an Ellipsis stands for. */
+static cfx_status apply(cfxi_call *c, selection *s, cfx_datum index, size_t rest)
+{
+    switch ((cfx_datum_kind)index.kind) {
+    case CFX_DATUM_INT: return by_int(c, s, index.as.i);
+    case CFX_DATUM_SLICE: return by_slice(c, s, index);
+    case CFX_DATUM_NONE: return new_dim(c, s);
+    case CFX_DATUM_ELLIPSIS: s->dim += rest; return CFX_OK;
+    case CFX_DATUM_BOOL: return by_truth(c, s, index);
+    case CFX_DATUM_TENSOR: return by_tensor(c, s, index);
+    default:
+        return cfxi_fail(c, CFX_E_TYPE,
+                         "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+                         "Variables are valid indices (got %s)", cfxi_py_kind_of(index));
+    }
+}
+
+/* The same with lists of numbers made tensors; owned. */
+static cfx_datum index_of(cfxi_call *c, cfx_datum given)
+{
+    if (given.kind == CFX_DATUM_LIST || given.kind == CFX_DATUM_TUPLE)
+        return cfxi_sub(c, CFX_OPID_tensor, &given, 1);
+    return cfx_datum_retain(given);
+}
+
+static cfx_status apply_all(cfxi_call *c, selection *s, const cfx_datum *indices, size_t n)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < n; i++)
+        taken += dims_taken(indices[i]);
+    if (taken > s->view.ndim)
+        return cfxi_fail(c, CFX_E_INDEX, "too many indices for tensor of dimension %zu",
+                         s->view.ndim);
+    size_t rest = s->view.ndim - taken;
+    for (size_t i = 0; i < n; i++) {
+        CFX_TRY(apply(c, s, indices[i], rest));
+        if (indices[i].kind == CFX_DATUM_ELLIPSIS)
+            rest = 0;
+    }
+    return CFX_OK;
+}
+
+/* What x[key] selects; the caller frees it also if it fails. */
+static cfx_status select_by(cfxi_call *c, selection *s, const cfx_tensor *x, cfx_datum key)
+{
+    enum { MOST = 3 * CFX_MAX_DIMS };
+    cfx_datum indices[MOST];
+    size_t n = 1;
+    size_t made = 0;
+    cfx_status status = CFX_OK;
+    const cfx_datum *given = key.kind == CFX_DATUM_TUPLE ? cfx_datum_items(key, &n) : &key;
+    *s = (selection){.view = cfxi_view_of(x)};
+    if (n > MOST)
+        return cfxi_fail(c, CFX_E_INDEX, "too many indices for tensor of dimension %u", x->ndim);
+    for (; status == CFX_OK && made < n; made++) {
+        indices[made] = index_of(c, given[made]);
+        if (indices[made].kind == CFX_DATUM_INVALID)
+            status = c->err->status;
+    }
+    if (status == CFX_OK)
+        status = apply_all(c, s, indices, n);
+    while (made-- > 0)
+        cfx_datum_release(indices[made]);
+    return status;
+}
+
+static cfx_datum picks_list(cfxi_call *c, const selection *s)
+{
+    return cfx_datum_seq(CFX_DATUM_LIST, s->picks, s->num_picks, c->rt->allocator, c->err);
+}
+
+static cfx_status tensor_item(cfxi_call *c, const cfx_tensor *x, cfx_datum key)
+{
+    selection s;
+    cfx_status status = select_by(c, &s, x, key);
+    if (status == CFX_OK && s.num_picks == 0) {
+        status = cfxi_view_result(c, 0, x, &s.view);
+    } else if (status == CFX_OK) {
+        cfx_datum args[2] = {cfx_datum_tensor(cfxi_view_tensor(c, x, &s.view)), picks_list(c, &s)};
+        if (args[0].kind != CFX_DATUM_INVALID && args[1].kind != CFX_DATUM_INVALID)
+            cfxi_result_datum(c, 0, cfxi_sub(c, CFX_OPID_index, args, 2));
+        if (c->results[0].kind == CFX_DATUM_INVALID)
+            status = c->err->status;
+        cfx_datum_release(args[0]);
+        cfx_datum_release(args[1]);
+    }
+    selection_free(&s);
+    return status;
+}
+
+/* ---- containers ---------------------------------------------------------------------------- */
+
+/* Position `key` of `n`, counted from the end if negative. */
+static cfx_status position(cfxi_call *c, cfx_datum key, size_t n, const char *what, size_t *out)
+{
+    cfx_datum i;
+    CFX_TRY(cfxi_python_index(c, key, &i));
+    if (i.symbolic)
+        return cfxi_fail(c, CFX_E_VALUE, "an index that is not known");
+    int64_t at = i.as.i < 0 ? i.as.i + (int64_t)n : i.as.i;
+    if (at < 0 || at >= (int64_t)n)
+        return cfxi_fail(c, CFX_E_INDEX, "%s index out of range", what);
+    *out = (size_t)at;
+    return CFX_OK;
+}
+
+/* Start, step and how many items of a slice of `n`, as Python has them. */
+static cfx_status slice_items(cfxi_call *c, cfx_datum slice, int64_t n, int64_t out[3])
+{
+    size_t three;
+    const cfx_datum *parts = cfx_datum_items(slice, &three);
+    int64_t given[3];
+    for (size_t i = 0; i < 3; i++) {
+        cfx_datum number = cfx_datum_int(0);
+        if (parts[i].kind != CFX_DATUM_NONE)
+            CFX_TRY(cfxi_python_index(c, parts[i], &number));
+        if (number.symbolic)
+            return cfxi_fail(c, CFX_E_VALUE, "a slice that is not known");
+        given[i] = number.as.i;
+    }
+    int64_t step = parts[2].kind == CFX_DATUM_NONE ? 1 : given[2];
+    if (step == 0)
+        return cfxi_fail(c, CFX_E_VALUE, "slice step cannot be zero");
+    if (step < -INT64_MAX)
+        step = -INT64_MAX;
+    int64_t low = step < 0 ? -1 : 0;
+    int64_t high = step < 0 ? n - 1 : n;
+    for (size_t i = 0; i < 2; i++) {
+        int64_t at = given[i] < 0 ? given[i] + n : given[i];
+        given[i] = at < low ? low : at > high ? high : at;
+    }
+    int64_t start = parts[0].kind != CFX_DATUM_NONE ? given[0] : step < 0 ? n - 1 : 0;
+    int64_t stop = parts[1].kind != CFX_DATUM_NONE ? given[1] : step < 0 ? -1 : n;
+    int64_t span = step < 0 ? start - stop : stop - start;
+    out[0] = start;
+    out[1] = step;
+    out[2] = span > 0 ? (span - 1) / (step < 0 ? -step : step) + 1 : 0;
+    return CFX_OK;
+}
+
+static cfx_status sequence_slice(cfxi_call *c, cfx_datum seq, cfx_datum slice)
+{
+    size_t n;
+    size_t bytes;
+    const cfx_datum *items = cfx_datum_items(seq, &n);
+    int64_t at[3];
+    CFX_TRY(slice_items(c, slice, (int64_t)n, at));
+    cfx_datum *some = cfxi_mul_size((size_t)at[2] + 1, sizeof *some, 0, &bytes)
+                          ? cfxi_scratch(c->rt, bytes) : NULL;
+    if (!some)
+        return cfxi_nomem(c->err);
+    for (int64_t i = 0; i < at[2]; i++)
+        some[i] = items[at[0] + i * at[1]];
+    cfx_datum result = cfx_datum_seq((cfx_datum_kind)seq.kind, some, (size_t)at[2],
+                                     c->rt->allocator, c->err);
+    cfxi_scratch_free(c->rt, some);
+    cfxi_result_datum(c, 0, result);
+    return result.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
+}
+
+/* The byte where character `i` begins. */
+static size_t byte_of(const char *text, size_t size, int64_t i)
+{
+    size_t at = 0;
+    while (at < size && i > 0) {
+        at++;
+        while (at < size && ((unsigned char)text[at] & 0xc0) == 0x80)
+            at++;
+        i--;
+    }
+    return at;
+}
+
+static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
+{
+    size_t size;
+    const char *data = cfx_datum_str(text, &size);
+    int64_t at[3] = {0, 1, 1};
+    int64_t n = 0;
+    for (size_t i = 0; i < size; i++)
+        n += ((unsigned char)data[i] & 0xc0) != 0x80;
+    if (key.kind == CFX_DATUM_SLICE) {
+        CFX_TRY(slice_items(c, key, n, at));
+        if (at[1] != 1 && at[2] > 1)
+            return cfxi_fail(c, CFX_E_UNSUPPORTED, "a string sliced with a step");
+    } else {
+        size_t where;
+        CFX_TRY(position(c, key, (size_t)n, "string", &where));
+        at[0] = (int64_t)where;
+    }
+    size_t first = byte_of(data, size, at[0]);
+    size_t length = byte_of(data + first, size - first, at[2]);
+    cfxi_result_datum(c, 0, cfx_datum_text(CFX_DATUM_STR, data + first, length, c->rt->allocator,
+                                           c->err));
+    return c->results[0].kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
+}
+
+/* The item of a dict that has this key; NULL if there is none. */
+static cfx_status find_key(cfxi_call *c, cfx_datum dict, cfx_datum key, cfx_datum **value)
+{
+    size_t n;
+    cfx_datum *items = cfx_datum_items(dict, &n);
+    *value = NULL;
+    for (size_t i = 0; i < n; i += 2) {
+        cfxi_truth same;
+        CFX_TRY(cfxi_python_equal(c, items[i], key, &same));
+        if (same == CFXI_TRUE) {
+            *value = &items[i + 1];
+            return CFX_OK;
+        }
+    }
+    return cfxi_fail(c, CFX_E_KEY, "the key is not in the dict");
+}
+
+/* The item of a list, tuple or dict that `key` names: borrowed. */
+static cfx_status find_item(cfxi_call *c, cfx_datum container, cfx_datum key, cfx_datum **item)
+{
+    size_t n;
+    size_t at;
+    cfx_datum *items = cfx_datum_items(container, &n);
+    if (container.kind == CFX_DATUM_DICT)
+        return find_key(c, container, key, item);
+    CFX_TRY(position(c, key, n, cfxi_py_kind_of(container), &at));
+    *item = &items[at];
+    return CFX_OK;
+}
+
+static bool is_container(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT;
+}
+
+cfx_status cfxi_rule_getitem(cfxi_call *c)
+{
+    cfx_datum a = c->args[0];
+    cfx_datum key = c->args[1];
+    cfx_datum *item;
+    if (a.kind == CFX_DATUM_TENSOR)
+        return tensor_item(c, a.as.tensor, key);
+    if (a.kind == CFX_DATUM_STR)
+        return text_item(c, a, key);
+    if (!is_container(a))
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not subscriptable", cfxi_py_kind_of(a));
+    if (key.kind == CFX_DATUM_SLICE && a.kind != CFX_DATUM_DICT)
+        return sequence_slice(c, a, key);
+    CFX_TRY(find_item(c, a, key, &item));
+    cfxi_result_datum(c, 0, cfx_datum_retain(*item));
+    return CFX_OK;
+}
+
+/* ---- setitem ------------------------------------------------------------------------------- */
+
+/* `value` as a tensor of x's type, without leading dimensions of size 1 beyond `ndim`; owned. */
+static cfx_tensor *value_for(cfxi_call *c, const cfx_tensor *x, cfx_datum value, size_t ndim)
+{
+    cfx_datum args[2] = {value, cfx_datum_dtype((cfx_dtype)x->dtype)};
+    if (value.kind != CFX_DATUM_TENSOR)
+        return cfxi_sub_tensor(c, CFX_OPID_scalar_tensor, args, 2);
+    cfx_tensor *t = cfxi_sub_tensor(c, CFX_OPID_to, args, 2);
+    if (!t || t->ndim <= ndim || t->size[0] != 1)
+        return t;
+    cfxi_view v = cfxi_view_of(t);
+    while (v.ndim > ndim && v.size[0] == 1)
+        cfxi_view_remove(&v, 0);
+    cfx_tensor *shorter = cfxi_view_tensor(c, t, &v);
+    cfx_tensor_release(t);
+    return shorter;
+}
+
+/* Writes `value`, broadcast, to the view `dst`; also where it is a part of the same tensor. (With
+ * picks it is index_put_ that checks the target.) */
+static cfx_status write_view(cfxi_call *c, cfx_tensor *dst, cfx_tensor *value)
+{
+    cfxi_view v = cfxi_view_of(value);
+    CFX_TRY(cfxi_check_written(c, dst));
+    CFX_TRY(cfxi_view_expand(c, &v, dst->size, dst->ndim));
+    if (c->infer)
+        return CFX_OK;
+    if (!cfx_tensor_may_overlap(dst, value))
+        return cfxi_copy(c->rt, dst, value, c->err);
+    cfx_datum given = cfx_datum_tensor(cfx_tensor_retain(value));
+    cfx_tensor *copy = cfxi_sub_tensor(c, CFX_OPID_clone, &given, 1);
+    cfx_datum_release(given);
+    cfx_status status = copy ? cfxi_copy(c->rt, dst, copy, c->err) : c->err->status;
+    cfx_tensor_release(copy);
+    return status;
+}
+
+static cfx_status write_picks(cfxi_call *c, cfx_tensor *dst, const selection *s, cfx_tensor *value)
+{
+    cfx_datum args[3] = {cfx_datum_tensor(cfx_tensor_retain(dst)), picks_list(c, s),
+                         cfx_datum_tensor(cfx_tensor_retain(value))};
+    cfx_status status = c->err->status;
+    if (args[1].kind != CFX_DATUM_INVALID) {
+        cfx_datum done = cfxi_sub(c, CFX_OPID_index_put_, args, 3);
+        status = done.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
+        cfx_datum_release(done);
+    }
+    for (size_t i = 0; i < 3; i++)
+        cfx_datum_release(args[i]);
+    return status;
+}
+
+static cfx_status set_tensor_item(cfxi_call *c, cfx_tensor *x, cfx_datum key, cfx_datum value)
+{
+    selection s;
+    cfx_status status = select_by(c, &s, x, key);
+    cfx_tensor *dst = status == CFX_OK ? cfxi_view_tensor(c, x, &s.view) : NULL;
+    size_t ndim = s.view.ndim;  /* with picks it is index_put that looks at the value */
+    bool as_it_is = s.num_picks && value.kind == CFX_DATUM_TENSOR;
+    cfx_tensor *from = !dst       ? NULL
+                       : as_it_is ? cfx_tensor_retain(value.as.tensor)
+                                  : value_for(c, x, value, ndim);
+    if (status == CFX_OK && !from)
+        status = c->err->status;
+    if (status == CFX_OK)
+        status = s.num_picks ? write_picks(c, dst, &s, from) : write_view(c, dst, from);
+    cfx_tensor_release(from);
+    cfx_tensor_release(dst);
+    selection_free(&s);
+    return status;
+}
+
+cfx_status cfxi_rule_setitem(cfxi_call *c)
+{
+    cfx_datum a = c->args[0];
+    cfx_datum *item;
+    if (a.kind == CFX_DATUM_TENSOR)
+        return set_tensor_item(c, a.as.tensor, c->args[1], c->args[2]);
+    if (a.kind != CFX_DATUM_LIST && a.kind != CFX_DATUM_DICT)
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object does not support item assignment",
+                         cfxi_py_kind_of(a));
+    CFX_TRY(find_item(c, a, c->args[1], &item));
+    CFX_TRY(cfxi_make_room(a, c->args[2], c->err));
+    cfx_datum old = *item;
+    *item = cfx_datum_retain(c->args[2]);
+    cfx_datum_release(old);
+    return CFX_OK;
+}

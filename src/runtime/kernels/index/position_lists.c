@@ -1,0 +1,128 @@
+/* position_lists.c - a tensor whose elements are those of another, at places listed for each
+ * dimension: what padding and resizing to the nearest are. */
+#include "runtime/spatial.h"
+
+int64_t *cfxi_places_new(cfxi_call *c, int64_t *map[CFX_MAX_DIMS])
+{
+    const cfx_tensor *y = cfxi_result_at(c, 0);
+    int64_t all = 1;
+    for (size_t d = 0; d < y->ndim; d++)
+        all += y->size[d];
+    int64_t *room = cfxi_scratch(c->rt, (size_t)all * sizeof *room);
+    int64_t *next = room;
+    for (size_t d = 0; room && d < y->ndim; next += y->size[d++])
+        map[d] = next;
+    return room;
+}
+
+typedef struct places {
+    const char *x;
+    char *y;
+    size_t item;
+    size_t ndim;                   /* at least 1; the last dimension is the innermost in memory */
+    int64_t size[CFX_MAX_DIMS];
+    int64_t xs[CFX_MAX_DIMS];
+    int64_t ys[CFX_MAX_DIMS];
+    int64_t *map[CFX_MAX_DIMS];
+    int64_t lo;                    /* [lo, hi) of the last: neighbours in the input, too */
+    int64_t hi;
+    const char *value;
+} places;
+
+static void fill(char *to, int64_t n, const char *value, size_t item)
+{
+    bool zero = true;
+    for (size_t i = 0; i < item; i++)
+        zero = zero && value[i] == 0;
+    if (zero) {
+        memset(to, 0, (size_t)n * item);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)i * item, value, item);
+}
+
+static void copy_places(const places *p, const char *from, char *to, int64_t begin, int64_t end)
+{
+    const int64_t *map = p->map[p->ndim - 1];
+    int64_t step = p->xs[p->ndim - 1];
+    for (int64_t i = begin; i < end; i++)
+        memcpy(to + (size_t)i * p->item, map[i] < 0 ? p->value : from + map[i] * step, p->item);
+}
+
+static void take_row(const places *p, const char *from, char *to)
+{
+    int64_t n = p->size[p->ndim - 1];
+    int64_t step = p->xs[p->ndim - 1];
+    if (!from) {
+        fill(to, n, p->value, p->item);
+        return;
+    }
+    copy_places(p, from, to, 0, p->lo);
+    if (step == (int64_t)p->item)
+        memcpy(to + (size_t)p->lo * p->item, from + p->map[p->ndim - 1][p->lo] * step,
+               (size_t)(p->hi - p->lo) * p->item);
+    else
+        copy_places(p, from, to, p->lo, p->hi);
+    copy_places(p, from, to, p->hi, n);
+}
+
+static void take_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const places *p = ctx;
+    for (int64_t row = begin; row < end; row++) {
+        const char *from = p->x;
+        char *to = p->y;
+        int64_t rest = row;
+        for (size_t d = p->ndim - 1; d-- > 0;) {
+            int64_t o = rest % p->size[d];
+            rest /= p->size[d];
+            to += o * p->ys[d];
+            from = from && p->map[d][o] >= 0 ? from + p->map[d][o] * p->xs[d] : NULL;
+        }
+        take_row(p, from, to);
+    }
+}
+
+/* The longest run of neighbours. */
+static void find_run(places *p)
+{
+    const int64_t *map = p->map[p->ndim - 1];
+    int64_t n = p->size[p->ndim - 1];
+    p->lo = p->hi = 0;
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && map[i] >= 0 && map[end] == map[i] + (end - i); end++)
+            ;
+        if (map[i] >= 0 && end - i > p->hi - p->lo) {
+            p->lo = i;
+            p->hi = end;
+        }
+    }
+}
+
+void cfxi_places_take(cfx_runtime *rt, cfx_tensor *y, const cfx_tensor *x,
+                      int64_t *const map[CFX_MAX_DIMS], const char *value)
+{
+    uint8_t order[CFX_MAX_DIMS];  /* as the result lies in memory, outermost first */
+    places p = {.x = x->data, .y = y->data, .item = cfxi_itemsize(y), .ndim = y->ndim,
+                .value = value};
+    if (y->ndim == 0) {
+        memcpy(y->data, x->data, p.item);
+        return;
+    }
+    for (uint8_t d = 0; d < y->ndim; d++) {
+        uint8_t at = d;
+        for (; at > 0 && y->stride[order[at - 1]] < y->stride[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (size_t i = 0; i < y->ndim; i++) {
+        p.size[i] = y->size[order[i]];
+        p.xs[i] = x->stride[order[i]];
+        p.ys[i] = y->stride[order[i]];
+        p.map[i] = map[order[i]];
+    }
+    find_run(&p);
+    int64_t inner = p.size[p.ndim - 1];
+    cfxi_parallel(rt, cfxi_numel(y) / inner, 1 + 32768 / inner, take_rows, &p);
+}

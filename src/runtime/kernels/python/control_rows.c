@@ -1,0 +1,436 @@
+/* control_rows.c - branches and loops: operators that run regions, which are programs.
+ *
+ * When only types and shapes are asked for, both branches are followed, and the body of a loop
+ * until nothing changes any more: what is not the same every time around is a number that nobody
+ * knows. Where the predicate is known, the result is that of the one branch, and a loop that is
+ * known to run a few times is followed as often: then its state may even change its type.
+ */
+#include "dim/dim_impl.h"
+#include "runtime/python_impl.h"
+
+static cfx_status status_of(const cfxi_call *c) { return c->err->status; }
+
+/* What Python's bool() gives; when computing it never depends. */
+static cfx_status truth(cfxi_call *c, cfx_datum d, bool *out)
+{
+    cfxi_truth t;
+    CFX_TRY(cfxi_python_truth(c, d, &t));
+    *out = t == CFXI_TRUE;
+    return CFX_OK;
+}
+
+static cfx_status is_region(cfxi_call *c, size_t i, const char *what)
+{
+    if (c->args[i].kind == CFX_DATUM_REGION)
+        return CFX_OK;
+    return cfxi_fail(c, CFX_E_TYPE, "%s: '%s' must be a region, not %s", cfx_operator_name(c->op),
+                     what, cfx_datum_kind_name((cfx_datum_kind)c->args[i].kind));
+}
+
+/* ---- what two ways give -------------------------------------------------------------------- */
+
+/* "one way gives float32[2, 3], another int64[N]" */
+static cfx_datum cannot_join(cfxi_call *c, cfx_datum a, cfx_datum b)
+{
+    cfx_buffer text[2];
+    const cfx_datum both[] = {a, b};
+    for (size_t i = 0; i < 2; i++) {
+        cfx_buffer_init(&text[i], c->rt->allocator);
+        if (both[i].kind == CFX_DATUM_TENSOR)
+            cfx_datum_print(both[i], c->dims, cfx_buffer_sink(&text[i]), NULL);
+    }
+    cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %.180s, another %.180s", cfx_operator_name(c->op),
+              text[0].size ? text[0].data : cfx_datum_kind_name((cfx_datum_kind)a.kind),
+              text[1].size ? text[1].data : cfx_datum_kind_name((cfx_datum_kind)b.kind));
+    cfx_buffer_free(&text[0]);
+    cfx_buffer_free(&text[1]);
+    return cfx_datum_invalid();
+}
+
+/* Whether a loop has made it unknown: its symbols begin with `widened`. */
+static bool is_widened(int64_t size, int64_t widened)
+{
+    return size == CFX_DIM_UNKNOWN || (cfx_dim_is_symbol(size) && size >= widened);
+}
+
+/* A size that is either of two: itself if they are the same, else one that nobody knows. */
+static int64_t join_sizes(cfxi_call *c, int64_t a, int64_t b, int64_t widened)
+{
+    if (a == b || is_widened(a, widened) || cfx_dim_compare_eq(c->dims, a, b) == 1)
+        return a;
+    return cfxi_fresh(c);
+}
+
+/* A tensor with the sizes that both have, and unknown ones where they differ. */
+static cfx_datum join_tensors(cfxi_call *c, cfx_datum x, cfx_datum y, int64_t widened)
+{
+    int64_t sizes[CFX_MAX_DIMS];
+    const cfx_tensor *a = x.as.tensor;
+    const cfx_tensor *b = y.as.tensor;
+    if (a->dtype != b->dtype || a->ndim != b->ndim)
+        return cannot_join(c, x, y);
+    for (size_t i = 0; i < a->ndim; i++)
+        sizes[i] = join_sizes(c, a->size[i], b->size[i], widened);
+    return cfx_datum_tensor(cfx_tensor_new_abstract((cfx_dtype)a->dtype, sizes, a->ndim,
+                                                    c->rt->allocator, c->err));
+}
+
+static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened);
+
+static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
+{
+    size_t n;
+    size_t m;
+    cfx_datum *x = cfx_datum_items(a, &n);
+    cfx_datum *y = cfx_datum_items(b, &m);
+    cfx_datum both = cfx_datum_invalid();
+    if (n != m) {
+        cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %zu results, another %zu",
+                  cfx_operator_name(c->op), n, m);
+        return cfx_datum_invalid();
+    }
+    cfx_datum *items = cfxi_scratch(c->rt, (n + 1) * sizeof *items);
+    size_t i = 0;
+    for (; items && i < n; i++)
+        if ((items[i] = join(c, x[i], y[i], widened)).kind == CFX_DATUM_INVALID)
+            break;
+    if (items && i == n)
+        both = cfx_datum_seq((cfx_datum_kind)a.kind, items, n, c->rt->allocator, c->err);
+    else if (!items)
+        cfxi_nomem(c->err);
+    while (i > 0)
+        cfx_datum_release(items[--i]);
+    cfxi_scratch_free(c->rt, items);
+    return both;
+}
+
+static bool can_be_unknown(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_FLOAT || d.kind == CFX_DATUM_COMPLEX;
+}
+
+static bool same_number(cfx_datum a, cfx_datum b)
+{
+    if (a.kind == CFX_DATUM_BOOL)
+        return a.as.b == b.as.b;
+    return memcmp(a.as.c, b.as.c, (a.kind == CFX_DATUM_COMPLEX ? 2 : 1) * sizeof *a.as.c) == 0;
+}
+
+/* There are no texts that nobody knows. */
+static bool same_text(cfx_datum a, cfx_datum b)
+{
+    size_t n;
+    size_t m;
+    const char *x = cfx_datum_str(a, &n);
+    const char *y = cfx_datum_str(b, &m);
+    return n == m && memcmp(x, y, n) == 0;
+}
+
+/* What is known of a value that is either `a` or `b`. */
+static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
+{
+    size_t n;
+    if (a.kind != b.kind)
+        return cannot_join(c, a, b);
+    if (a.kind == CFX_DATUM_TENSOR)
+        return join_tensors(c, a, b, widened);
+    if (cfx_datum_items(a, &n))
+        return join_items(c, a, b, widened);
+    if (a.kind == CFX_DATUM_INT && a.as.i != b.as.i &&
+        !(a.symbolic && is_widened(a.as.i, widened)))
+        return cfxi_unknown_int(c);
+    if (can_be_unknown(a))
+        a.symbolic = a.symbolic || b.symbolic || !same_number(a, b);
+    else if (a.kind == CFX_DATUM_STR && !same_text(a, b))
+        return cannot_join(c, a, b);
+    return cfx_datum_retain(a);
+}
+
+/* How many things in it can still become unknown. */
+static size_t count_known(cfx_datum d, int64_t widened)
+{
+    size_t n;
+    size_t count = 0;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; items && i < n; i++)
+        count += count_known(items[i], widened);
+    if (d.kind == CFX_DATUM_INT)
+        count = !(d.symbolic && is_widened(d.as.i, widened));
+    if (can_be_unknown(d))
+        count = !d.symbolic;
+    for (size_t i = 0; d.kind == CFX_DATUM_TENSOR && i < d.as.tensor->ndim; i++)
+        count += !is_widened(d.as.tensor->size[i], widened);
+    return count;
+}
+
+/* Whether it is known, when only types are, what Python's bool() gives. */
+static bool truth_is_known(cfx_datum d, bool *yes)
+{
+    *yes = d.kind == CFX_DATUM_BOOL ? d.as.b
+           : d.kind == CFX_DATUM_INT ? d.as.i != 0
+           : d.kind == CFX_DATUM_FLOAT && d.as.f != 0;
+    return !d.symbolic && (d.kind == CFX_DATUM_NONE || d.kind == CFX_DATUM_BOOL ||
+                           d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT);
+}
+
+/* ---- cond ---------------------------------------------------------------------------------- */
+
+/* Who watches sees the other branch, too, but whatever is wrong there does not matter. */
+static cfx_datum infer_branch(cfxi_call *c, const cfx_datum *operands, size_t n, bool yes)
+{
+    cfx_error ignored = {.status = CFX_OK};
+    cfxi_call other = *c;
+    cfx_datum result = cfxi_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    other.err = &ignored;
+    if (c->watch && result.kind)
+        cfx_datum_release(cfxi_region_run(&other, c->args[yes ? 2 : 1], operands, n));
+    return result;
+}
+
+cfx_status cfxi_rule_cond(cfxi_call *c)
+{
+    size_t n;
+    bool way;
+    const cfx_datum *operands = cfxi_list(c, 3, &n);
+    CFX_TRY(is_region(c, 1, "then"));
+    CFX_TRY(is_region(c, 2, "otherwise"));
+    if (!c->infer)
+        return CFX_OK;
+    if (truth_is_known(c->args[0], &way)) {
+        cfx_datum one = infer_branch(c, operands, n, way);
+        cfxi_result_datum(c, 0, one);
+        return one.kind ? CFX_OK : status_of(c);
+    }
+    cfx_datum yes = cfxi_region_run(c, c->args[1], operands, n);
+    cfx_datum no = yes.kind ? cfxi_region_run(c, c->args[2], operands, n) : cfx_datum_invalid();
+    cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : cfx_datum_invalid();
+    cfx_datum_release(yes);
+    cfx_datum_release(no);
+    cfxi_result_datum(c, 0, both);
+    return both.kind ? CFX_OK : status_of(c);
+}
+
+cfx_status cfxi_kernel_cond(cfxi_call *c)
+{
+    size_t n;
+    bool yes = false;
+    const cfx_datum *operands = cfxi_list(c, 3, &n);
+    CFX_TRY(truth(c, c->args[0], &yes));
+    cfx_datum result = cfxi_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    cfxi_result_datum(c, 0, result);
+    return result.kind ? CFX_OK : status_of(c);
+}
+
+/* ---- loops --------------------------------------------------------------------------------- */
+
+/* The state as a tuple of its own. */
+static cfx_datum first_state(cfxi_call *c, size_t i)
+{
+    size_t n;
+    const cfx_datum *items = cfxi_list(c, i, &n);
+    return cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
+}
+
+/* *state becomes what the body gives for it; `index` comes first if it is not INVALID. */
+static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
+{
+    size_t n;
+    size_t m;
+    cfx_datum some[32];
+    CFX_TRY(cfxi_go_on(c->rt, c->err));  /* a body may be without instructions */
+    const cfx_datum *items = cfx_datum_items(*state, &n);
+    const size_t extra = index.kind != CFX_DATUM_INVALID;
+    cfx_datum *args = n + extra <= 32 ? some : cfxi_scratch(c->rt, (n + extra) * sizeof *args);
+    if (!args)
+        return cfxi_nomem(c->err);
+    args[0] = index;
+    for (size_t i = 0; i < n; i++)
+        args[i + extra] = items[i];
+    cfx_datum next = cfxi_region_run(c, body, args, n + extra);
+    if (args != some)
+        cfxi_scratch_free(c->rt, args);
+    if (next.kind == CFX_DATUM_INVALID)
+        return status_of(c);
+    cfx_datum_items(next, &m);
+    if ((next.kind != CFX_DATUM_TUPLE && next.kind != CFX_DATUM_LIST) || m != n) {
+        cfx_datum_release(next);
+        return cfxi_fail(c, CFX_E_TYPE, "%s: its body must return %zu values, as many as the state "
+                         "has", cfx_operator_name(c->op), n);
+    }
+    next.kind = CFX_DATUM_TUPLE;
+    cfx_datum_release(*state);
+    *state = next;
+    return CFX_OK;
+}
+
+/* What the state is after any number of turns: what a turn changes becomes unknown, until a turn
+ * changes nothing that is still known. Who watches sees one more turn, with what is known then. */
+static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
+{
+    int64_t widened = cfxi_dim_next(c->dims);
+    size_t before = count_known(*state, widened);
+    for (;;) {
+        cfx_datum after = cfx_datum_retain(*state);
+        cfxi_call unseen = *c;
+        unseen.watch = NULL;
+        cfx_status status = turn(&unseen, body, index, &after);
+        cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : cfx_datum_invalid();
+        cfx_datum_release(after);
+        if (both.kind == CFX_DATUM_INVALID)
+            return status_of(c);
+        cfx_datum_release(*state);
+        *state = both;
+        size_t known = count_known(both, widened);
+        if (known == before)
+            break;
+        before = known;
+    }
+    cfx_datum seen = cfx_datum_retain(*state);
+    cfx_status status = c->watch ? turn(c, body, index, &seen) : CFX_OK;
+    cfx_datum_release(seen);
+    return status;
+}
+
+enum { MOST_TURNS = 16 };
+
+/* Whether there is a turn after `done` of them: *known is false if that cannot be told. */
+static cfx_status has_turn(cfxi_call *c, cfx_datum state, int64_t done, bool *more, bool *known)
+{
+    if (c->op == CFX_OPID_for_loop) {
+        *known = c->args[0].kind == CFX_DATUM_INT && !c->args[0].symbolic;
+        *more = *known && done < c->args[0].as.i;
+        return CFX_OK;
+    }
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(state, &n);
+    cfx_datum test = cfxi_region_run(c, c->args[0], items, n);
+    *known = truth_is_known(test, more);
+    cfx_datum_release(test);
+    return test.kind ? CFX_OK : status_of(c);
+}
+
+static cfx_datum index_of(const cfxi_call *c, int64_t i)
+{
+    return c->op == CFX_OPID_for_loop ? cfx_datum_int(i) : cfx_datum_invalid();
+}
+
+/* Follows a loop as often as it runs; *known is false if that is not known, or too often. */
+static cfx_status infer_turns(cfxi_call *c, cfx_datum *state, int64_t *turns, bool *known)
+{
+    cfxi_call unseen = *c;
+    bool more = true;
+    unseen.watch = NULL;
+    for (*turns = 0; *turns <= MOST_TURNS; ++*turns) {
+        CFX_TRY(has_turn(&unseen, *state, *turns, &more, known));
+        if (!*known || !more)
+            return CFX_OK;
+        if (*turns < MOST_TURNS)
+            CFX_TRY(turn(&unseen, c->args[1], index_of(c, *turns), state));
+    }
+    *known = false;
+    return CFX_OK;
+}
+
+/* Who watches is to see what holds in every turn; if that is nothing, because a type changes, the
+ * first one. */
+static cfx_status show_turns(cfxi_call *c, int64_t turns)
+{
+    cfx_error ignored = {.status = CFX_OK};
+    cfxi_call general = *c;
+    cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_unknown_int(c) : cfx_datum_invalid();
+    cfx_datum state = first_state(c, 2);
+    if (!c->watch || turns == 0 || state.kind == CFX_DATUM_INVALID) {
+        cfx_datum_release(state);
+        return state.kind ? CFX_OK : status_of(c);
+    }
+    general.err = &ignored;
+    cfx_status status = infer_loop(&general, c->args[1], index, &state);
+    cfx_datum_release(state);
+    if (status == CFX_OK || status == CFX_E_NOMEM)
+        return status == CFX_OK ? CFX_OK : cfxi_nomem(c->err);
+    state = first_state(c, 2);
+    status = state.kind ? turn(c, c->args[1], index_of(c, 0), &state) : status_of(c);
+    cfx_datum_release(state);
+    return status;
+}
+
+static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)
+{
+    if (status == CFX_OK)
+        cfxi_result_datum(c, 0, state);
+    else
+        cfx_datum_release(state);
+    return status;
+}
+
+/* The test sees every state that the body gives, and may be wrong for it. */
+static cfx_status infer_test(cfxi_call *c, cfx_datum state)
+{
+    bool more;
+    bool known;
+    cfxi_call seen = *c;
+    if (c->watch && c->watch->meter)
+        seen.watch = NULL;
+    return has_turn(&seen, state, 0, &more, &known);
+}
+
+static cfx_status rule_loop(cfxi_call *c)
+{
+    int64_t turns = 0;
+    bool known = false;
+    cfx_datum state = first_state(c, 2);
+    cfx_status status = state.kind ? infer_turns(c, &state, &turns, &known) : status_of(c);
+    if (status == CFX_OK && known)
+        status = show_turns(c, turns);
+    if (status == CFX_OK && !known) {
+        cfx_datum_release(state);
+        state = first_state(c, 2);
+        cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_unknown_int(c) : cfx_datum_invalid();
+        status = state.kind ? infer_loop(c, c->args[1], index, &state) : status_of(c);
+    }
+    if (status == CFX_OK && c->op == CFX_OPID_while_loop)
+        status = infer_test(c, state);
+    return end_loop(c, status, state);
+}
+
+cfx_status cfxi_rule_while_loop(cfxi_call *c)
+{
+    CFX_TRY(is_region(c, 0, "test"));
+    CFX_TRY(is_region(c, 1, "body"));
+    return c->infer ? rule_loop(c) : CFX_OK;
+}
+
+cfx_status cfxi_kernel_while_loop(cfxi_call *c)
+{
+    cfx_datum state = first_state(c, 2);
+    cfx_status status = state.kind ? CFX_OK : status_of(c);
+    while (status == CFX_OK) {
+        size_t n;
+        bool more = false;
+        const cfx_datum *items = cfx_datum_items(state, &n);
+        cfx_datum test = cfxi_region_run(c, c->args[0], items, n);
+        status = test.kind ? truth(c, test, &more) : status_of(c);
+        cfx_datum_release(test);
+        if (status != CFX_OK || !more)
+            break;
+        status = turn(c, c->args[1], cfx_datum_invalid(), &state);
+    }
+    return end_loop(c, status, state);
+}
+
+cfx_status cfxi_rule_for_loop(cfxi_call *c)
+{
+    CFX_TRY(is_region(c, 1, "body"));
+    return c->infer ? rule_loop(c) : CFX_OK;
+}
+
+cfx_status cfxi_kernel_for_loop(cfxi_call *c)
+{
+    int64_t count = 0;
+    CFX_TRY(cfxi_number(c, 0, &count));
+    cfx_datum state = first_state(c, 2);
+    cfx_status status = state.kind ? CFX_OK : status_of(c);
+    for (int64_t i = 0; status == CFX_OK && i < count; i++)
+        status = turn(c, c->args[1], cfx_datum_int(i), &state);
+    return end_loop(c, status, state);
+}

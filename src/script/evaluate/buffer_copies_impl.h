@@ -1,0 +1,11 @@
+/* buffer_copies_impl.h - buffers that are assigned to: buffer_copies.c. Apart from
+ * evaluate_impl.h, whose tree has names that sets of aliases have, too. */
+#ifndef CFXI_BUFFER_COPIES_IMPL_H
+#define CFXI_BUFFER_COPIES_IMPL_H
+
+#include <cfx/graph.h>
+
+/* Copies results that the nodes from g->kept on would change. */
+cfx_status cfxi_keep_apart(cfx_graph *g, cfx_error *err);
+
+#endif

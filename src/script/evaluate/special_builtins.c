@@ -1,0 +1,541 @@
+/* special_builtins.c - builtin functions that need the evaluator: see special.def. */
+#include "evaluate_impl.h"
+
+static bool has_graph_value(cfx_evaluator *ev, cfx_call_args args)
+{
+    for (size_t i = 0; i < args.n; i++) {
+        if (cfxi_node(ev, cfxi_current(ev, args.args[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The argument of that number or name, or NULL. */
+static cfx_object *argument(cfx_call_args args, size_t i, const char *name)
+{
+    const size_t first = args.n - args.n_named;
+    if (i < first)
+        return args.args[i];
+    for (size_t k = 0; k < args.n_named; k++) {
+        if (strcmp(args.names[k], name) == 0)
+            return args.args[first + k];
+    }
+    return NULL;
+}
+
+/* A text of the program's that outlives it: in the arena. */
+static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
+{
+    size_t size = 0;
+    const char *text = NULL;
+    if (!cfxi_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_STR)
+        text = ev->w->text(ev->w->ctx, o, &size);
+    if (cfxi_node(ev, o))
+        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "which attribute %s means is known only when "
+                         "the program runs; compare the name (if name == ...), or put what it can "
+                         "be into a dict and call that", what);
+    if (!text)
+        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s: attribute name must be string, "
+                            "not '%.60s'", what, cfxi_kind_name(ev, o));
+    char *copy = cfxi_ev_alloc(ev, size + 1);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* ---- the place of the call ----------------------------------------------------------------- */
+
+static const cfxi_frame *function_frame(const cfx_evaluator *ev)
+{
+    const cfxi_frame *f = ev->frame;
+    while (f && f->def->kind == CFXI_DEF_COMPREHENSION)
+        f = f->outer;
+    return f;
+}
+
+static cfx_object *call_super(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    const cfxi_frame *frame = function_frame(ev);
+    cfx_object *class = args.n > 0 ? args.args[0] : frame ? frame->class_cell : NULL;
+    cfx_object *self = args.n > 1 ? args.args[1] : NULL;
+    if (args.n == 1 || args.n > 2 || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    if (args.n == 0 && frame && frame->def->n_params > 0)
+        self = frame->slots[0].value;
+    if (!class || !self)
+        return cfxi_fail_as(ev, NULL, CFX_E_VALUE, "RuntimeError", "super(): no arguments: it must "
+                            "stand in a method of a class");
+    return cfxi_pool(ev, ev->w->super(ev->w->ctx, class, self, ev->err));
+}
+
+static cfx_object *call_locals(cfx_evaluator *ev)
+{
+    const cfxi_frame *f = function_frame(ev);
+    cfxi_objects items = {0};
+    if (!f || f->def->kind == CFXI_DEF_MODULE)
+        return ev->frame->globals;
+    for (uint32_t i = 0; i < f->def->n_locals; i++) {
+        if (f->slots[i].value && (!cfxi_push(ev, &items, cfxi_str(ev, f->def->locals[i])) ||
+                                  !cfxi_push(ev, &items, f->slots[i].value)))
+            return NULL;
+    }
+    return cfxi_build(ev, CFX_BUILD_DICT, items.items, items.n);
+}
+
+/* ---- questions about types ----------------------------------------------------------------- */
+
+static cfx_object *call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    cfx_object *o = args.n == 2 && args.n_named == 0 ? cfxi_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_node(ev, o))
+        return cfxi_world_call(ev, f, args);
+    const cfx_object_kind kind = cfxi_kind(ev, o);
+    if (kind == CFX_OBJECT_OTHER)
+        return cfxi_record(ev, "builtins.isinstance", args.args, 2);
+    const int is = ev->w->kind_is(ev->w->ctx, kind, args.args[1], ev->err);
+    return is < 0 ? NULL : cfxi_bool(ev, is > 0);
+}
+
+static cfx_object *class_of_graph_value(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfx_object_kind kind = cfxi_kind(ev, o);
+    if (kind == CFX_OBJECT_OTHER)
+        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the type of this value is known only when "
+                         "the program runs; use isinstance, or do without it");
+    return cfxi_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
+}
+
+static cfx_object *call_type(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    cfx_object *o = args.n == 1 && args.n_named == 0 ? cfxi_current(ev, args.args[0]) : NULL;
+    return o && cfxi_node(ev, o) ? class_of_graph_value(ev, o) : cfxi_world_call(ev, f, args);
+}
+
+static cfx_object *call_callable(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    cfx_object *o = args.n == 1 ? cfxi_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_node(ev, o))
+        return cfxi_world_call(ev, f, args);
+    return cfxi_kind(ev, o) == CFX_OBJECT_OTHER ? cfxi_record(ev, "builtins.callable", &o, 1)
+                                                : ev->false_;
+}
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing)
+{
+    cfx_object *v = cfxi_get(ev, o, name);
+    *missing = false;
+    if (v || ev->err->status != CFX_E_HOST)
+        return v;
+    cfx_object *exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+    cfx_object *class = exc ? cfxi_builtin(ev, "AttributeError") : NULL;
+    cfxi_forget_failure(ev);
+    const int matches = class ? ev->w->matches(ev->w->ctx, exc, class, ev->err) : 0;
+    if (exc && !class)
+        cfxi_nomem(ev->err);
+    else if (matches > 0)
+        *missing = true;
+    else if (matches == 0 && exc)
+        ev->w->raise(ev->w->ctx, exc, NULL, ev->err);
+    return NULL;
+}
+
+static cfx_object *call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    bool missing;
+    if (args.n < 2 || args.n > 3 || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    const char *name = text_of(ev, args.args[1], "getattr()");
+    if (!name)
+        return NULL;
+    if (args.n == 2)
+        return cfxi_get(ev, args.args[0], name);
+    cfx_object *v = cfxi_try_get(ev, args.args[0], name, &missing);
+    return missing ? args.args[2] : v;
+}
+
+static cfx_object *call_hasattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    bool missing;
+    if (args.n != 2 || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    cfx_object *o = cfxi_current(ev, args.args[0]);
+    const char *name = text_of(ev, args.args[1], "hasattr()");
+    if (name && cfxi_node(ev, o))
+        o = class_of_graph_value(ev, o);  /* what its class has, it has */
+    if (!name || !o)
+        return NULL;
+    cfx_object *v = cfxi_try_get(ev, o, name, &missing);
+    return v || missing ? cfxi_bool(ev, v != NULL) : NULL;
+}
+
+static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, size_t n)
+{
+    if (args.n != n || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    const char *name = text_of(ev, args.args[1], n == 3 ? "setattr()" : "delattr()");
+    if (!name || !cfxi_set(ev, args.args[0], name, n == 3 ? args.args[2] : NULL))
+        return NULL;
+    return ev->none;
+}
+
+/* ---- sequences ----------------------------------------------------------------------------- */
+
+static cfx_object *call_lazy(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                             cfx_call_args args)
+{
+    return has_graph_value(ev, args) ? cfxi_lazy_sequence(ev, which, args)
+                                     : cfxi_world_call(ev, f, args);
+}
+
+/* The i-th items of all iterables; false at the end of the shortest. */
+static bool row_of(cfx_object **const *columns, const size_t *sizes, size_t n, size_t i,
+                   cfx_object **row)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (i >= sizes[k])
+            return false;
+        row[k] = columns[k][i];
+    }
+    return true;
+}
+
+static cfx_object *call_map(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    enum { MOST = 16 };
+    cfx_object **columns[MOST];
+    size_t sizes[MOST];
+    cfx_object *row[MOST];
+    cfxi_objects made = {0};
+    const size_t n = args.n - 1;
+    if (args.n < 2 || n > MOST || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    for (size_t k = 0; k < n; k++) {
+        if (!cfxi_items(ev, args.args[k + 1], &columns[k], &sizes[k]))
+            return NULL;
+    }
+    for (size_t i = 0; row_of(columns, sizes, n, i, row); i++) {
+        if (!cfxi_push(ev, &made, cfxi_call(ev, args.args[0], cfxi_args(row, n))))
+            return NULL;
+    }
+    return cfxi_as_generator(ev, cfxi_list(ev, made.items, made.n));
+}
+
+static cfx_object *call_filter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    cfxi_objects made = {0};
+    cfx_object **items;
+    size_t n;
+    if (args.n != 2 || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    if (!cfxi_items(ev, args.args[1], &items, &n))
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        cfx_object *test = args.args[0] == ev->none
+                               ? items[i] : cfxi_call(ev, args.args[0], cfxi_args(&items[i], 1));
+        const cfxi_truth truth = test ? cfxi_truth_of(ev, &test) : CFXI_TRUTH_FAIL;
+        if (truth == CFXI_TRUTH_GRAPH)
+            return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "which items filter() keeps depends on "
+                             "data; use a for loop that appends to a list, or torch.where");
+        if (truth == CFXI_TRUTH_FAIL || (truth == CFXI_TRUE && !cfxi_push(ev, &made, items[i])))
+            return NULL;
+    }
+    return cfxi_as_generator(ev, cfxi_list(ev, made.items, made.n));
+}
+
+/* any() and all() from the i-th item on: the first item whose truth is `decides` ends it. */
+typedef struct question {
+    cfx_object **items;
+    size_t n, i;
+    bool decides;
+} question;
+
+static cfx_object *ask(cfx_evaluator *ev, question q);
+
+static cfxi_flow way_decided(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    *value = cfxi_bool(ev, ((const question *)ctx)->decides);
+    return CFXI_FLOW_ON;
+}
+
+static cfxi_flow way_asked(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    *value = ask(ev, *(const question *)ctx);
+    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfx_object *ask(cfx_evaluator *ev, question q)
+{
+    cfx_object *value = NULL;
+    for (; q.i < q.n; q.i++) {
+        cfx_object *item = q.items[q.i];
+        const cfxi_truth truth = cfxi_truth_of(ev, &item);
+        if (truth == CFXI_TRUTH_FAIL)
+            return NULL;
+        if (truth == CFXI_TRUTH_GRAPH) {
+            q.i++;
+            const cfxi_flow flow = cfxi_branch(ev, item, q.decides ? way_decided : way_asked,
+                                               q.decides ? way_asked : way_decided, &q, &value);
+            return flow == CFXI_FLOW_ON ? value : NULL;
+        }
+        if ((truth == CFXI_TRUE) == q.decides)
+            return cfxi_bool(ev, q.decides);
+    }
+    return cfxi_bool(ev, !q.decides);
+}
+
+static cfx_object *call_any(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, bool decides)
+{
+    question q = {.decides = decides};
+    if (args.n != 1 || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    cfx_object *o = cfxi_current(ev, args.args[0]);
+    if (cfxi_node(ev, o))
+        return cfxi_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
+    return cfxi_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
+}
+
+/* A generator is a list here (comprehend.c): its next item is the first, which it loses. */
+static cfx_object *call_next(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    const cfx_world *w = ev->w;
+    cfx_object **items;
+    size_t n;
+    cfx_object *o = args.n > 0 ? cfxi_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_pointers_get(&ev->lazy, o) || args.n > 2)
+        return cfxi_world_call(ev, f, args);
+    if (!cfxi_contents(ev, o, &items, &n))
+        return NULL;
+    if (n == 0)
+        return args.n == 2 ? args.args[1]
+                           : cfxi_fail_as(ev, NULL, CFX_E_VALUE, "StopIteration", "%s", "");
+    if (!cfxi_will_change(ev, o) || w->refill(w->ctx, o, items + 1, n - 1, ev->err) != CFX_OK)
+        return NULL;
+    return items[0];
+}
+
+static cfx_object *call_list(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                             cfx_call_args args)
+{
+    const bool is_list = which == CFX_SPECIAL_LIST;
+    cfx_object **items;
+    size_t n;
+    if (args.n != 1 || args.n_named > 0)
+        return cfxi_world_call(ev, f, args);
+    cfx_object *o = cfxi_current(ev, args.args[0]);
+    if (cfxi_node(ev, o))
+        return cfxi_record(ev, is_list ? "builtins.list" : "builtins.tuple", &o, 1);
+    if (!cfxi_items(ev, o, &items, &n))
+        return NULL;
+    return is_list ? cfxi_list(ev, items, n) : cfxi_tuple(ev, items, n);
+}
+
+/* ---- sorted -------------------------------------------------------------------------------- */
+
+/* Pairs of a key and a number that tells equal keys apart, in the order that keeps them. */
+static cfx_object *key_pairs(cfx_evaluator *ev, cfx_object *key, cfx_object **items, size_t n,
+                             bool reverse)
+{
+    cfxi_objects pairs = {0};
+    for (size_t i = 0; i < n; i++) {
+        cfx_object *pair[2];
+        pair[0] = cfxi_call(ev, key, cfxi_args(&items[i], 1));
+        if (!pair[0])
+            return NULL;
+        if (cfxi_node(ev, pair[0]))
+            return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the order of the items depends on data; "
+                             "use torch.sort or torch.argsort");
+        pair[1] = cfxi_int(ev, reverse ? -(int64_t)i : (int64_t)i);
+        if (!pair[1] || !cfxi_push(ev, &pairs, cfxi_tuple(ev, pair, 2)))
+            return NULL;
+    }
+    return cfxi_list(ev, pairs.items, pairs.n);
+}
+
+static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key,
+                               cfx_object **items, size_t n, cfx_object *reverse)
+{
+    static const char *const names[] = {"reverse"};
+    cfx_object *given[2] = {NULL, reverse ? reverse : ev->false_};
+    const int backwards = ev->w->truth(ev->w->ctx, given[1], ev->err);
+    cfxi_objects made = {0};
+    cfx_object **order;
+    size_t count;
+    given[0] = backwards < 0 ? NULL : key_pairs(ev, key, items, n, backwards);
+    if (!given[0])
+        return NULL;
+    cfx_object *sorted = cfxi_world_call(ev, f, (cfx_call_args){given, 2, names, 1});
+    if (!sorted || !cfxi_items(ev, sorted, &order, &count))
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        cfx_object **pair;
+        size_t two;
+        int64_t at = 0;
+        if (!cfxi_contents(ev, order[i], &pair, &two) || two != 2 ||
+            !ev->w->integer(ev->w->ctx, pair[1], &at))
+            return NULL;
+        if (!cfxi_push(ev, &made, items[at < 0 ? -at : at]))
+            return NULL;
+    }
+    return cfxi_list(ev, made.items, made.n);
+}
+
+/* l[::-1] */
+static cfx_object *turned_round(cfx_evaluator *ev, cfx_object *list)
+{
+    cfx_object *bounds[] = {ev->none, ev->none, cfxi_int(ev, -1)};
+    cfx_object *slice = bounds[2] ? cfxi_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
+    return slice ? cfxi_item(ev, list, slice) : NULL;
+}
+
+/* Sorted when the program runs. With `reverse` equal items keep their order, as they do if the list
+ * is turned round before and after. */
+static cfx_object *sort_later(cfx_evaluator *ev, cfx_object *list, cfx_object *reverse)
+{
+    const int backwards = reverse ? ev->w->truth(ev->w->ctx, reverse, ev->err) : 0;
+    if (backwards > 0)
+        list = turned_round(ev, list);
+    cfx_object *sorted = backwards < 0 || !list ? NULL
+                                                : cfxi_record(ev, "builtins.sorted", &list, 1);
+    return sorted && backwards ? turned_round(ev, sorted) : sorted;
+}
+
+static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    cfx_object *key = argument(args, args.n, "key");
+    cfx_object *o = args.n > args.n_named ? cfxi_current(ev, args.args[0]) : NULL;
+    cfx_object **items;
+    size_t n;
+    if (!o)
+        return cfxi_world_call(ev, f, args);
+    cfx_object *reverse = argument(args, args.n, "reverse");
+    if (cfxi_node(ev, o) && (!key || key == ev->none) && !(reverse && cfxi_node(ev, reverse))) {
+        if (reverse && cfxi_kind(ev, o) != CFX_OBJECT_LIST)  /* it may be a tensor, or a dict */
+            o = cfxi_record(ev, "builtins.list", &o, 1);
+        return o ? sort_later(ev, o, reverse) : NULL;
+    }
+    if (!cfxi_items(ev, o, &items, &n))
+        return NULL;
+    if (key && key != ev->none)
+        return sort_by_key(ev, f, key, items, n, reverse);
+    if (has_graph_value(ev, cfxi_args(items, n)))
+        return (o = cfxi_list(ev, items, n)) ? sort_later(ev, o, reverse) : NULL;
+    return cfxi_world_call(ev, f, args);
+}
+
+/* ---- torch.cond and torch.while_loop ------------------------------------------------------- */
+
+typedef struct choice {
+    cfx_object *then;
+    cfx_object *otherwise;
+    cfx_call_args operands;
+} choice;
+
+static cfxi_flow call_way(cfx_evaluator *ev, cfx_object *f, const choice *c, cfx_object **value)
+{
+    *value = cfxi_call(ev, f, c->operands);
+    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+static cfxi_flow way_then(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    return call_way(ev, ((const choice *)ctx)->then, ctx, value);
+}
+
+static cfxi_flow way_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    return call_way(ev, ((const choice *)ctx)->otherwise, ctx, value);
+}
+
+static cfx_object *call_cond(cfx_evaluator *ev, cfx_call_args args)
+{
+    cfx_object *pred = argument(args, 0, "pred");
+    cfx_object *operands = argument(args, 3, "operands");
+    choice c = {argument(args, 1, "true_fn"), argument(args, 2, "false_fn"), {0}};
+    cfx_object **items = NULL;
+    cfx_object *value = NULL;
+    if (!pred || !c.then || !c.otherwise)
+        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "torch.cond() takes a predicate and "
+                            "two functions: torch.cond(pred, true_fn, false_fn, operands)");
+    if (operands && !cfxi_items(ev, operands, &items, &c.operands.n))
+        return NULL;
+    c.operands.args = items;
+    switch (cfxi_truth_of(ev, &pred)) {
+    case CFXI_TRUTH_FAIL:
+        return NULL;
+    case CFXI_TRUE:
+        return cfxi_call(ev, c.then, c.operands);
+    case CFXI_FALSE:
+        return cfxi_call(ev, c.otherwise, c.operands);
+    case CFXI_TRUTH_GRAPH:
+        break;
+    }
+    const cfxi_flow flow = cfxi_branch(ev, pred, way_then, way_otherwise, &c, &value);
+    return flow == CFXI_FLOW_ON ? value : NULL;
+}
+
+static cfx_object *call_while(cfx_evaluator *ev, cfx_call_args args)
+{
+    cfx_object *test = argument(args, 0, "cond_fn");
+    cfx_object *body = argument(args, 1, "body_fn");
+    cfx_object *carried = argument(args, 2, "carried_inputs");
+    if (!test || !body || !carried || args.n != 3)
+        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "torch.while_loop() takes two "
+                            "functions and a tuple here: torch.while_loop(cond_fn, body_fn, "
+                            "carried_inputs)");
+    return cfxi_while_call(ev, test, body, carried);
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                              cfx_call_args args)
+{
+    switch (which) {
+    case CFX_SPECIAL_SUPER:
+        return call_super(ev, f, args);
+    case CFX_SPECIAL_GLOBALS:
+        return ev->frame && args.n == 0 ? ev->frame->globals : cfxi_world_call(ev, f, args);
+    case CFX_SPECIAL_LOCALS:
+        return ev->frame && args.n == 0 ? call_locals(ev) : cfxi_world_call(ev, f, args);
+    case CFX_SPECIAL_ISINSTANCE:
+        return call_isinstance(ev, f, args);
+    case CFX_SPECIAL_CALLABLE:
+        return call_callable(ev, f, args);
+    case CFX_SPECIAL_TYPE:
+        return call_type(ev, f, args);
+    case CFX_SPECIAL_GETATTR:
+        return call_getattr(ev, f, args);
+    case CFX_SPECIAL_HASATTR:
+        return call_hasattr(ev, f, args);
+    case CFX_SPECIAL_SETATTR:
+        return call_setattr(ev, f, args, 3);
+    case CFX_SPECIAL_DELATTR:
+        return call_setattr(ev, f, args, 2);
+    case CFX_SPECIAL_RANGE:
+    case CFX_SPECIAL_ENUMERATE:
+    case CFX_SPECIAL_ZIP:
+    case CFX_SPECIAL_REVERSED:
+        return call_lazy(ev, which, f, args);
+    case CFX_SPECIAL_NEXT:
+        return call_next(ev, f, args);
+    case CFX_SPECIAL_MAP:
+        return call_map(ev, f, args);
+    case CFX_SPECIAL_FILTER:
+        return call_filter(ev, f, args);
+    case CFX_SPECIAL_ANY:
+    case CFX_SPECIAL_ALL:
+        return call_any(ev, f, args, which == CFX_SPECIAL_ANY);
+    case CFX_SPECIAL_LIST:
+    case CFX_SPECIAL_TUPLE:
+        return call_list(ev, which, f, args);
+    case CFX_SPECIAL_SORTED:
+        return call_sorted(ev, f, args);
+    case CFX_SPECIAL_COND:
+        return call_cond(ev, args);
+    case CFX_SPECIAL_WHILE_LOOP:
+        return call_while(ev, args);
+    case CFX_SPECIALS:
+        break;
+    }
+    return cfxi_world_call(ev, f, args);
+}

@@ -1,0 +1,412 @@
+/* try_with.c - try, with, raise and assert.
+ *
+ * What the world raised (CFX_E_HOST) and what `raise` raised (ev->raised) can be caught. What cfx
+ * cannot capture is no exception of the program: nothing catches it, but `with` and `finally` clean
+ * up behind it.
+ */
+#include "graph_control_impl.h"
+
+/* ---- exceptions under way ------------------------------------------------------------------ */
+
+/* What a block ended with that did not go well, put aside while something else is run. */
+typedef struct aside {
+    cfx_object *exc;        /* NULL: an error that is no exception of the program's */
+    cfx_object *cause;
+    const cfxi_ast *at;
+    cfxi_frame *in;
+    bool raised;            /* by `raise`, not by the world */
+    cfx_error err;
+    bool failed;
+} aside;
+
+static aside put_aside(cfx_evaluator *ev, cfxi_flow flow)
+{
+    aside a = {.at = ev->raised_at, .in = ev->raised_in, .cause = ev->raised_cause,
+               .err = *ev->err, .failed = ev->failed};
+    if (flow == CFXI_FLOW_RAISE) {
+        a.exc = ev->raised;
+        a.raised = true;
+        if (a.cause) {  /* the world notes it in the exception */
+            ev->w->raise(ev->w->ctx, a.exc, a.cause, ev->err);
+            a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+        }
+    } else if (ev->err->status == CFX_E_HOST) {
+        a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+    }
+    cfxi_forget_failure(ev);
+    return a;
+}
+
+/* Goes on with it. The trace is then of this place. */
+static cfxi_flow take_up(cfx_evaluator *ev, const aside *a)
+{
+    if (a->raised) {
+        ev->raised = a->exc;
+        ev->raised_cause = a->cause;
+        ev->raised_at = a->at;
+        ev->raised_in = a->in;
+        return CFXI_FLOW_RAISE;
+    }
+    if (a->exc) {
+        ev->w->raise(ev->w->ctx, a->exc, a->cause, ev->err);
+    } else {
+        *ev->err = a->err;
+        ev->failed = a->failed;
+    }
+    return CFXI_FLOW_FAIL;
+}
+
+static bool is_bad(cfxi_flow flow) { return flow == CFXI_FLOW_FAIL || flow == CFXI_FLOW_RAISE; }
+
+/* ---- raise --------------------------------------------------------------------------------- */
+
+bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
+{
+    for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
+        if (f->guards > 0)
+            return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "whether this raises depends on data, and "
+                             "a try statement around it might catch it; test the condition with if "
+                             "instead, or raise outside of the try");
+    }
+    return true;
+}
+
+/* `raise` alone: what is being handled, once more. */
+static cfxi_flow raise_again(cfx_evaluator *ev, const cfxi_Raise *r)
+{
+    if (!ev->handled) {
+        cfxi_fail_as(ev, &r->ast, CFX_E_VALUE, "RuntimeError", "No active exception to reraise");
+        return cfxi_failed_flow(ev);
+    }
+    ev->raised = ev->handled;
+    ev->raised_cause = NULL;
+    return CFXI_FLOW_RAISE;
+}
+
+static cfx_object *eval_exception(cfx_evaluator *ev, const cfxi_ast *expr)
+{
+    cfx_object *exc = cfxi_eval(ev, expr);
+    if (!exc)
+        return NULL;
+    if (cfxi_node(ev, exc))
+        return cfxi_fail_as(ev, expr, CFX_E_TYPE, "TypeError", "exceptions must derive from "
+                            "BaseException");
+    return ev->w->kind(ev->w->ctx, exc) == CFX_OBJECT_CLASS ? cfxi_call(ev, exc, cfxi_args(NULL, 0))
+                                                            : exc;
+}
+
+cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r)
+{
+    ev->raised_at = &r->ast;
+    ev->raised_in = ev->frame;
+    if (!r->exc)
+        return raise_again(ev, r);
+    cfx_object *exc = eval_exception(ev, r->exc);
+    cfx_object *cause = exc && r->cause ? cfxi_eval(ev, r->cause) : NULL;
+    if (!exc || (r->cause && !cause))
+        return cfxi_failed_flow(ev);
+    cfxi_at(ev, &r->ast);
+    ev->raised = exc;
+    ev->raised_cause = cause;
+    ev->raised_at = &r->ast;
+    ev->raised_in = ev->frame;
+    return CFXI_FLOW_RAISE;
+}
+
+/* ---- assert -------------------------------------------------------------------------------- */
+
+static cfxi_flow assert_failed(cfx_evaluator *ev, const cfxi_Assert *a)
+{
+    cfx_object *message = a->msg ? cfxi_eval(ev, a->msg) : NULL;
+    if (a->msg && !message)
+        return cfxi_failed_flow(ev);
+    cfx_object *class = cfxi_builtin(ev, "AssertionError");
+    if (!class) {
+        cfxi_fail(ev, &a->ast, CFX_E_VALUE, "the assertion does not hold");
+        return CFXI_FLOW_FAIL;
+    }
+    cfxi_at(ev, &a->ast);
+    cfx_object *exc = cfxi_world_call(ev, class, cfxi_args(&message, message != NULL));
+    if (!exc)
+        return cfxi_failed_flow(ev);
+    ev->raised = exc;
+    ev->raised_cause = NULL;
+    ev->raised_at = &a->ast;
+    ev->raised_in = ev->frame;
+    return CFXI_FLOW_RAISE;
+}
+
+static cfxi_flow way_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return assert_failed(ev, ctx);
+}
+
+/* The message, if it is known: "" if there is none. NULL without an error: data decide what it is,
+ * or whether it can be made, and nothing has happened. */
+static cfx_object *known_message(cfx_evaluator *ev, const cfxi_Assert *a)
+{
+    if (!a->msg)
+        return cfxi_str(ev, "");
+    const cfxi_region *r = cfxi_region_open(ev);
+    if (!r)
+        return NULL;
+    cfx_object *message = cfxi_eval(ev, a->msg);
+    const bool pure = r->n == 0 && !cfx_node_next(r->marker);
+    if (message && pure && cfxi_kind(ev, message) == CFX_OBJECT_STR)
+        return cfxi_region_commit(ev) ? message : NULL;
+    if (message || ev->raised)
+        cfxi_region_discard(ev);
+    if (ev->raised) {
+        ev->raised = NULL;
+        cfxi_forget_failure(ev);
+    }
+    return NULL;
+}
+
+/* A condition on a graph value is checked when the program runs. What the message is then, is asked
+ * only if it fails. */
+static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_object *test)
+{
+    if (!cfxi_check_unguarded(ev, &a->ast))
+        return CFXI_FLOW_FAIL;
+    cfx_object *args[] = {test, known_message(ev, a)};
+    if (!args[1] && ev->err->status != CFX_OK)
+        return cfxi_failed_flow(ev);
+    cfxi_at(ev, &a->ast);
+    if (!args[1])
+        return cfxi_branch(ev, test, cfxi_way_on, way_fails, (void *)a, NULL);
+    return cfxi_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a)
+{
+    cfx_object *test = cfxi_eval(ev, a->test);
+    if (!test)
+        return cfxi_failed_flow(ev);
+    switch (cfxi_truth_of(ev, &test)) {
+    case CFXI_TRUTH_FAIL:
+        return cfxi_failed_flow(ev);
+    case CFXI_TRUE:
+        return CFXI_FLOW_ON;
+    case CFXI_FALSE:
+        return assert_failed(ev, a);
+    case CFXI_TRUTH_GRAPH:
+        break;
+    }
+    return assert_later(ev, a, test);
+}
+
+/* ---- try ----------------------------------------------------------------------------------- */
+
+/* 1, 0, or -1 with ev->err set: whether the handler is for the exception. */
+static int handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc)
+{
+    if (!h->type)
+        return 1;
+    cfx_object *classes = cfxi_eval(ev, h->type);
+    return classes ? ev->w->matches(ev->w->ctx, exc, classes, ev->err) : -1;
+}
+
+/* The name of the exception is unbound at the end, whatever happens. */
+static cfxi_flow run_handler(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc)
+{
+    cfx_object *outer = ev->handled;
+    if (h->name && !cfxi_bind_name(ev, h->name, exc))
+        return cfxi_failed_flow(ev);
+    ev->handled = exc;
+    const cfxi_flow flow = cfxi_exec_block(ev, h->body);
+    ev->handled = outer;
+    const uint32_t slot = h->name ? cfxi_def_slot(ev->frame->def, h->name) : CFXI_NO_SLOT;
+    if (slot != CFXI_NO_SLOT && ev->frame->slots[slot].value && !is_bad(flow) &&
+        !cfxi_bind_name(ev, h->name, NULL))
+        return cfxi_failed_flow(ev);
+    return flow;
+}
+
+static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, cfxi_flow flow)
+{
+    const aside a = put_aside(ev, flow);
+    for (size_t i = 0; a.exc && i < t->handlers.count; i++) {
+        const cfxi_ExceptHandler *h = cfxi_as_ExceptHandler(t->handlers.items[i]);
+        cfxi_at(ev, &h->ast);
+        const int matches = handles(ev, h, a.exc);
+        if (matches < 0)
+            return cfxi_failed_flow(ev);
+        if (matches > 0)
+            return run_handler(ev, h, a.exc);
+    }
+    return take_up(ev, &a);
+}
+
+/* Whether the classes of a handler, as they are written, have some that operations on values of the
+ * graph raise when they run. */
+static bool catches_operations(const cfxi_ast *type)
+{
+    static const char names[][20] = {"Exception", "BaseException", "RuntimeError", "IndexError",
+                                     "LookupError", "ZeroDivisionError", "ArithmeticError",
+                                     "OverflowError"};
+    if (!type)
+        return true;
+    if (type->kind == CFXI_AST_Tuple) {
+        const cfxi_ast_list items = cfxi_as_Tuple(type)->elts;
+        for (size_t i = 0; i < items.count; i++)
+            if (catches_operations(items.items[i]))
+                return true;
+    }
+    for (size_t i = 0; type->kind == CFXI_AST_Name && i < sizeof names / sizeof *names; i++)
+        if (strcmp(cfxi_as_Name(type)->id, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What the graph does when it runs is not caught by a handler that was there when it was captured:
+ * that is said, rather than left out. `last` was the last node before the body. */
+static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *last)
+{
+    if (cfx_graph_last(ev->g) == last)
+        return true;
+    for (size_t i = 0; i < t->handlers.count; i++) {
+        const cfxi_ExceptHandler *h = cfxi_as_ExceptHandler(t->handlers.items[i]);
+        if (catches_operations(h->type))
+            return cfxi_fail(ev, &h->ast, CFX_E_UNSUPPORTED, "what this would catch is raised when "
+                             "the graph runs, and a graph has no handlers; test the condition with "
+                             "if instead, or catch something narrower");
+    }
+    return true;
+}
+
+/* The body, its handlers and `else`, without `finally`. */
+static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
+{
+    const size_t base = cfxi_pendings(ev);
+    cfxi_frame *frame = ev->frame;
+    if (t->handlers.count == 0)
+        return cfxi_exec_block(ev, t->body);
+    const cfx_node *last = cfx_graph_last(ev->g);
+    frame->guards++;
+    cfxi_flow flow = cfxi_exec_block(ev, t->body);
+    frame->guards--;
+    if (flow != CFXI_FLOW_FAIL && cfxi_pendings(ev) > base) {
+        cfxi_fail(ev, &t->ast, CFX_E_UNSUPPORTED, "whether this try statement is left early "
+                  "(return, break, continue) depends on data, which cannot be captured together "
+                  "with 'except'; leave it after the statement");
+        return CFXI_FLOW_FAIL;
+    }
+    if (is_bad(flow))
+        return catch(ev, t, flow);
+    if (!check_handlers(ev, t, last))
+        return CFXI_FLOW_FAIL;
+    return flow == CFXI_FLOW_ON ? cfxi_exec_block(ev, t->orelse) : flow;
+}
+
+static cfxi_flow way_final(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return cfxi_exec_block(ev, ((const cfxi_Try *)ctx)->finalbody);
+}
+
+static cfxi_flow run_final(cfx_evaluator *ev, const cfxi_Try *t)
+{
+    const size_t base = cfxi_pendings(ev);
+    const cfxi_flow flow = run_guarded(ev, t);
+    if (!is_bad(flow))
+        return cfxi_finally(ev, base, flow, way_final, (void *)t);
+    const aside a = put_aside(ev, flow);
+    const cfxi_flow last = cfxi_exec_block(ev, t->finalbody);
+    if (last == CFXI_FLOW_ON || !a.exc) {
+        cfxi_forget_failure(ev);
+        return take_up(ev, &a);
+    }
+    return last;
+}
+
+cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t)
+{
+    cfxi_frame *frame = ev->frame;
+    if (t->finalbody.count == 0)
+        return run_guarded(ev, t);
+    frame->finals++;
+    const cfxi_flow flow = run_final(ev, t);
+    frame->finals--;
+    return flow;
+}
+
+/* ---- with ---------------------------------------------------------------------------------- */
+
+static cfxi_flow with_from(cfx_evaluator *ev, const cfxi_With *w, size_t i);
+
+static cfx_object *leave_with(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc)
+{
+    cfx_object *args[] = {ev->none, ev->none, ev->none};
+    if (exc) {
+        args[0] = cfxi_get(ev, exc, "__class__");
+        args[1] = exc;
+    }
+    return args[0] ? cfxi_call(ev, exit, cfxi_args(args, 3)) : NULL;
+}
+
+static cfxi_flow way_exit(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    (void)value;
+    return leave_with(ev, ctx, NULL) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+}
+
+/* The block failed: __exit__ is told why, and may say that all is well. */
+static cfxi_flow leave_failed(cfx_evaluator *ev, cfx_object *exit, cfxi_flow flow)
+{
+    const aside a = put_aside(ev, flow);
+    cfx_object *answer = leave_with(ev, exit, a.exc);
+    if (!a.exc) {
+        if (!answer && ev->err->status == CFX_E_HOST)
+            cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+        cfxi_forget_failure(ev);
+        return take_up(ev, &a);
+    }
+    if (!answer)
+        return cfxi_failed_flow(ev);
+    switch (cfxi_truth_of(ev, &answer)) {
+    case CFXI_TRUTH_FAIL:
+        return cfxi_failed_flow(ev);
+    case CFXI_TRUE:
+        return CFXI_FLOW_ON;
+    case CFXI_FALSE:
+    case CFXI_TRUTH_GRAPH:
+        break;
+    }
+    return take_up(ev, &a);
+}
+
+static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)
+{
+    const cfxi_withitem *item = cfxi_as_withitem(w->items.items[i]);
+    cfx_object *manager = cfxi_eval(ev, item->context_expr);
+    if (!manager)
+        return cfxi_failed_flow(ev);
+    cfxi_at(ev, item->context_expr);
+    if (cfxi_node(ev, manager)) {
+        cfxi_fail(ev, item->context_expr, CFX_E_UNSUPPORTED, "this value is known only when the "
+                  "program runs, and cannot be what 'with' enters");
+        return CFXI_FLOW_FAIL;
+    }
+    cfx_object *exit = cfxi_get(ev, manager, "__exit__");
+    cfx_object *v = exit ? cfxi_call_method(ev, manager, "__enter__", cfxi_args(NULL, 0)) : NULL;
+    if (!v)
+        return cfxi_failed_flow(ev);
+    const size_t base = cfxi_pendings(ev);
+    cfxi_flow flow = CFXI_FLOW_ON;
+    if (item->optional_vars && !cfxi_assign(ev, item->optional_vars, v))
+        flow = cfxi_failed_flow(ev);
+    if (flow == CFXI_FLOW_ON)
+        flow = with_from(ev, w, i + 1);
+    if (is_bad(flow))
+        return leave_failed(ev, exit, flow);
+    return cfxi_finally(ev, base, flow, way_exit, exit);
+}
+
+static cfxi_flow with_from(cfx_evaluator *ev, const cfxi_With *w, size_t i)
+{
+    return i < w->items.count ? run_with_item(ev, w, i) : cfxi_exec_block(ev, w->body);
+}
+
+cfxi_flow cfxi_with(cfx_evaluator *ev, const cfxi_With *w) { return with_from(ev, w, 0); }

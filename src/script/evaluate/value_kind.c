@@ -1,0 +1,300 @@
+/* value_kind.c - what is known of a graph value: a tensor, a number, a tuple.
+ *
+ * By the operator table, by Python's rules for numbers, and by what the evaluator has noted of the
+ * results of branches and loops. OTHER where nothing is known: such a value may be anything.
+ */
+#include "evaluate_impl.h"
+
+#include "ops/ops_impl.h"
+
+static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v);
+
+bool cfxi_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind)
+{
+    if (cfxi_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator))
+        return true;
+    cfxi_nomem(ev->err);
+    return false;
+}
+
+static bool is_number(cfx_object_kind kind)
+{
+    return kind == CFX_OBJECT_BOOL || kind == CFX_OBJECT_INT || kind == CFX_OBJECT_FLOAT;
+}
+
+/* ---- signs --------------------------------------------------------------------------------- */
+
+typedef enum family { NO_FAMILY, ARITHMETIC, DIVISION, COMPARISON, QUESTION, SAME } family;
+
+static family family_of(const char *name)
+{
+    static const struct {
+        char name[10];
+        uint8_t family;
+    } rows[] = {
+        {"is_", QUESTION}, {"is_not", QUESTION}, {"not_", QUESTION}, {"contains", QUESTION},
+        {"truth", QUESTION}, {"truediv", DIVISION}, {"itruediv", DIVISION},
+        {"neg", SAME}, {"pos", SAME}, {"abs", SAME}, {"invert", SAME},
+#define CFX_SIGN_UNARY(id, sign, function)
+#define CFX_SIGN_BINARY(id, sign, function, in_place)                                              \
+    {function, ARITHMETIC}, {in_place, ARITHMETIC},
+#define CFX_SIGN_COMPARE(id, sign, function) {function, COMPARISON},
+#include <cfx/sign.def>
+#undef CFX_SIGN_UNARY
+#undef CFX_SIGN_BINARY
+#undef CFX_SIGN_COMPARE
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return (family)rows[i].family;
+    return NO_FAMILY;
+}
+
+static cfx_object_kind joined_number(cfx_object_kind a, cfx_object_kind b)
+{
+    if (a == CFX_OBJECT_FLOAT || b == CFX_OBJECT_FLOAT)
+        return CFX_OBJECT_FLOAT;
+    return CFX_OBJECT_INT;
+}
+
+static cfx_object_kind sign_kind(cfx_evaluator *ev, const cfx_node *n, family f)
+{
+    const cfx_object_kind a = value_kind(ev, cfx_node_arg(n, 0));
+    const cfx_object_kind b = cfx_node_num_args(n) > 1 ? value_kind(ev, cfx_node_arg(n, 1)) : a;
+    if (f == QUESTION)
+        return CFX_OBJECT_BOOL;
+    if (a == CFX_OBJECT_TENSOR || b == CFX_OBJECT_TENSOR)
+        return CFX_OBJECT_TENSOR;
+    if (f == SAME)
+        return a == CFX_OBJECT_BOOL ? CFX_OBJECT_INT : a;
+    if (is_number(a) && is_number(b))
+        return f == COMPARISON ? CFX_OBJECT_BOOL
+               : f == DIVISION ? CFX_OBJECT_FLOAT : joined_number(a, b);
+    if (a == b && (a == CFX_OBJECT_STR || a == CFX_OBJECT_LIST || a == CFX_OBJECT_TUPLE))
+        return f == COMPARISON ? CFX_OBJECT_BOOL : a;
+    return CFX_OBJECT_OTHER;
+}
+
+/* ---- attributes and items ------------------------------------------------------------------ */
+
+static bool is_word(const char *text, size_t size, const char *words)
+{
+    for (const char *at = words; (at = strstr(at, "|")) && at[1]; at++)
+        if (strncmp(at + 1, text, size) == 0 && at[1 + size] == '|')
+            return true;
+    return false;
+}
+
+static cfx_object_kind attribute_kind(const cfx_node *n)
+{
+    size_t size;
+    const cfx_value name = cfx_node_arg(n, 1);
+    const char *text = name.kind == CFX_KIND_STR ? cfx_value_text(name, &size) : NULL;
+    if (!text)
+        return CFX_OBJECT_OTHER;
+    if (is_word(text, size, "|shape|"))
+        return CFX_OBJECT_TUPLE;
+    if (is_word(text, size, "|ndim|itemsize|nbytes|"))
+        return CFX_OBJECT_INT;
+    if (is_word(text, size, "|T|mT|H|mH|data|real|imag|"))
+        return CFX_OBJECT_TENSOR;
+    return is_word(text, size, "|requires_grad|is_cuda|is_leaf|is_sparse|") ? CFX_OBJECT_BOOL
+                                                                           : CFX_OBJECT_OTHER;
+}
+
+/* Whether it gives the sizes of a tensor. */
+static bool is_shape(const cfx_node *n)
+{
+    size_t size;
+    const char *target = cfx_node_target(n, &size, NULL);
+    if (!target)
+        return false;
+    if (cfx_node_op(n) == CFX_OP_CALL_METHOD)
+        return strcmp(target, "size") == 0;
+    return strcmp(target, "builtins.getattr") == 0 && attribute_kind(n) == CFX_OBJECT_TUPLE;
+}
+
+static cfx_object_kind item_kind(cfx_evaluator *ev, const cfx_node *n)
+{
+    const cfx_value of = cfx_node_arg(n, 0);
+    const cfx_value key = cfx_node_arg(n, 1);
+    const cfx_object_kind kind = value_kind(ev, of);
+    if (kind == CFX_OBJECT_TENSOR || kind == CFX_OBJECT_STR)
+        return kind;
+    if (key.kind == CFX_KIND_SLICE && (kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_LIST))
+        return kind;
+    if (of.kind == CFX_KIND_NODE && is_shape(of.as.node))
+        return CFX_OBJECT_INT;
+    return CFX_OBJECT_OTHER;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static cfx_object_kind builtin_kind(cfx_evaluator *ev, const cfx_node *n, const char *name)
+{
+    static const struct {
+        char name[12];
+        uint8_t kind;
+    } rows[] = {{"int", CFX_OBJECT_INT}, {"len", CFX_OBJECT_INT}, {"float", CFX_OBJECT_FLOAT},
+                {"bool", CFX_OBJECT_BOOL}, {"str", CFX_OBJECT_STR}, {"repr", CFX_OBJECT_STR},
+                {"list", CFX_OBJECT_LIST}, {"sorted", CFX_OBJECT_LIST},
+                {"tuple", CFX_OBJECT_TUPLE}, {"divmod", CFX_OBJECT_TUPLE},
+                {"isinstance", CFX_OBJECT_BOOL}, {"any", CFX_OBJECT_BOOL},
+                {"all", CFX_OBJECT_BOOL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return (cfx_object_kind)rows[i].kind;
+    if (strcmp(name, "getattr") == 0)
+        return attribute_kind(n);
+    if (strcmp(name, "abs") == 0)
+        return sign_kind(ev, n, SAME);
+    if (strcmp(name, "min") == 0 || strcmp(name, "max") == 0 || strcmp(name, "pow") == 0)
+        return cfx_node_num_args(n) == 2 ? sign_kind(ev, n, ARITHMETIC) : CFX_OBJECT_OTHER;
+    return CFX_OBJECT_OTHER;
+}
+
+static cfx_object_kind math_kind(const char *name)
+{
+    if (is_word(name, strlen(name), "|floor|ceil|trunc|gcd|lcm|comb|perm|factorial|isqrt|"))
+        return CFX_OBJECT_INT;
+    return strncmp(name, "is", 2) == 0 ? CFX_OBJECT_BOOL
+           : is_word(name, strlen(name), "|prod|frexp|modf|") ? CFX_OBJECT_OTHER : CFX_OBJECT_FLOAT;
+}
+
+static cfx_object_kind table_kind(cfx_operator op)
+{
+    cfx_param result;
+    if (op == CFX_OPID_NONE || cfx_operator_num_results(op) == 0)
+        return CFX_OBJECT_OTHER;
+    if (cfx_operator_num_results(op) > 1)
+        return CFX_OBJECT_TUPLE;
+    if (!cfx_operator_result(op, 0, &result))
+        return CFX_OBJECT_OTHER;
+    static const struct {
+        char type[9];
+        uint8_t kind;
+    } rows[] = {{"Tensor", CFX_OBJECT_TENSOR}, {"int", CFX_OBJECT_INT}, {"bool", CFX_OBJECT_BOOL},
+                {"float", CFX_OBJECT_FLOAT}, {"str", CFX_OBJECT_STR},
+                {"Tensor[]", CFX_OBJECT_TUPLE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].type, result.type) == 0)
+            return (cfx_object_kind)rows[i].kind;
+    return CFX_OBJECT_OTHER;
+}
+
+static const char *behind(const char *name, const char *prefix)
+{
+    const size_t size = strlen(prefix);
+    return strncmp(name, prefix, size) == 0 ? name + size : NULL;
+}
+
+static cfx_object_kind function_kind(cfx_evaluator *ev, const cfx_node *n, const char *target)
+{
+    const char *name = behind(target, "operator.");
+    if (!name)
+        name = behind(target, "_operator.");
+    if (name && strcmp(name, "getitem") == 0)
+        return item_kind(ev, n);
+    if (name) {
+        const family f = family_of(name);
+        return f == NO_FAMILY ? CFX_OBJECT_OTHER : sign_kind(ev, n, f);
+    }
+    if ((name = behind(target, "builtins.")) != NULL)
+        return builtin_kind(ev, n, name);
+    if ((name = behind(target, "math.")) != NULL)
+        return math_kind(name);
+    return table_kind(cfx_node_operator(n));
+}
+
+/* Of a text that is not known: what the methods of str give. */
+static cfx_object_kind text_method_kind(const char *name)
+{
+    const size_t size = strlen(name);
+    if (is_word(name, size, "|split|rsplit|splitlines|"))
+        return CFX_OBJECT_LIST;
+    if (is_word(name, size, "|find|rfind|index|rindex|count|"))
+        return CFX_OBJECT_INT;
+    if (strncmp(name, "is", 2) == 0 || is_word(name, size, "|startswith|endswith|"))
+        return CFX_OBJECT_BOOL;
+    if (is_word(name, size, "|partition|rpartition|"))
+        return CFX_OBJECT_TUPLE;
+    return is_word(name, size, "|upper|lower|strip|lstrip|rstrip|replace|join|title|format|zfill|")
+               ? CFX_OBJECT_STR : CFX_OBJECT_OTHER;
+}
+
+static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const char *name)
+{
+    const cfx_object_kind of = value_kind(ev, cfx_node_arg(n, 0));
+    if (of == CFX_OBJECT_STR || strcmp(name, "format") == 0)
+        return text_method_kind(name);
+    if (of != CFX_OBJECT_TENSOR && is_word(name, strlen(name), "|split|sort|"))
+        return CFX_OBJECT_OTHER;  /* texts and lists have them, too */
+    if (strcmp(name, "size") == 0)
+        return cfx_node_num_args(n) > 1 ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
+    return table_kind(cfx_operator_of_method(name, strlen(name)));
+}
+
+static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
+{
+    const uintptr_t noted = (uintptr_t)cfxi_pointers_get(&ev->kinds, n);
+    if (noted)
+        return (cfx_object_kind)(noted - 1);
+    if (cfx_node_op(n) == CFX_OP_GET_ATTR)
+        return CFX_OBJECT_TENSOR;
+    cfx_error ignored = {0};
+    const char *target = cfx_node_target(n, NULL, &ignored);
+    if (!target)
+        return CFX_OBJECT_OTHER;
+    if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
+        return function_kind(ev, n, target);
+    return cfx_node_op(n) == CFX_OP_CALL_METHOD ? method_kind(ev, n, target) : CFX_OBJECT_OTHER;
+}
+
+static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v)
+{
+    switch (v.kind) {
+    case CFX_KIND_NODE:
+        return node_kind(ev, v.as.node);
+    case CFX_KIND_BOOL:
+        return CFX_OBJECT_BOOL;
+    case CFX_KIND_INT:
+        return CFX_OBJECT_INT;
+    case CFX_KIND_FLOAT:
+        return CFX_OBJECT_FLOAT;
+    case CFX_KIND_STR:
+        return CFX_OBJECT_STR;
+    case CFX_KIND_LIST:
+        return CFX_OBJECT_LIST;
+    case CFX_KIND_TUPLE:
+        return CFX_OBJECT_TUPLE;
+    default:  /* nothing else can be reckoned with */
+        return CFX_OBJECT_OTHER;
+    }
+}
+
+/* ---- objects ------------------------------------------------------------------------------- */
+
+cfx_object_kind cfxi_kind(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfx_node *n = cfxi_node(ev, o);
+    if (!n)
+        return ev->w->kind(ev->w->ctx, o);
+    const cfx_object_kind kind = node_kind(ev, n);
+    /* once for each node: an expression of a thousand signs asks each of them */
+    cfxi_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator);
+    return kind;
+}
+
+const char *cfxi_kind_name(cfx_evaluator *ev, cfx_object *o)
+{
+    static const char names[CFX_OBJECT_KINDS][12] = {
+        [CFX_OBJECT_OTHER] = "value", [CFX_OBJECT_BOOL] = "bool", [CFX_OBJECT_INT] = "int",
+        [CFX_OBJECT_FLOAT] = "float", [CFX_OBJECT_STR] = "str", [CFX_OBJECT_TUPLE] = "tuple",
+        [CFX_OBJECT_LIST] = "list", [CFX_OBJECT_TENSOR] = "Tensor", [CFX_OBJECT_NONE] = "None",
+        [CFX_OBJECT_DICT] = "dict"};
+    if (!o)
+        return "nothing";
+    if (!cfxi_node(ev, o))
+        return ev->w->type_name(ev->w->ctx, o);
+    return names[cfxi_kind(ev, o)];
+}

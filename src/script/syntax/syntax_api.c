@@ -1,0 +1,20 @@
+/* syntax_api.c - the public door to the parser: a source to the text of its tree. */
+#include <cfx/syntax.h>
+
+#include "parse.h"
+
+cfx_status cfx_syntax_dump(const char *source, size_t size, const cfx_syntax_style *style,
+                           const cfx_sink *sink, cfx_error *err)
+{
+    cfx_error own;
+    const cfxi_dump_style how = {style ? style->python : 13, true,
+                                 style ? style->joined_positions : true};
+    err = cfxi_error_or(err, &own);
+    cfxi_script *script = cfxi_script_parse(source, size, false, NULL, err);
+    if (!script)
+        return err->status;
+    const cfx_status status =
+        sink ? cfxi_ast_dump(&script->module->ast, &how, *sink, err) : CFX_OK;
+    cfxi_script_free(script);
+    return status;
+}

@@ -1,0 +1,458 @@
+/* model.c - a model from its source: its statements are run, the model is made, and its forward is
+ * captured. */
+#include "world_impl.h"
+
+#include "ir/text_lex_impl.h"
+
+#include <cfx/pyscript.h>
+
+#include <stdio.h>
+
+typedef struct job {
+    cfx_at at;
+    const char *source;
+    size_t size;
+    const char *file;
+    const cfx_model_options *options;
+    cfxi_world w;
+    cfx_graph *g;
+    cfx_evaluator *ev;
+    cfx_script *script;
+    cfx_script *caller;      /* of the expression that makes the model; or NULL */
+    cfx_object *globals;
+    cfx_object *model;       /* what is captured: a module, or a function */
+    cfx_object *forward;     /* what is called */
+    cfx_module *made;        /* borrowed from the scope */
+} job;
+
+/* The expression that makes the model is evaluated as one statement: in parentheses, so that it is
+ * one expression. */
+static const char call_name[] = "__cfx_model__";
+static const char call_begin[] = "__cfx_model__ = (";
+static const char call_end[] = "\n)\n";
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static const char *base_name(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return slash && slash[1] ? slash + 1 : file;
+}
+
+static size_t offset_of(const char *text, size_t size, uint32_t line, uint32_t column)
+{
+    size_t at = 0;
+    for (uint32_t n = 1; n < line && at < size; at++)
+        n += text[at] == '\n';
+    return at + column < size ? at + column : size;
+}
+
+/* The status whose exception that is. */
+static cfx_status status_of(const cfx_object *exc)
+{
+    const int kind = exc && exc->cls ? exc->cls->as.cls.exception : -1;
+    static const struct {
+        uint8_t kind, status;
+    } rows[] = {
+        {CFXI_TypeError, CFX_E_TYPE}, {CFXI_IndexError, CFX_E_INDEX}, {CFXI_KeyError, CFX_E_KEY},
+        {CFXI_RuntimeError, CFX_E_SHAPE}, {CFXI_ZeroDivisionError, CFX_E_DIVISION},
+        {CFXI_NotImplementedError, CFX_E_UNSUPPORTED}, {CFXI_RecursionError, CFX_E_LIMIT},
+        {CFXI_NameError, CFX_E_KEY}, {CFXI_AttributeError, CFX_E_KEY},
+        {CFXI_ModuleNotFoundError, CFX_E_KEY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (kind == rows[i].kind)
+            return (cfx_status)rows[i].status;
+    return CFX_E_VALUE;
+}
+
+/* An exception that nobody caught: where it was, with the line and a caret, and the calls to it. */
+static void show_exception(const job *j, cfx_error *err)
+{
+    cfx_script_place p;
+    char shown[CFXI_SHOWN_SIZE] = "";
+    char calls[200] = "";
+    char what[300];
+    size_t used = 0;
+    const cfx_status status = status_of(j->w.pending);
+    snprintf(what, sizeof what, "%.290s", err->message);
+    if (!cfx_evaluator_where(j->ev, 0, &p)) {
+        err->status = status;
+        return;
+    }
+    const bool own = strcmp(p.file, j->file) == 0;
+    const char *text = own ? j->source : j->options->call;
+    const size_t size = own ? j->size : strlen(text);
+    const size_t column = own ? p.column : p.line > 1 ? p.column : p.column - strlen(call_begin);
+    const cfxi_lexer lex = {.text = text, .size = size};
+    cfxi_lex_show(&lex, offset_of(text, size, p.line, (uint32_t)column), shown);
+    for (size_t i = 1; cfx_evaluator_where(j->ev, i, &p) && used < sizeof calls; i++)
+        used += (size_t)snprintf(calls + used, sizeof calls - used, "\ncalled from %.60s:%u in "
+                                 "%.40s", base_name(p.file), p.line, p.function);
+    cfx_evaluator_where(j->ev, 0, &p);
+    cfx_error_set(err, status, "%.80s:%u: %s%s%s%s", base_name(p.file), p.line, what,
+                  shown[0] ? "\n" : "", shown, calls);
+    err->line = p.line;
+    err->column = p.column + 1;
+}
+
+/* A source that is none: "net.py:3: " in the place of "path/net.py: line 3, column 7: ". */
+static void show_syntax(const job *j, cfx_error *err)
+{
+    char what[sizeof err->message];
+    const size_t n = strlen(j->file);
+    const cfx_error was = *err;
+    const char *text = was.message;
+    if (was.line == 0 || strncmp(text, j->file, n) != 0 || strncmp(text + n, ": line ", 7) != 0)
+        return;
+    const char *colon = strstr(text + n + 2, ": ");
+    if (!colon)
+        return;
+    snprintf(what, sizeof what, "%s", colon + 2);
+    cfx_error_set(err, was.status, "%.80s:%u: %.400s", base_name(j->file), was.line, what);
+    err->line = was.line;
+    err->column = was.column;
+}
+
+/* ---- what is to be captured ---------------------------------------------------------------- */
+
+static bool is_module_class(const cfx_object *o)
+{
+    return o->type == CFXI_TYPE_CLASS && o->as.cls.own && o->as.cls.layout == CFXI_TYPE_MODULE;
+}
+
+enum { NAMES_SIZE = 200 };
+
+/* What could be captured, by its names: "f, g, Net". */
+static void list_names(const job *j, char out[NAMES_SIZE])
+{
+    cfx_object *name;
+    cfx_object *o;
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t at = 0; cfxi_w_dict_next(j->globals, &at, &name, &o);) {
+        if (!is_module_class(o) && o->type != CFXI_TYPE_FUNCTION)
+            continue;
+        const char *text = name->as.text.data;
+        const bool fits = used + name->as.text.size + 8 < NAMES_SIZE;
+        used += (size_t)snprintf(out + used, NAMES_SIZE - used, "%s%s", used ? ", " : "",
+                                 fits ? text : "...");
+        if (!fits)
+            return;
+    }
+}
+
+/* The last class, or the only function. Borrowed. */
+static cfx_object *choose(job *j, cfx_error *err)
+{
+    cfx_object *name;
+    cfx_object *o;
+    cfx_object *cls = NULL;
+    cfx_object *function = NULL;
+    size_t functions = 0;
+    for (size_t at = 0; cfxi_w_dict_next(j->globals, &at, &name, &o);) {
+        if (is_module_class(o))
+            cls = o;
+        if (o->type == CFXI_TYPE_FUNCTION) {
+            function = o;
+            functions++;
+        }
+    }
+    if (cls || functions == 1)
+        return cls ? cls : function;
+    char names[NAMES_SIZE];
+    list_names(j, names);
+    if (functions)
+        cfx_error_set(err, CFX_E_KEY, "%.80s: there are several functions (%s): say by its name "
+                      "which is to be captured", base_name(j->file), names);
+    else
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: there is neither a class derived from "
+                      "torch.nn.Module nor a function in it", base_name(j->file));
+    return NULL;
+}
+
+/* The value of the expression `call`, a new reference. */
+static cfx_object *evaluate_call(job *j, cfx_error *err)
+{
+    cfx_buffer text;
+    cfx_object *made = NULL;
+    if (j->options->call[strspn(j->options->call, " \t\r\n")] == '\0') {
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call that makes the model is empty",
+                      base_name(j->file));
+        return NULL;
+    }
+    cfx_buffer_init(&text, j->w.allocator);
+    cfx_status status = cfxi_w_put(&text, call_begin, err);
+    if (status == CFX_OK)
+        status = cfxi_w_put(&text, j->options->call, err);
+    if (status == CFX_OK)
+        status = cfxi_w_put(&text, call_end, err);
+    if (status == CFX_OK)
+        j->caller = cfx_script_parse(text.data, text.size, "<call>", true, j->w.allocator, err);
+    cfx_buffer_free(&text);
+    if (!j->caller && err->line > 0) {
+        const char *colon = strstr(err->message, "column ");
+        const char *what = colon ? strchr(colon, ':') : NULL;
+        char why[200];
+        snprintf(why, sizeof why, "%.190s", what ? what + 2 : err->message);
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call '%.100s' is no expression: %.*s",
+                      base_name(j->file), j->options->call, (int)strcspn(why, "\n"), why);
+    }
+    if (j->caller && cfx_evaluator_run(j->ev, j->caller, j->globals, err) == CFX_OK)
+        made = cfxi_w_ref(cfxi_w_dict_get(j->globals, call_name));
+    if (!made && err->status == CFX_OK)
+        cfx_error_set(err, CFX_E_SYNTAX, "the call must be one expression: '%.100s'",
+                      j->options->call);
+    return made;
+}
+
+/* The class is made without arguments. */
+static cfx_object *instantiate(job *j, cfx_object *cls, cfx_error *err)
+{
+    cfx_object *o = cfx_evaluator_call(j->ev, cls, (cfx_call_args){.n = 0}, err);
+    if (!o && err->status == CFX_E_HOST && strstr(err->message, "missing")) {
+        char what[300];
+        snprintf(what, sizeof what, "%.290s", err->message);
+        cfx_error_set(err, CFX_E_TYPE, "%.80s: %s: to make it, give the call, such as '%.60s(...)'",
+                      base_name(j->file), what, cls->as.cls.name);
+    }
+    return o;
+}
+
+static cfx_status find_model(job *j, cfx_error *err)
+{
+    cfx_object *o = NULL;
+    if (j->options->call) {
+        o = evaluate_call(j, err);
+    } else if (j->options->name) {
+        char names[NAMES_SIZE];
+        list_names(j, names);
+        o = cfxi_w_ref(cfxi_w_dict_get(j->globals, j->options->name));
+        if (!o)
+            cfx_error_set(err, CFX_E_KEY, "%.80s: there is no '%.80s' in it%s%s",
+                          base_name(j->file), j->options->name, names[0] ? ", but " : "", names);
+    } else {
+        o = cfxi_w_ref(choose(j, err));
+    }
+    if (o && o->type == CFXI_TYPE_CLASS) {
+        cfx_object *cls = o;
+        o = instantiate(j, cls, err);
+        cfxi_w_unref(cls);
+    }
+    j->model = o;
+    if (!o)
+        return err->status;
+    if (o->type == CFXI_TYPE_MODULE || o->type == CFXI_TYPE_FUNCTION)
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_TYPE, "%.80s: a module or a function can be captured, not an "
+                         "object of the class '%.60s'", base_name(j->file),
+                         cfxi_w_type_name(o));
+}
+
+/* ---- capturing ----------------------------------------------------------------------------- */
+
+/* The module whose tensors and children the graph names: the model, or an empty one. */
+static cfx_status make_root(job *j, cfx_error *err)
+{
+    cfxi_world *w = &j->w;
+    if (j->model->type == CFXI_TYPE_MODULE) {
+        w->root = cfxi_w_ref(j->model);
+        if (j->options->eval)
+            cfx_module_train(w->root->as.module, false);
+    } else {
+        cfx_module *m = cfxi_module_make(w->allocator, err);
+        w->root = m ? cfxi_w_layer_object(w, m, err) : NULL;
+        cfx_module_release(m);
+    }
+    if (!w->root)
+        return err->status;
+    return cfxi_places_fill(&w->places, w->root->as.module, err);
+}
+
+typedef struct inputs {
+    cfx_object *args[CFXI_MOST_ARGS];
+    const char *names[CFXI_MOST_ARGS];
+    char stars[2][80];   /* "*args", "**kwargs" */
+    size_t n, n_named;
+} inputs;
+
+static cfx_object *placeholder(job *j, const char *target, const char *wish, cfx_object *value,
+                               cfx_error *err)
+{
+    cfx_value usual = value ? cfxi_w_to_value(&j->w, value, err) : cfx_none();
+    if (usual.kind == CFX_KIND_INVALID)
+        return NULL;
+    cfx_value args = cfx_value_tuple(j->g, &usual, value != NULL, err);
+    const cfx_target name = {.name = target, .size = strlen(target)};
+    cfx_node *n = args.kind == CFX_KIND_INVALID
+                      ? NULL : cfx_graph_create(j->g, CFX_OP_PLACEHOLDER, name, args, cfx_invalid(),
+                                                wish, cfx_invalid(), err);
+    if (!n) {
+        cfx_value_discard(j->g, args);
+        return NULL;
+    }
+    return cfxi_w_value_object(&j->w, n, err);
+}
+
+/* A placeholder for each parameter, but for the first of a method. */
+static cfx_status add_inputs(job *j, const cfx_function *f, bool bound, inputs *in, cfx_error *err)
+{
+    cfx_parameter p;
+    for (size_t i = bound; cfx_function_parameter(f, i, &p); i++) {
+        const char *name = p.name;
+        if (in->n == CFXI_MOST_ARGS)
+            return cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_ARGS);
+        if (p.kind == CFX_PARAMETER_ARGS || p.kind == CFX_PARAMETER_KWARGS) {
+            const bool many = p.kind == CFX_PARAMETER_KWARGS;
+            snprintf(in->stars[many], sizeof in->stars[many], "*%s%.70s", many ? "*" : "", p.name);
+            name = in->stars[many];
+        }
+        in->args[in->n] = placeholder(j, name, p.name, p.value, err);
+        if (!in->args[in->n])
+            return err->status;
+        in->n++;
+        if (p.kind != CFX_PARAMETER_PLAIN && p.kind != CFX_PARAMETER_POSITION)
+            in->names[in->n_named++] = name;
+    }
+    return CFX_OK;
+}
+
+/* A Sequential, or a module of torch.nn, is called with one input. */
+static cfx_status one_input(job *j, inputs *in, cfx_error *err)
+{
+    in->args[0] = placeholder(j, "input", "input", NULL, err);
+    in->n = in->args[0] != NULL;
+    return in->n ? CFX_OK : err->status;
+}
+
+/* What is called: forward, bound; or the function, or the module itself. */
+static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
+{
+    cfx_callee how;
+    cfx_parameter first;
+    CFX_TRY(cfxi_w_callee(&j->w, j->model, &how, err));
+    if (how.kind == CFX_CALLEE_MODULE) {
+        j->forward = cfxi_w_ref(how.function);
+        CFX_TRY(cfxi_w_callee(&j->w, j->forward, &how, err));
+    } else if (how.kind == CFX_CALLEE_OWN && cfx_function_parameter(how.own, 0, &first) &&
+               strcmp(first.name, "self") == 0) {  /* as cfx code writes a graph */
+        j->forward = cfxi_w_parts_object(&j->w, CFXI_TYPE_METHOD, j->model, j->w.root, NULL, err);
+        if (!j->forward)
+            return err->status;
+        how.self = j->w.root;
+    } else {
+        j->forward = cfxi_w_ref(j->model);
+    }
+    if (how.kind == CFX_CALLEE_OWN)
+        return add_inputs(j, how.own, how.self != NULL, in, err);
+    return one_input(j, in, err);
+}
+
+static cfx_status capture(job *j, cfx_error *err)
+{
+    inputs in = {.n = 0};
+    cfx_object *result = NULL;
+    cfx_status status = make_root(j, err);
+    cfx_evaluator_accept(j->ev);
+    j->w.recording = true;
+    if (status == CFX_OK)
+        status = find_forward(j, &in, err);
+    if (status == CFX_OK) {
+        const cfx_call_args args = {in.args, in.n, in.names, in.n_named};
+        result = cfx_evaluator_call(j->ev, j->forward, args, err);
+        status = result ? cfx_evaluator_finish(j->ev, err) : err->status;
+    }
+    for (size_t i = 0; i < in.n; i++)
+        cfxi_w_unref(in.args[i]);
+    if (status == CFX_OK) {
+        const cfx_value v = cfxi_w_to_value(&j->w, result, err);
+        if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
+            status = err->status;
+        else
+            status = cfx_script_tidy(j->g, err);
+    }
+    cfxi_w_unref(result);
+    return status;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static const char *class_name(const job *j)
+{
+    if (j->model->type == CFXI_TYPE_FUNCTION)
+        return cfx_function_name(j->model->as.function);
+    return j->model->cls->as.cls.name;
+}
+
+static cfx_status begin(job *j, cfx_error *err)
+{
+    const cfx_allocator *allocator = j->at.scope->allocator;
+    CFX_TRY(cfxi_world_begin(&j->w, allocator, err));
+    j->w.scope = j->at.scope;
+    j->w.out = j->options->print;
+    if (j->options->most_bytes)
+        j->w.most_bytes = j->options->most_bytes;
+    j->g = cfx_graph_new(allocator, &cfxi_object_host, err);
+    j->w.graph = j->g;
+    j->ev = j->g ? cfx_evaluator_new(&j->w.table, j->g, &j->options->limits, err) : NULL;
+    j->w.evaluator = j->ev;
+    j->globals = j->ev ? cfxi_w_dict_object(&j->w, CFXI_TYPE_DICT, err) : NULL;
+    if (!j->globals)
+        return err->status;
+    cfx_object *name = cfxi_w_str(&j->w, "__script__", err);
+    cfx_status status = name ? cfxi_w_dict_put(j->globals, "__name__", name, err) : err->status;
+    cfxi_w_unref(name);
+    return status;
+}
+
+static cfx_status run(job *j, cfx_error *err)
+{
+    CFX_TRY(begin(j, err));
+    j->script = cfx_script_parse(j->source, j->size, j->file, false, j->w.allocator, err);
+    if (!j->script)
+        show_syntax(j, err);
+    if (!j->script)
+        return err->status;
+    CFX_TRY(cfx_evaluator_run(j->ev, j->script, j->globals, err));
+    CFX_TRY(find_model(j, err));
+    CFX_TRY(capture(j, err));
+    j->made = cfx_module_from_graph_at(cfx_at_make(j->at.scope, NULL, 0), j->g, class_name(j),
+                                       j->w.root->as.module);
+    if (!j->made) {
+        *err = *cfx_scope_error(j->at.scope);
+        cfx_scope_forgive(j->at.scope);
+    }
+    return j->made ? CFX_OK : err->status;
+}
+
+static void end(job *j)
+{
+    cfx_evaluator_free(j->ev);
+    j->w.evaluator = NULL;
+    cfxi_world_end(&j->w);
+    cfx_script_release(j->caller);
+    cfx_script_release(j->script);
+    cfx_graph_release(j->g);
+}
+
+cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size, const char *file,
+                                cfx_model_options options)
+{
+    cfx_error err = {0};
+    if (!cfx_ok(at.scope))
+        return NULL;
+    job j = {.at = at, .source = source, .size = size, .file = file ? file : "<script>",
+             .options = &options};
+    if (!source) {
+        cfx_fail(at, CFX_E_VALUE, "there is no source");
+        return NULL;
+    }
+    const cfx_status status = run(&j, &err);
+    if (status == CFX_E_HOST || err.status == CFX_E_HOST)
+        show_exception(&j, &err);
+    end(&j);
+    if (status == CFX_OK)
+        return j.made;
+    cfxi_scope_take(at, &err);
+    return NULL;
+}

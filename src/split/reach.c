@@ -1,0 +1,105 @@
+/* reach.c - what can be reached from nodes, along uses or along inputs; and the edges of a part. */
+#include <cfx/partition.h>
+
+#include "analysis/analysis_impl.h"
+
+typedef struct reach_job {
+    cfx_graph *graph;
+    uint32_t seen;
+    cfxi_vec nodes;  /* of cfx_node *: reached, nearest first; the walk goes on from each in turn */
+    cfx_error *err;
+} reach_job;
+
+static cfx_status reach(reach_job *job, cfx_node *n)
+{
+    if (n->mark == job->seen)
+        return CFX_OK;
+    n->mark = job->seen;
+    return cfxi_nodes_push(&job->nodes, n, job->graph->allocator, job->err);
+}
+
+static cfx_status reach_from(reach_job *job, const cfx_node *n, bool down)
+{
+    for (uint32_t i = 0; !down && i < n->n_inputs; i++)
+        CFX_TRY(reach(job, n->inputs[i].def));
+    const cfx_use *use = down ? cfx_node_first_use(n) : NULL;
+    for (; use; use = cfx_use_next(use))
+        CFX_TRY(reach(job, use->user));
+    return CFX_OK;
+}
+
+cfx_status cfx_graph_each_reached(cfx_graph *g, cfx_node *const *from, size_t n, bool down,
+                                  cfx_node_fn *fn, void *ctx, cfx_error *err)
+{
+    reach_job job = {.graph = g, .seen = cfxi_graph_stamp(g, 1), .err = err};
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; status == CFX_OK && i < n; i++)
+        status = reach_from(&job, from[i], down);
+    for (size_t i = 0; status == CFX_OK && i < job.nodes.size; i++)
+        status = reach_from(&job, ((cfx_node **)job.nodes.data)[i], down);
+    for (size_t i = 0; status == CFX_OK && i < job.nodes.size; i++)
+        status = fn(ctx, ((cfx_node **)job.nodes.data)[i]);
+    cfxi_vec_free(&job.nodes, sizeof(cfx_node *), g->allocator);
+    return status;
+}
+
+int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth, cfx_error *err)
+{
+    reach_job job = {.graph = a->graph, .seen = cfxi_graph_stamp(a->graph, 1), .err = err};
+    cfx_status status = reach(&job, a);
+    size_t end = 1;  /* of those that are as far away as the one at hand */
+    bool may = false;
+    for (size_t i = 0; status == CFX_OK && !may && i < job.nodes.size; i++) {
+        const cfx_node *n = ((cfx_node **)job.nodes.data)[i];
+        if (i == end) {
+            search_depth--;
+            end = job.nodes.size;
+        }
+        may = n == b || (n->n_inputs > 0 && search_depth == 0);
+        if (!may)
+            status = reach_from(&job, n, false);
+    }
+    cfxi_vec_free(&job.nodes, sizeof(cfx_node *), a->graph->allocator);
+    return status == CFX_OK ? may : -1;
+}
+
+/* ---- the edges of a part ------------------------------------------------------------------- */
+
+enum { OUTSIDE, BEHIND, BEFORE, MARKS };
+
+static bool has_marked_input(const cfx_node *n, uint32_t mark)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i].def->mark == mark)
+            return true;
+    return false;
+}
+
+static bool has_marked_user(const cfx_node *n, uint32_t mark)
+{
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        if (use->user->mark == mark)
+            return true;
+    return false;
+}
+
+void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent)
+{
+    if (n == 0)
+        return;
+    const uint32_t stamp = cfxi_graph_stamp(nodes[0]->graph, MARKS);
+    for (size_t i = 0; i < n; i++)
+        nodes[i]->mark = stamp + OUTSIDE;
+    for (size_t i = 0; i < n; i++)
+        if (!transparent[i] || has_marked_input(nodes[i], stamp + BEHIND))
+            nodes[i]->mark = stamp + BEHIND;
+    for (size_t i = n; i-- > 0;) {
+        bool opaque = !transparent[i], behind = nodes[i]->mark == stamp + BEHIND;
+        transparent[i] = !behind;
+        nodes[i]->mark = stamp + OUTSIDE;
+        if (!opaque && !has_marked_user(nodes[i], stamp + BEFORE))
+            transparent[i] = true;
+        else
+            nodes[i]->mark = stamp + BEFORE;
+    }
+}

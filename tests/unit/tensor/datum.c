@@ -1,0 +1,94 @@
+/* datum.c - run-time values: counting, containers, how messages show them. */
+#include "tensor/tensor_impl.h"
+
+#include "test_alloc.h"
+
+static const char *shown(cfx_datum d)
+{
+    static char text[256];
+    cfx_buffer buffer;
+    cfx_buffer_init(&buffer, NULL);
+    cfx_datum_print(d, NULL, cfx_buffer_sink(&buffer), NULL);
+    snprintf(text, sizeof text, "%s", buffer.data);
+    cfx_buffer_free(&buffer);
+    return text;
+}
+
+TEST(scalars_print_as_python_does)
+{
+    CHECK_STR_EQ("None", shown(cfx_datum_none()));
+    CHECK_STR_EQ("True", shown(cfx_datum_bool(true)));
+    CHECK_STR_EQ("-1", shown(cfx_datum_int(-1)));
+    CHECK_STR_EQ("1.0", shown(cfx_datum_float(1)));
+    CHECK_STR_EQ("(1.0-2.0j)", shown(cfx_datum_complex(1, -2)));
+    CHECK_STR_EQ("bfloat16", shown(cfx_datum_dtype(CFX_DTYPE_BFLOAT16)));
+}
+
+TEST(containers_hold_their_items)
+{
+    const int64_t sizes[] = {2, 3};
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfx_datum t = cfx_datum_tensor(cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 2, &a, NULL));
+    cfx_datum s = cfx_datum_text(CFX_DATUM_STR, "it's", 4, &a, NULL);
+    cfx_datum pair[] = {t, s};
+    cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, pair, 2, &a, NULL);
+    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, &tuple, 1, &a, NULL);
+    cfx_datum_release(t);
+    cfx_datum_release(s);
+    cfx_datum_release(tuple);
+    CHECK_STR_EQ("[(float32[2, 3], \"it's\")]", shown(list));
+    size_t n;
+    cfx_datum *items = cfx_datum_items(list, &n);
+    REQUIRE(n == 1);
+    CHECK_STR_EQ("it's", cfx_datum_str(cfx_datum_items(items[0], &n)[1], NULL));
+    cfx_datum_release(list);
+    test_alloc_check(&ta);
+}
+
+TEST(dicts_and_slices_print)
+{
+    cfx_datum key = cfx_datum_text(CFX_DATUM_STR, "a", 1, NULL, NULL);
+    cfx_datum entry[] = {key, cfx_datum_int(1)};
+    cfx_datum dict = cfx_datum_seq(CFX_DATUM_DICT, entry, 2, NULL, NULL);
+    cfx_datum parts[] = {cfx_datum_none(), cfx_datum_int(4), cfx_datum_none()};
+    cfx_datum slice = cfx_datum_seq(CFX_DATUM_SLICE, parts, 3, NULL, NULL);
+    CHECK_STR_EQ("{'a': 1}", shown(dict));
+    CHECK_STR_EQ("slice(None, 4, None)", shown(slice));
+    cfx_datum_release(slice);
+    cfx_datum_release(dict);
+    cfx_datum_release(key);
+}
+
+TEST(a_failed_item_fails_the_list)
+{
+    cfx_error err = {0};
+    cfx_datum bad = cfx_datum_tensor(NULL);
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_LIST, &bad, 1, NULL, &err).kind);
+    CHECK_INT_EQ(CFX_E_VALUE, err.status);
+}
+
+TEST(containers_of_the_wrong_size)
+{
+    cfx_error err = {0};
+    const cfx_datum items[] = {cfx_datum_int(1), cfx_datum_int(2), cfx_datum_int(3)};
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_DICT, items, 3, NULL, &err).kind);
+    CHECK_STR_EQ("a dict of 3 data", err.message);
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_SLICE, items, 2, NULL, &err).kind);
+    CHECK_STR_EQ("a slice of 2 data", err.message);
+}
+
+TEST(containers_nest_to_a_limit)
+{
+    cfx_error err = {0};
+    cfx_datum d = cfx_datum_int(1);
+    for (int i = 0; i < CFX_MAX_DEPTH; i++) {
+        cfx_datum outer = cfx_datum_seq(CFX_DATUM_LIST, &d, 1, NULL, &err);
+        REQUIRE(outer.kind == CFX_DATUM_LIST);
+        cfx_datum_release(d);
+        d = outer;
+    }
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_TUPLE, &d, 1, NULL, &err).kind);
+    CHECK_INT_EQ(CFX_E_LIMIT, err.status);
+    cfx_datum_release(d);
+}
