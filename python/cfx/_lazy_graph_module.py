@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ._generated import is_pending
+from ._glue.generated import is_pending
 from .graph_module import GraphModule, PythonCode
 
 _use_lazy_graph_module_flag = False

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from . import _core, _glue, _tracing, interop
-from ._codegen import _PyTreeCodeGen, _PyTreeInfo
+from . import _core, _glue, interop
+from ._glue import tracing
+from ._glue.codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._lazy_graph_module import _make_graph_module
 from .graph import Graph
 from .node import base_types
@@ -395,7 +396,7 @@ class Tracer(_core.Tracer):
         self.root_module_name = root._get_name()
         paths, self.tensor_attrs = _core._module_tree(root)
         if type(root).named_modules is not torch.nn.Module.named_modules:
-            paths = _tracing.module_paths(root)
+            paths = tracing.module_paths(root)
         return getattr(type(root), name), paths
 
     def _module(self, graph, name):
@@ -408,7 +409,7 @@ class Tracer(_core.Tracer):
     ) -> Graph:  # fmt: skip
         """Runs `root` on proxies and returns the Graph of what it did."""
         if self._busy:
-            _tracing.refuse(("busy", self))
+            tracing.refuse(("busy", self))
         fn, paths = self._function_of(root)
         self.graph = Graph(tracer_cls=type(self))
         del self.scope, self.module_stack, self.num_calls, self.node_name_to_scope
@@ -435,10 +436,10 @@ class Tracer(_core.Tracer):
         try:
             _core._run_trace(self, body, paths, scope, _wrapped(), evaluates)
         except (TypeError, ValueError) as error:
-            _tracing.explain(error)
+            tracing.explain(error)
             raise
         if self._to_inline:
-            _tracing.inline_calls(self)
+            tracing.inline_calls(self)
         return self.graph
 
     def _script(self, root, concrete_args, *evaluation):

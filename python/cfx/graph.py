@@ -9,12 +9,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _core, _symint
-from ._codegen import CodeGen, PythonCode, TransformCodeFunc, _BoxedCodeGen, _color_codes
-from ._codegen import _color_fns, _custom_builtins, _CustomBuiltin, _format_target, _identity
-from ._codegen import _is_from_torch, _is_magic, _override_sym_repr, _parse_stack_trace
-from ._codegen import _ParsedStackTrace, _PyTreeCodeGen, _PyTreeInfo, _register_custom_builtin
-from ._codegen import dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods
+from . import _core
+from ._glue import symint
+from ._glue.codegen import CodeGen, PythonCode, TransformCodeFunc, _BoxedCodeGen, _color_codes
+from ._glue.codegen import _color_fns, _custom_builtins, _CustomBuiltin, _format_target, _identity
+from ._glue.codegen import _is_from_torch, _is_magic, _override_sym_repr, _parse_stack_trace
+from ._glue.codegen import _ParsedStackTrace, _PyTreeCodeGen, _PyTreeInfo, _register_custom_builtin
+from ._glue.codegen import dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods
 from ._core import _Namespace, _NodeIter, _node_list
 from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr
 
@@ -142,15 +143,15 @@ class Graph(_core.Graph):
 
     def create_size_node(self, tensor_node: Node, dim: int) -> Node:
         """A node for `tensor_node.size(dim)`."""
-        return _symint.create_size_node(self, tensor_node, dim)
+        return symint.create_size_node(self, tensor_node, dim)
 
     def create_stride_node(self, tensor_node: Node, dim: int) -> Node:
         """A node for `tensor_node.stride(dim)`."""
-        return _symint.create_stride_node(self, tensor_node, dim)
+        return symint.create_stride_node(self, tensor_node, dim)
 
     def create_storage_offset_node(self, tensor_node: Node) -> Node:
         """A node for `tensor_node.storage_offset()`."""
-        return _symint.create_storage_offset_node(self, tensor_node)
+        return symint.create_storage_offset_node(self, tensor_node)
 
     def materialize_symint(self, value):
         """`materialize_symints` for one value."""
@@ -160,14 +161,14 @@ class Graph(_core.Graph):
         """For each symbolic integer a node that computes it from the graph's inputs (their sizes,
         or inputs that are symbolic integers); plain integers are given back. Parts that several
         values share become one node. New nodes go to the insertion point."""
-        return _symint.materialize_symints(self, values)
+        return symint.materialize_symints(self, values)
 
     def _resolve_unbacked_binding(self, producer: Node, keypath, lower_symint) -> Node:
-        return _symint.resolve_unbacked_binding(self, producer, keypath, lower_symint)
+        return symint.resolve_unbacked_binding(self, producer, keypath, lower_symint)
 
     @staticmethod
     def _get_tensor_meta_val(tensor_node: Node) -> tuple[Any, str]:
-        return _symint.tensor_meta_val(tensor_node)
+        return symint.tensor_meta_val(tensor_node)
 
     # ---- checking and cleaning ----
 
@@ -259,7 +260,7 @@ class Graph(_core.Graph):
         return self.__deepcopy__({})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from ._pickle import reduce_graph
+        from ._glue.pickling import reduce_graph
 
         return reduce_graph(self)
 

@@ -15,12 +15,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from . import _core, _generated
-from ._codegen import _BoxedCodeGen, _custom_builtins, _CustomBuiltin, _PyTreeCodeGen
+from . import _core
+from ._glue import generated
+from ._glue.codegen import _BoxedCodeGen, _custom_builtins, _CustomBuiltin, _PyTreeCodeGen
 from ._core import _assign_attr, _copy_attr, _del_attr
 from ._core import _get_attr, _get_attr_via_attr_list, _has_attr
-from ._generated import _EvalCacheLoader, _exec_with_source, _forward_from_src, _loader
-from ._generated import _method_from_src
+from ._glue.generated import _EvalCacheLoader, _exec_with_source, _forward_from_src, _loader
+from ._glue.generated import _method_from_src
 from .graph import Graph, PythonCode
 
 try:
@@ -70,7 +71,7 @@ class _WrappedCall:
 
     @staticmethod
     def _generate_error_message(frame_summary: traceback.FrameSummary) -> str:
-        return f"{traceback.format_exc()}\n{_generated.surroundings(frame_summary)}"
+        return f"{traceback.format_exc()}\n{generated.surroundings(frame_summary)}"
 
 
 # ---- pickles -----------------------------------------------------------------------------------
@@ -250,8 +251,8 @@ class GraphModule(Module):
         if isinstance(graph._codegen, _PyTreeCodeGen) and graph._codegen.pytree_info is not None:
             self._in_spec, self._out_spec = graph._codegen.pytree_info[1:]
         self.__dict__["_recompiles"] = self._recompiles + 1
-        code = cls._python_code = _generated.code_of(graph, vars(cls).get("_python_code"))
-        cls.forward = _generated.lazy_forward(code, graph._co_fields)
+        code = cls._python_code = generated.code_of(graph, vars(cls).get("_python_code"))
+        cls.forward = generated.lazy_forward(code, graph._co_fields)
         return code
 
     def _recompile_submodules(self) -> list[tuple[str, PythonCode]]:
@@ -273,11 +274,11 @@ class GraphModule(Module):
         return isinstance(self._graph._codegen, _BoxedCodeGen)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        _generated.touch_forward(type(self), self._recompiles)
+        generated.touch_forward(type(self), self._recompiles)
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
-            _generated.explain(self, error)
+            generated.explain(self, error)
             raise
 
     def __str__(self) -> str:
@@ -296,7 +297,7 @@ class GraphModule(Module):
 
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
         """Writes a package to `folder`, from which `module_name` can be imported."""
-        from ._to_folder import to_folder
+        from ._glue.folder import to_folder
 
         to_folder(self, Path(folder), module_name)
 

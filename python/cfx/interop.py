@@ -20,7 +20,7 @@ from typing import Any
 import cfx
 
 from . import _core, ops
-from ._pickle import _STATE
+from ._glue.pickling import _STATE
 
 try:
     import torch

@@ -76,7 +76,7 @@ def _tensor_annotation(node):
     torch = _glue.find_torch()
     val = node.meta.get("val")
     if torch is not None and type(val) is not dict and isinstance(val, torch.Tensor):
-        from ._codegen import dtype_abbrs
+        from ._glue.codegen import dtype_abbrs
 
         shape, stride = list(val.shape), list(val.stride())
         return f'Tensor "{dtype_abbrs[val.dtype]}{shape}{stride}{val.device}"'
@@ -242,7 +242,7 @@ def _erased_node(op, name, target):
 
 def _reduce(self, protocol=None):
     if self._erased:
-        from ._pickle import portable
+        from ._glue.pickling import portable
 
         return _erased_node, (self.op, self.name, portable(self.target))
     return _node_at, (self.graph, _place(self))

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any
 
 from . import _core
-from ._codegen import magic_methods, reflectable_magic_methods
+from ._glue.codegen import magic_methods, reflectable_magic_methods
 from ._core import Attribute, Proxy, TracerBase
 from .node import Node
 
@@ -131,4 +131,4 @@ def assert_fn(x: object) -> None:
 
 _core._register(appending_tracer=GraphAppendingTracer, scope_class=Scope)
 
-from . import _tracing  # noqa: E402, F401  (needs the classes above)
+from ._glue import tracing  # noqa: E402, F401  (needs the classes above)

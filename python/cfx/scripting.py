@@ -11,8 +11,9 @@ from typing import Any, overload
 
 import torch
 
-from . import _core, _scripting
-from ._scripting import ScriptError
+from . import _core
+from ._glue import scripting
+from ._glue.scripting import ScriptError
 from ._symbolic_trace import Tracer
 from .graph_module import GraphModule
 
@@ -56,7 +57,7 @@ def _root_of(root: Any, tracer: Tracer) -> Any:
 
 def _script(root, concrete_args, tracer, most_calls, most_rounds):
     tracer = Tracer() if tracer is None else tracer
-    mode = _scripting.Recorder(tracer)
+    mode = scripting.Recorder(tracer)
     what = _root_of(root, tracer)
     graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds)
     return tracer._module(graph, _name_of(root))
@@ -94,4 +95,4 @@ def script(
     return _script(root, concrete_args, tracer, most_calls, most_rounds)
 
 
-_scripting.replaced[script] = _scripting.script_inside
+scripting.replaced[script] = scripting.script_inside

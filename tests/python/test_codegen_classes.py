@@ -11,7 +11,7 @@ from codegen_cases import CFX, TORCH, Cls, Color, Pt, check, generated, ufn
 from torch.utils._pytree import tree_flatten
 
 import cfx
-import cfx._codegen
+import cfx._glue.codegen
 
 LIBRARIES = (TORCH, CFX)
 
@@ -197,12 +197,12 @@ def test_signatures():
                  "_PyTreeInfo", "_ParsedStackTrace", "_register_custom_builtin",
                  "_parse_stack_trace", "_override_sym_repr", "_format_target", "_is_from_torch",
                  "_is_magic", "_make_color_fn", "_identity"):  # fmt: skip
-        expected, found = getattr(torch.fx.graph, name), getattr(cfx._codegen, name)
+        expected, found = getattr(torch.fx.graph, name), getattr(cfx._glue.codegen, name)
         assert parameters(found) == parameters(expected), name
         for key, member in vars(expected).items() if isinstance(expected, type) else ():
             if isinstance(member, types.FunctionType) and key != "<lambda>":
                 assert parameters(getattr(found, key)) == parameters(member), (name, key)
-    assert vars(cfx._codegen.CodeGen()) == vars(torch.fx.graph.CodeGen())
+    assert vars(cfx._glue.codegen.CodeGen()) == vars(torch.fx.graph.CodeGen())
 
 
 def parameters(obj):

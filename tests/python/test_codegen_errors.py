@@ -8,7 +8,7 @@ import torch
 from codegen_cases import CFX, TORCH, generated, ufn
 
 import cfx
-import cfx._codegen
+import cfx._glue.codegen
 
 BOTH = (TORCH, CFX)
 

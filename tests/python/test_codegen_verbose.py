@@ -7,7 +7,7 @@ import torch
 import torch.fx.graph
 from codegen_cases import CFX, EXPANDED, OPTIONS, TORCH, Cls, Color, check
 
-import cfx._codegen
+import cfx._glue.codegen
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -87,7 +87,7 @@ def values():
 
 
 def cfx_dtypes():
-    return [name for name in cfx._codegen._DTYPES if not name.startswith("bits")]
+    return [name for name in cfx._glue.codegen._DTYPES if not name.startswith("bits")]
 
 
 SHOWN = [{}, {"include_stride": True}, {"include_device": True},
@@ -132,7 +132,7 @@ def test_which_annotation(meta):
 def test_symbolic_spelling():
     symbol = next(v for v in values() if isinstance(v, torch.SymInt))
     texts = []
-    overrides = (torch.fx.graph._override_sym_repr, cfx._codegen._override_sym_repr)
+    overrides = (torch.fx.graph._override_sym_repr, cfx._glue.codegen._override_sym_repr)
     for lib, override in zip((TORCH, CFX), overrides):
         graph = lib.Graph()
         x = graph.placeholder("x")
@@ -179,6 +179,6 @@ TRACES = [
 
 @pytest.mark.parametrize("text", TRACES)
 def test_parsing_a_stack_trace(text):
-    expected, found = torch.fx.graph._parse_stack_trace, cfx._codegen._parse_stack_trace
+    expected, found = torch.fx.graph._parse_stack_trace, cfx._glue.codegen._parse_stack_trace
     for accept in (None, lambda file, name, code: file != "/b.py", lambda *a: False):
         assert repr(found(text, accept)) == repr(expected(text, accept))

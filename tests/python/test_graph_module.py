@@ -24,7 +24,7 @@ from torch import nn  # noqa: E402
 
 import cfx  # noqa: E402
 import cfx.graph_module  # noqa: E402
-from cfx._generated import is_pending  # noqa: E402
+from cfx._glue.generated import is_pending  # noqa: E402
 from parity import SANITIZED  # noqa: E402
 
 LIBS = (torch.fx, cfx)

@@ -922,7 +922,7 @@ def test_a_late_source_is_compiled_once(tmp_path, monkeypatch):
         compiled.append(text)
         return compile(text, *args, **kwargs)
 
-    monkeypatch.setattr("cfx._scripting.compile", counting, raising=False)
+    monkeypatch.setattr("cfx._glue.scripting.compile", counting, raising=False)
     same(module.all_of_them, UP, DOWN)
     assert len(compiled) == 1
     del sys.modules["late"]

@@ -7,7 +7,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator
 
-from .. import _tracing
+from .._glue import tracing
 
 # Where frames come from that are nobody's program.
 _PYTHON = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
@@ -38,7 +38,7 @@ def place_of(error: BaseException) -> str:
         (frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
     mine = [(file, line) for file, line in frames
-            if not (file.startswith((*_PYTHON, "<frozen ")) or _tracing.is_library(file))]
+            if not (file.startswith((*_PYTHON, "<frozen ")) or tracing.is_library(file))]
     return f"{mine[-1][0]}:{mine[-1][1]}: " if mine else ""
 
 

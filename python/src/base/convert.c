@@ -360,8 +360,9 @@ static cfx_value range_value(PyGraph *graph, PyObject *o)
     return v;
 }
 
-/* torch's dtypes, layouts and memory formats are looked up among the objects that cfx/_torch.py
- * registered: token_types maps a type to (kind, {object: number}) or, for devices, (kind, None). */
+/* torch's dtypes, layouts and memory formats are looked up among the objects that
+ * cfx/_glue/torch_values.py registered: token_types maps a type to (kind, {object: number}) or,
+ * for devices, (kind, None). */
 static cfx_value token_value(PyGraph *graph, PyObject *o, PyObject *row)
 {
     cfx_error err = {0};

@@ -19,7 +19,7 @@
  * one. The second line of each block is registered by the Python glue (_register): `graph_class` is
  * the Python shell of Graph, `glue` the module cfx._glue, NameType its class for objects that are
  * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. What
- * begins with `script_` is explained where cfx/_scripting.py registers it. */
+ * begins with `script_` is explained where cfx/_glue/scripting.py registers it. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
     X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(LazyType)                         \

@@ -1,4 +1,5 @@
-/* codegen.c - Python source from a graph: the core writes, cfx/_codegen.py answers its questions.
+/* codegen.c - Python source from a graph: the core writes, cfx/_glue/codegen.py answers its
+ * questions.
  *
  * The Python side of one run is an object, the job. Its attributes named in HOOKS are functions, or
  * None where the core's default will do; they are fetched once, so that a plain graph costs no call

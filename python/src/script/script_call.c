@@ -277,7 +277,7 @@ static PyObject *call_module(PyScript *w, const call *c)
     return result;
 }
 
-/* What `with torch.no_grad():` and its like do is recorded: cfx/_scripting.py says how. NULL
+/* What `with torch.no_grad():` and its like do is recorded: cfx/_glue/scripting.py says how. NULL
  * without an exception: it is no such context. */
 static PyObject *call_context(PyScript *w, const call *c)
 {

@@ -86,7 +86,7 @@ static int fill_partial(PyScript *w, PyObject *function, PyObject *parts, PyObje
     return 0;
 }
 
-/* What is called by a helper that has a source, as cfx/_scripting.py says: a function that
+/* What is called by a helper that has a source, as cfx/_glue/scripting.py says: a function that
  * torch.no_grad() and its like made of one of the user's, or a dataclass. 1 if it is one, 0, or -1
  * with an exception. */
 static int fill_helped(PyScript *w, const char *how, PyObject *function, cfx_callee *out)
@@ -220,7 +220,7 @@ static int fill_module(PyScript *w, PyObject *module, cfx_callee *out)
     if ((PyObject *)Py_TYPE(module) == st->sequential && !hooked)
         return fill_chain(w, module, out);
     PyObject *forward = NULL;
-    if (hooked)  /* a helper that calls them has a source: cfx/_scripting.py */
+    if (hooked)  /* a helper that calls them has a source: cfx/_glue/scripting.py */
         forward = call_glue(st, "script_hooked", module);
     else
         forward = PyObject_GetAttr(module, st->str_forward);

@@ -37,9 +37,9 @@ typedef struct PyScript {
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
      * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
      * deleted; outside: {id: object} of containers and instances that the program found; defs:
-     * {function: address of its def, or None}; contexts: what cfx/_scripting.py notes of those of
-     * torch's; message: of the last `explain`; classes: a set of those that the program made;
-     * looked_at: the file that was last looked for, and its lines, if it has not changed. */
+     * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
+     * those of torch's; message: of the last `explain`; classes: a set of those that the program
+     * made; looked_at: the file that was last looked for, and its lines, if it has not changed. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X

@@ -602,8 +602,8 @@ static bool is_torchs(PyObject *function)
     return name && (strcmp(name, "torch") == 0 || strncmp(name, "torch.", 6) == 0);
 }
 
-/* How a call of the function is recorded (cfx/_tracing.py: torch_target). The answers for functions
- * of torch itself, which live as long as torch, are kept. */
+/* How a call of the function is recorded (cfx/_glue/tracing.py: torch_target). The answers for
+ * functions of torch itself, which live as long as torch, are kept. */
 static PyObject *torch_target(module_state *st, PyObject *function)
 {
     PyObject *plan = PyDict_GetItemWithError(st->torch_targets, function);

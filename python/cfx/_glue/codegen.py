@@ -14,9 +14,9 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from . import _core, _glue, _pytree
-from ._core import _get_qualified_name, _is_from_torch
-from .node import Argument
+from .. import _core, _glue, _pytree
+from .._core import _get_qualified_name, _is_from_torch
+from ..node import Argument
 
 TransformCodeFunc = Callable[[list[str]], list[str]]
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from . import _core
+from .. import _core
 
 
 class Name(str):
@@ -28,13 +28,13 @@ def find_torch(_=None):
     if torch is None or getattr(torch.__spec__, "_initializing", False):
         return None
     if not _tokens:
-        from . import _torch
+        from . import torch_values
 
-        _torch.register(torch, _tokens)
+        torch_values.register(torch, _tokens)
     return torch
 
 
-# (kind, name) -> torch's object; filled by _torch.register
+# (kind, name) -> torch's object; filled by torch_values.register
 _tokens: dict[tuple[int, str], Any] = {}
 
 

@@ -10,8 +10,8 @@ import sys
 import traceback
 from typing import Any
 
-from . import _core, _glue
-from .proxy import ParameterProxy, TraceError, assert_fn
+from .. import _core, _glue
+from ..proxy import ParameterProxy, TraceError, assert_fn
 
 _LIBRARIES: tuple[Any, ...] = (_core,)
 _BASE: tuple[type, ...] = (str, int, float, bool, complex)
@@ -20,7 +20,7 @@ try:
 except ImportError:  # proxies of graphs that are built by hand need none
     pass
 else:
-    from .node import base_types
+    from ..node import base_types
 
     _LIBRARIES, _BASE = (_core, torch), (*base_types, torch._ops.HigherOrderOperator)
     _OPAQUE = (torch.Generator,)
@@ -352,7 +352,7 @@ def record_assert(proxy):
 
 
 def check_mutation(job):
-    from .operator_schemas import check_for_mutable_operation
+    from ..operator_schemas import check_for_mutable_operation
 
     check_for_mutable_operation(*job)
     return True

@@ -1,11 +1,11 @@
 """What cfx knows of torch, registered once torch is loaded. Reads names only; no torch.fx."""
-from . import _core
+from .. import _core
 
 
 def register(torch, tokens):
     """Tells the core torch's dtypes, layouts, memory formats and devices; fills `tokens` with
     {(kind number, name): object}."""
-    from . import immutable_collections, node
+    from .. import immutable_collections, node
 
     for kind, type_ in (
         ("dtype", torch.dtype),

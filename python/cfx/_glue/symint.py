@@ -2,7 +2,7 @@
 import functools
 import operator
 
-from ._glue import find_torch
+from . import find_torch
 
 _CHAINS = {"Add": operator.add, "Mul": operator.mul, "Max": "sym_max", "Min": "sym_min"}
 _CALLS = {

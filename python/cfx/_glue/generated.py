@@ -9,10 +9,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import _core
-from ._codegen import _BoxedCodeGen, _parse_stack_trace, _PyTreeCodeGen
-from .graph import CodeGen, Graph, PythonCode, _Namespace
-from .node import Node, source_line
+from .. import _core
+from .codegen import _BoxedCodeGen, _parse_stack_trace, _PyTreeCodeGen
+from ..graph import CodeGen, Graph, PythonCode, _Namespace
+from ..node import Node, source_line
 
 
 class _Generated:

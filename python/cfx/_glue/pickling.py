@@ -3,8 +3,8 @@
 The nodes are columns (python/src/graph/columns.c): one list for each attribute. Metadata is
 restored after them, so that it may refer to nodes.
 """
-from . import _core
-from ._core import Node
+from .. import _core
+from .._core import Node
 
 
 class _Ref(int):

@@ -19,10 +19,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import _core, _glue, ops
-from ._tracing import is_library
-from .node import changing_functions
-from .proxy import Proxy, TraceError
+from .. import _core, _glue, ops
+from .tracing import is_library
+from ..node import changing_functions
+from ..proxy import Proxy, TraceError
 
 
 class ScriptError(Exception):

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch.package import sys_importer
 
-from ._codegen import _custom_builtins
-from .graph_module import _format_import_statement, _indent
+from .codegen import _custom_builtins
+from ..graph_module import _format_import_statement, _indent
 
 # Those whose repr is a call that makes them.
 _SAFE = ("Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
